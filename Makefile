@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip pex bench lock clean
+.PHONY: test plan check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip pex bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -12,7 +12,11 @@ $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-test: $(READY) check
+test: plan $(READY) check
+
+plan:
+	@echo "make test installs kafkalog, and what its tests need, in $(VENV) unless that is done (3 minutes, 2 GB),"
+	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (15 to 20 minutes on two cores)."
 
 check: format lint types layers tests
 
@@ -71,13 +75,22 @@ wheel: $(READY)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	$(PYTHON) -m venv $(WHEEL_TRIED)
 	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
+	cmp share/man/man1/kafkalog.1 $(WHEEL_TRIED)/share/man/man1/kafkalog.1
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero fixtures/made-damaged/data >$(WHEEL_TRIED)/report
 	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero fixtures/made-damaged/data | cmp - $(WHEEL_TRIED)/report
 
-# Man pages, made of the same texts as --help.
-man: $(READY)
-	$(BIN)/python tools/man_pages.py dist/man
+# Man pages, made of the same texts as --help, and completions, as wheels put them below their prefix (share/). They are
+# made with the default install alone: no Spark, and nothing is compiled.
+MAN := build/man
+man:
+	$(PYTHON) -m venv $(MAN)
+	KAFKALOG_PURE=1 $(MAN)/bin/pip install --quiet --disable-pip-version-check .
+	rm -f share/man/man1/*
+	$(MAN)/bin/python tools/man_pages.py share/man/man1
+	$(MAN)/bin/kafkalog completion bash >share/bash-completion/completions/kafkalog
+	$(MAN)/bin/kafkalog completion zsh >share/zsh/site-functions/_kafkalog
+	$(MAN)/bin/kafkalog completion fish >share/fish/vendor_completions.d/kafkalog.fish
 
 # What --py-files is given: pure Python, the same file from the same source.
 zip:

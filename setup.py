@@ -14,28 +14,16 @@ _SANITIZED_FLAGS = ["-O1", "-g1", "-fwrapv", "-fno-omit-frame-pointer", *_SANITI
 # Cython's own code for memoryviews, once for all modules: it was most of what the C compiler had to read.
 _SHARED = "kafkalog._cyutility"
 _COMPILED = (
-    "format.batch_headers",
-    "format.batch_records",
-    "format.candidates",
-    "format.checksums",
-    "format.columns",
-    "format.compaction",
-    "format.crowds",
-    "format.frames",
-    "format.gathering",
-    "format.header_oddities",
-    "format.header_sums",
-    "format.interning",
-    "format.lines",
-    "format.markers",
-    "format.message_kinds",
-    "format.message_loop",
-    "format.message_text",
-    "format.record_oddities",
-    "format.row_lines",
-    "format.selecting",
-    "txn.loops",
-    "txn.state_loops",
+    "kernel.checksums",
+    "kernel.headers",
+    "kernel.records",
+    "kernel.search",
+    "kernel.columns",
+    "kernel.kafka_text",
+    "kernel.row_text",
+    "kernel.messages",
+    "kernel.fold",
+    "kernel.states",
 )
 _INTERPRETED = "kafkalog: the kernel was not compiled ({}): it runs interpreted, ten to seventy times slower"
 

@@ -106,7 +106,7 @@ def _audit(path: Path, jobs: int = 1) -> Work:
 
 def _states(path: Path) -> Work:
     """Read headers and checksums of all segments, and state records into columns: no audit does less."""
-    from kafkalog.log.state_columns import read_state_columns
+    from kafkalog.segments.state_blocks import read_state_columns
 
     headers, states = _headers(path), sorted(path.glob("__transaction_state-*/*.log"))
 

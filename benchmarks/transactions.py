@@ -24,7 +24,7 @@ from crc32c import crc32c
 
 from batches import CONTROL, CRC_AT, CRC_FROM, FIRST_TIMESTAMP, HEADER, LENGTH_END, TRANSACTIONAL
 from generate import FIRST_PRODUCER_ID, META_PROPERTIES
-from kafkalog.format.records.transaction_state import TransactionState, partition_of
+from kafkalog.kafka.transaction_state import TransactionState, partition_of
 from shapes import SEGMENT_NAME
 from templates import HEADER_SIZE, MARKERS, field, varint
 

@@ -17,7 +17,7 @@ from crc32c import crc32c
 
 import build  # the tests' helpers
 from hostile import HOSTILE
-from kafkalog.format.layout import (
+from kafkalog.kafka.layout import (
     ABORTED_TXN,
     CONTROL_RECORD_KEY,
     END_TXN_MARKER,

@@ -17,7 +17,7 @@ import zstandard
 
 from changed_batches import changed_properties, edge
 from hostile import HOSTILE  # the tests' helpers
-from kafkalog.log.files import open_file
+from kafkalog.files.opening import open_file
 
 __all__ = ["commands"]
 

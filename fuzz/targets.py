@@ -20,18 +20,19 @@ import plain  # the tests' helpers
 from directories import directories
 from kafkalog import CATALOGUE, Limits
 from kafkalog.auditing.verification import check_headers, check_records
+from kafkalog.columns.named import Columns
 from kafkalog.escape import escape, escape_bytes
-from kafkalog.format import frames, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
-from kafkalog.format.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
-from kafkalog.format.control import control_record
-from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
-from kafkalog.format.message import MalformedError
-from kafkalog.format.snapshot import producer_snapshot
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.extents import collapse
-from kafkalog.txn.loops import EXTENT_COLUMNS
+from kafkalog.folds.fold import collapse
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
+from kafkalog.kafka.control import control_record
+from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entries
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.snapshot import producer_snapshot
+from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
+from kafkalog.kernel.fold import EXTENT_COLUMNS
 from malformed import CASES, LEGAL
 from official import FIXTURES
 from scanned import EXTENTS
@@ -92,12 +93,12 @@ def codecs(data: bytes) -> None:
 
 def _by_kernel(codec: int, stream: bytes, limit: int) -> bytes | None:
     """Return what the kernel makes of one batch's stream, in a buffer that ends at the limit."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
-    cells = {kernel.MAGIC: 2, kernel.ATTRIBUTES: codec, kernel.SECTION_STOP: len(stream)}
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
+    cells = {buffers.MAGIC: 2, buffers.ATTRIBUTES: codec, buffers.SECTION_STOP: len(stream)}
     for column, value in cells.items():
         heads.set(column, 0, value)
     source, out = memoryview(stream), memoryview(bytearray(limit))
-    row, size, _ = frames.unpack(source, heads.cells, 1, 0, 1, out, limit, source, out, zstd_at_once)
+    row, size, _ = kernel_records.unpack(source, heads.cells, 1, 0, 1, out, limit, source, out, zstd_at_once)
     return bytes(out[:size]) if row else None
 
 
@@ -105,8 +106,7 @@ def side_files(data: bytes) -> None:
     """Any bytes are a side file of any kind."""
     readers: tuple[Callable[[bytes], Any], ...] = (
         lambda data: offset_entries(data, 0), lambda data: time_entries(data, 2**63 - 1), aborted_transactions,
-        producer_snapshot, partition_offsets, leader_epochs, quorum_state, lambda data: properties(data, ":"),
-        lambda data: properties(data, "="),
+        producer_snapshot, partition_offsets, leader_epochs, quorum_state, properties,
     )  # fmt: skip
     for read in readers:
         read(data)

@@ -22,20 +22,26 @@ _HOMES: Final = {
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),
     "findings": ("Finding",),
-    "format.batch": ("Batch", "Record"),
-    "format.checkpoint": ("Checkpoint", "LeaderEpoch", "PartitionOffset"),
-    "format.compression": ("CODECS",),
-    "format.control": ("ControlRecord", "ControlType", "control_record"),
-    "format.fields": ("Field",),
-    "format.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
-    "format.message": ("MalformedError",),
-    "format.snapshot": ("ProducerState",),
-    "log.arrow": ("batch_table", "record_table"),
-    "log.chunk": ("Chunk", "Limits"),
-    "log.files": ("BytesSource", "FileSource", "Source"),
-    "log.indexes": ("OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"),
-    "log.names": ("FileKind", "FileName", "parse_name"),
-    "log.readers": (
+    "kafka.batch": ("Batch", "Record"),
+    "kafka.checkpoint": ("Checkpoint", "LeaderEpoch", "PartitionOffset"),
+    "kafka.compression": ("CODECS",),
+    "kafka.control": ("ControlRecord", "ControlType", "control_record"),
+    "kafka.fields": ("Field",),
+    "kafka.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
+    "kafka.message": ("MalformedError",),
+    "kafka.snapshot": ("ProducerState",),
+    "segments.arrow": ("batch_table", "record_table"),
+    "segments.chunk": ("Chunk", "Limits"),
+    "files.opening": ("BytesSource", "FileSource", "Source"),
+    "segments.indexes": (
+        "OffsetIndexCheck",
+        "TimeIndexCheck",
+        "TimeIndexErrors",
+        "check_offset_index",
+        "check_time_index",
+    ),
+    "files.names": ("FileKind", "FileName", "parse_name"),
+    "segments.readers": (
         "FindingWarning",
         "batch_columns",
         "batches",
@@ -51,12 +57,11 @@ _HOMES: Final = {
         "records",
         "time_index",
     ),
-    "log.records": ("RecordBlock",),
-    "log.salvage": ("Salvaged", "salvage"),
-    "log.segment": ("scan", "scan_source", "segment_chunks"),
-    "log.show": ("Shown", "show"),
-    "log.stream": ("StreamSource",),
-    "log.stretches": ("Stretch",),
+    "segments.decoded": ("RecordBlock",),
+    "segments.salvage": ("Salvaged", "Stretch", "salvage"),
+    "segments.segment": ("scan", "scan_source", "segment_chunks"),
+    "segments.show": ("Shown", "show"),
+    "files.pipes": ("StreamSource",),
     "severity": ("Severity",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
@@ -66,7 +71,7 @@ __all__ = ["__version__", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings,
 
 def kernel_form() -> str:
     """Say which form of the kernel runs: ``compiled`` or ``interpreted``."""
-    from kafkalog.format.kernel import form
+    from kafkalog.kernel.buffers import form
 
     return form()
 

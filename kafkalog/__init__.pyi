@@ -4,27 +4,29 @@ from kafkalog.api import Judged, Result, audit, groups, metadata, space, transac
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
+from kafkalog.files.names import FileKind, FileName, parse_name
+from kafkalog.files.opening import BytesSource, FileSource, Source
+from kafkalog.files.pipes import StreamSource
 from kafkalog.findings import Finding
-from kafkalog.format.batch import Batch, Record
-from kafkalog.format.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
-from kafkalog.format.compression import CODECS
-from kafkalog.format.control import ControlRecord, ControlType, control_record
-from kafkalog.format.fields import Field
-from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
-from kafkalog.format.message import MalformedError
-from kafkalog.format.snapshot import ProducerState
-from kafkalog.log.arrow import batch_table, record_table
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import BytesSource, FileSource, Source
-from kafkalog.log.indexes import (
+from kafkalog.kafka.batch import Batch, Record
+from kafkalog.kafka.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
+from kafkalog.kafka.compression import CODECS
+from kafkalog.kafka.control import ControlRecord, ControlType, control_record
+from kafkalog.kafka.fields import Field
+from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.snapshot import ProducerState
+from kafkalog.segments.arrow import batch_table, record_table
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.decoded import RecordBlock
+from kafkalog.segments.indexes import (
     OffsetIndexCheck,
     TimeIndexCheck,
     TimeIndexErrors,
     check_offset_index,
     check_time_index,
 )
-from kafkalog.log.names import FileKind, FileName, parse_name
-from kafkalog.log.readers import (
+from kafkalog.segments.readers import (
     FindingWarning,
     batch_columns,
     batches,
@@ -40,12 +42,9 @@ from kafkalog.log.readers import (
     records,
     time_index,
 )
-from kafkalog.log.records import RecordBlock
-from kafkalog.log.salvage import Salvaged, salvage
-from kafkalog.log.segment import scan, scan_source, segment_chunks
-from kafkalog.log.show import Shown, show
-from kafkalog.log.stream import StreamSource
-from kafkalog.log.stretches import Stretch
+from kafkalog.segments.salvage import Salvaged, Stretch, salvage
+from kafkalog.segments.segment import scan, scan_source, segment_chunks
+from kafkalog.segments.show import Shown, show
 from kafkalog.severity import Severity
 
 __version__: str

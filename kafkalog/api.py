@@ -14,21 +14,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.chunk import Limits
-from kafkalog.log.moment import Moment
-from kafkalog.log.rows import finding_rows, one_by_one
 from kafkalog.quantities import When, time_of
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.file_rows import finding_rows, one_by_one
+from kafkalog.segments.moment import Moment
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
-from kafkalog.tables.incidents import INCIDENTS
-from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
-from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
-from kafkalog.tables.space import SPACE
-from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.internal_tables import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
+from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
+from kafkalog.tables.space_tables import SPACE
+from kafkalog.tables.verify_tables import VERIFY_TABLES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
-    from kafkalog.log.blocks import Rows
+    from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
 __all__ = ["Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"]

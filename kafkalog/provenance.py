@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.format.secret import beside
+from kafkalog.kernel.slots import secret_bits
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
 from kafkalog.tables.parquet import row_count
@@ -24,6 +24,7 @@ __all__ = [
     "SCANS",
     "SUCCESS",
     "WORK",
+    "beside",
     "is_linked",
     "listed",
     "mark",
@@ -42,6 +43,11 @@ SCANS: Final = f"{WORK}/scans"
 BEGUN: Final = f"{WORK}/begun.json"
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE: Final = -100  # AT_FDCWD
+
+
+def beside(target: Path) -> Path:
+    """Return an unused name beside `target`: known before the file is made, so that a signal can't leave it there."""
+    return target.with_name(f".{target.name}.{secret_bits(32):08x}")
 
 
 def mark(command: str) -> dict[str, Any]:

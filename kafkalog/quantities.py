@@ -6,15 +6,36 @@ import re
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-__all__ = ["FIRST_MS", "LAST_MS", "Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "size_text", "time_of"]
+__all__ = [
+    "FIRST_MS",
+    "LAST_MS",
+    "Ago",
+    "When",
+    "at_newest",
+    "bytes_of",
+    "iso",
+    "iso_marked",
+    "ms_of",
+    "plausible",
+    "size_text",
+    "time_of",
+]
+
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)
+
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
+
 _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
 _MS: Final = re.compile(r"-?\d+")
+
 _AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
+
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
 FIRST_MS: Final = 1_262_304_000_000  # 2010
+
 LAST_MS: Final = 2_208_988_800_000  # 2040
 
 
@@ -95,3 +116,21 @@ def at_newest(when: When | None, newest: int) -> int:
 def plausible(ms: int) -> bool:
     """Say whether a time is one of Kafka's: between 2010 and 2040."""
     return FIRST_MS <= ms < LAST_MS
+
+
+# Times as people read them.
+
+
+_LAST_MS: Final = 253_402_300_799_999  # 9999-12-31
+
+
+def iso(timestamp: int) -> str:
+    """Write a time in ms as ISO-8601 in UTC, or as a number if no calendar has it."""
+    if not 0 <= timestamp <= _LAST_MS:
+        return f"@{timestamp}"
+    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def iso_marked(timestamp: int) -> str:
+    """Write a time in ms as people read it; one outside of 2010 to 2040 is marked, as a clock that was wrong."""
+    return iso(timestamp) if plausible(timestamp) else f"{iso(timestamp)} (a wrong clock: not between 2010 and 2040)"

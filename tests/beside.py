@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.read import read_log
+from kafkalog.auditing.partition.one_moment import read_log
 from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
 from kafkalog.auditing.side_files.of_partition import compare_partition
 from kafkalog.auditing.side_files.rebuilt import SideFiles
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.left_over import left_over
-from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log_dirs.left_over import left_over
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
+from kafkalog.segments.segment import segment_chunks
 
 
 def read(directory: PartitionDirectory, segment: Segment) -> SideFiles:

@@ -13,12 +13,11 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog import CATALOGUE
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.rows import audit_rows
-from kafkalog.auditing.verification.batch_rules import HEADER_CODES
-from kafkalog.auditing.verification.record_rules import RECORD_CODES
+from kafkalog.auditing.transactions.table_rows import audit_rows
+from kafkalog.auditing.verification.batch_rules import HEADER_CODES, RECORD_CODES
 from kafkalog.auditing.verification.verifying import verify
-from kafkalog.catalogue.records import RECORDS
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.catalogue.record_codes import RECORDS
+from kafkalog.files.names import FileKind, parse_name
 from kafkalog.tables import TABLES
 
 __all__ = ["AUDIT_ALONE", "SHARED", "VERIFY_ALONE", "Said", "by_audit", "by_verify", "disagreements"]

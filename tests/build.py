@@ -1,6 +1,6 @@
 """Builds files' bytes from the declared layouts: the executable specification that the fast readers are held to.
 
-``construct`` composes the layouts of ``kafkalog.format.layout`` into whole structures. Checksums come from zlib and the
+``construct`` composes the layouts of ``kafkalog.kafka.layout`` into whole structures. Checksums come from zlib and the
 crc32c package, compression from the codecs' own packages: nothing here is the code under test.
 """
 
@@ -19,7 +19,7 @@ import zstandard
 from construct import this
 from crc32c import crc32c
 
-from kafkalog.format.layout import (
+from kafkalog.kafka.layout import (
     ABORTED_TXN,
     CONTROL_RECORD_KEY,
     END_TXN_MARKER,

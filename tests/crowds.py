@@ -9,7 +9,7 @@ from typing import Final
 
 import build
 from bombs import MIB
-from kafkalog.format.layout import RECORD_BATCH
+from kafkalog.kafka.layout import RECORD_BATCH
 
 __all__ = ["CROWDS"]
 

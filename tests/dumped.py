@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafkalog.findings import Finding
-from kafkalog.format.internal_topics import Internal
-from kafkalog.log.chunk import Chunk
-from kafkalog.log.rows import one_by_one, segment_rows
-from kafkalog.log.selection import Selection
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.segments.chunk import Chunk
+from kafkalog.segments.file_rows import one_by_one, segment_rows
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES, Table
 
 __all__ = ["dumped"]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import Finding, Severity
-from kafkalog.auditing.incidents.rows import rows_of_audit
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
-from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog.tables.verify_tables import VERIFY_TABLES
 from verified import accounted
 
 __all__ = ["ENGINES", "Found"]
@@ -30,7 +30,8 @@ class Found(NamedTuple):
 
     def without(self, path: Path) -> tuple[list[str], dict[str, list[tuple[Any, ...]]]]:
         """What was said of everything but a path and what lies below it."""
-        kept = [str(finding) for finding in self.findings if not finding.file.startswith(str(path))]
+        others = (one for one in self.findings if not one.file.startswith(str(path)) and one.log != str(path))
+        kept = [str(finding) for finding in others]
         return kept, {name: rows for name, rows in self.rows.items() if not name.startswith(str(path))}
 
 

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import kafkalog
 from kafkalog import Finding
-from kafkalog.format import kernel
-from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.kernel import buffers
 from official import FIXTURES
 from scanned import EXTENTS
 
@@ -77,8 +77,8 @@ class Read:
 
 
 _COLUMNS: Final = (
-    kernel.POSITION, kernel.SIZE, kernel.LAST_OFFSET, kernel.MAGIC, kernel.CRC, kernel.BASE_OFFSET,
-    kernel.LEADER_EPOCH, kernel.ATTRIBUTES, kernel.VALID,
+    buffers.POSITION, buffers.SIZE, buffers.LAST_OFFSET, buffers.MAGIC, buffers.CRC, buffers.BASE_OFFSET,
+    buffers.LEADER_EPOCH, buffers.ATTRIBUTES, buffers.VALID,
 )  # fmt: skip
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.auditing.partition import read_log
-from kafkalog.auditing.topics.group_logs import group_of
-from kafkalog.auditing.topics.group_states import GroupState, Newest
+from kafkalog.auditing.topics.group_records import GroupState, Newest
+from kafkalog.auditing.topics.groups import group_of
 from kafkalog.auditing.topics.internal import Written, of_directory
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.internals import internal_row
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.moment import Moment
+from kafkalog.folds import fold
+from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.internal_blocks import internal_row
+from kafkalog.segments.moment import Moment
 from kafkalog.tables.column import Table
-from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS
-from kafkalog.txn import extents
+from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 
 __all__ = ["modelled_rows"]
 
@@ -42,7 +42,7 @@ def modelled_rows(folder: str, moment: Moment, chosen: str | None) -> Iterator[I
     for block in read_log(directory, ()).partition.transactions.blocks():
         for row in block:
             if row["first_offset"] != -(2**63):
-                word = {extents.COMMIT: "committed", extents.ABORT: "aborted"}.get(row["marker_type"])
+                word = {fold.COMMIT: "committed", fold.ABORT: "aborted"}.get(row["marker_type"])
                 marker = (row["marker_offset"], row["marker_timestamp"]) if word else (None, None)
                 spans.setdefault(row["producer_id"], []).append(
                     (row["first_offset"], row["last_offset"], (word or "pending", *marker))

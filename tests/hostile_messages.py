@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 import build
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message_writer import encode_uvarint
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_writer import encode_uvarint
 
 __all__ = ["MESSAGES"]
 

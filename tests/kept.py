@@ -11,13 +11,13 @@ from typing import Any, Final
 from crc32c import crc32c
 
 import build
-from kafkalog.auditing.incidents.rows import rows_of_audit
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit, AuditOptions
-from kafkalog.format.batch import Batch
-from kafkalog.log.readers import batches
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.kafka.batch import Batch
+from kafkalog.segments.readers import batches
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from official import FIXTURES
 
 CASE: Final = FIXTURES / "k4-i-retention-delete-records" / "data"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from kafkalog.columns.named import NONE
 from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
-from kafkalog.txn.columns import NONE
 
 __all__ = ["HOSTILE", "MadeAudit", "hostile_audit", "many_transactions"]
 

@@ -9,9 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kafkalog.format.message_errors import MalformedError
-from kafkalog.format.primitives import FIXED, Text, uuid_text, uvarint
-from kafkalog.format.schema import MessageField, Value
+from kafkalog.kafka.message_primitives import FIXED, MalformedError, Text, uuid_text, uvarint
+from kafkalog.kafka.message_schema import MessageField, Value
 
 __all__ = [
     "Reader", "Remarks", "array", "compact_length", "fixed", "or_null", "plain_length", "raw", "refusing", "string",

@@ -10,11 +10,10 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 import kafkalog
-from kafkalog.format.internal import record_types
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import UNKNOWN_TAGS
-from kafkalog.format.records.record_type import RecordType
-from kafkalog.format.schema import Array, Message, MessageField, Struct
+from kafkalog.kafka.internal_records import RecordType, record_types
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_schema import Array, Message, MessageField, Struct
+from kafkalog.kafka.message_tables import UNKNOWN_TAGS
 
 __all__ = ["KINDS", "TOPICS", "internal_segments", "messages", "plain_records"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.auditing.topics.internal import Written, written
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.format.message_json import plain
-from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.tables.metadata import METADATA
+from kafkalog.kafka.message_json import plain
+from kafkalog.tables.metadata_tables import METADATA
 
 __all__ = ["metadata_row", "modelled_metadata"]
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from kafkalog.log import remote
+from kafkalog.files import object_stores
 
 BUCKET = "backups"
 ENVIRONMENT = {
@@ -44,7 +44,7 @@ class ObjectStore:
         for name, value in ENVIRONMENT.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ENDPOINT_URL", self.endpoint)
-        monkeypatch.setattr(remote, "_systems", {})
+        monkeypatch.setattr(object_stores, "_systems", {})
 
     def uri(self, key: str) -> str:
         return f"s3://{BUCKET}/{key}"

@@ -19,14 +19,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 import build
-from kafkalog.auditing.incidents.rows import rows_of_audit
-from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.format import kernel
-from kafkalog.format.batch import CellTable
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
+from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.folds import fold as folds_fold
+from kafkalog.folds.fold import Fold, FoldedLog
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers
 from kafkalog.tables import TABLES
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.fold import Fold, FoldedLog
 
 Row: TypeAlias = dict[str, Any]
 
@@ -390,12 +390,12 @@ def as_extents(batches: Sequence[Batch]) -> Columns:
             rows.append(Transaction(batch.log, batch.producer, [batch]).row)
         elif batch.kind in TYPES:
             rows.append(Transaction(batch.log, batch.producer, [], batch).row)
-    return Columns({name: np.array([row[name] for row in rows], np.int64) for name in extents.COLUMNS})
+    return Columns({name: np.array([row[name] for row in rows], np.int64) for name in folds_fold.COLUMNS})
 
 
 def as_heads(batches: Sequence[Batch]) -> tuple[CellTable, array[int], array[int]]:
     """The batches of one log as the kernel's table, with the types and coordinator epochs of its markers."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(batches)))
+    heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(batches)))
     heads.count = len(batches)
     for row, batch in enumerate(batches):
         transactional = 0 if batch.kind == "plain" else build.TRANSACTIONAL
@@ -416,7 +416,7 @@ def as_heads(batches: Sequence[Batch]) -> tuple[CellTable, array[int], array[int
             "count": 1 if batch.kind in TYPES else 0 if batch.kind == "emptied" else batch.records,
         }
         for name, value in cells.items():
-            heads.set(kernel.BATCH_COLUMNS.index(name), row, value)
+            heads.set(buffers.BATCH_COLUMNS.index(name), row, value)
     types = array("q", [TYPES.get(batch.kind, -1) for batch in batches] or [0])
     return heads, types, array("q", [batch.coordinator_epoch for batch in batches] or [0])
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import build
 from kafkalog.auditing.verification.verifying import verify
-from kafkalog.format.layout import (
+from kafkalog.kafka.layout import (
     ABORTED_TXN,
     OFFSET_INDEX_ENTRY,
     PRODUCER_SNAPSHOT,

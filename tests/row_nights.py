@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from kafkalog.auditing.incidents import batches_of_audit
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.tables.audit import TRANSACTIONS
+from kafkalog.tables.audit_tables import TRANSACTIONS
 from kafkalog.tables.parquet import WholeFile
 
 __all__ = ["Night", "fresh"]

@@ -10,7 +10,7 @@ import pytest
 
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record
-from kafkalog.format import kernel
+from kafkalog.kernel import buffers
 
 # Findings that say which bytes they are about and that no batch holds these.
 EXTENTS = frozenset(
@@ -67,7 +67,7 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
     findings: list[Finding] = []
     for chunk in chunks:
         for block in chunk.records():
-            position = None if block.outer is None else chunk.heads.cell(kernel.POSITION, block.outer)
+            position = None if block.outer is None else chunk.heads.cell(buffers.POSITION, block.outer)
             records += [block.record(number, position) for number in range(block.recs.count)]
             findings += block.findings
         batches += [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
@@ -77,10 +77,10 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
 
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
-    for module in ("window", "crowd", "damage_chunks", "ends"):
-        patch.setattr(f"kafkalog.log.{module}.WINDOW", 1024)
-    patch.setattr("kafkalog.log.window._SLACK", 64)
-    patch.setattr("kafkalog.log.cursor.CHUNK_ROOM", 16)
-    patch.setattr("kafkalog.log.records.ROOM", 16)
+    for module in ("window", "damage", "ends"):
+        patch.setattr(f"kafkalog.segments.{module}.WINDOW", 1024)
+    patch.setattr("kafkalog.segments.window._SLACK", 64)
+    patch.setattr("kafkalog.segments.cursor.CHUNK_ROOM", 16)
+    patch.setattr("kafkalog.segments.decoded.ROOM", 16)
     for name, value in {"_LEAST": 64, "_MOST": 512, "_IN_MEMORY": 256, "_BLOCK": 64, "_FORGOTTEN": 512}.items():
-        patch.setattr(f"kafkalog.log.stream.{name}", value)
+        patch.setattr(f"kafkalog.files.pipes.{name}", value)

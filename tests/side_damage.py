@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkalog.format import checksums
-from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
-from kafkalog.log.readers import batches
+from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
+from kafkalog.kernel import checksums
+from kafkalog.segments.readers import batches
 
 __all__ = ["CASE", "DAMAGE", "LOG", "ahead"]
 

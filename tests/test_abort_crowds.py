@@ -9,7 +9,7 @@ import pytest
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.format.texts import PackedTexts
+from kafkalog.columns.texts import PackedTexts
 from test_incident_counts import Transactions, incidents, write_transactions
 
 MANY = 8000

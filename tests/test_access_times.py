@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from invoke import kafkalog
-from kafkalog.log import files
-from kafkalog.log.storage import expand
+from kafkalog.files import opening
+from kafkalog.files.directories import expand
 from official import FIXTURES
 
 CASE: Final = FIXTURES / "k4-l-idempotent" / "data"
@@ -91,7 +91,7 @@ def test_what_another_user_owns_is_read_all_the_same(tmp_path: Path, monkeypatch
             raise PermissionError(1, "Operation not permitted")
         return really(path, flags, *more, **named)
 
-    monkeypatch.setattr(files.os, "open", refusing)
+    monkeypatch.setattr(opening.os, "open", refusing)
     after = kafkalog("txn-audit", "--format", "ndjson", root)
 
     assert {str(root), str(root / "meta.properties")} <= set(refused)

@@ -1,7 +1,8 @@
-"""ARCHITECTURE.md is a map of what is there: each path in it exists, and it names every package."""
+"""ARCHITECTURE.md is a map of what is there: each path and function in it exists, and it names every package."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -11,9 +12,31 @@ import pytest
 ROOT: Final = Path(__file__).parent.parent
 TEXT: Final = (ROOT / "ARCHITECTURE.md").read_text()
 PACKAGES: Final = (ROOT / "kafkalog", ROOT / "cli" / "kafkalog_cli", ROOT / "spark" / "kafkalog_spark")
-# Where a path may begin: ``format/kernel.py`` is short for ``kafkalog/format/kernel.py``.
+# Where a path may begin: ``kafka/layout.py`` is short for ``kafkalog/kafka/layout.py``.
 BASES: Final = (ROOT, *PACKAGES)
 PATH: Final = re.compile(r"[\w.-]+/[\w./-]*|[\w-]+\.(?:py|pyi|md|pxd|json|toml)")
+FUNCTION: Final = re.compile(r"`([\w./]+\.py):([\w.]+)`")
+RULES: Final = 12  # questions that a newcomer asks first
+
+
+def functions(text: str = TEXT) -> list[tuple[str, str]]:
+    """List what the text names as ``file:function``, each once."""
+    return list(dict.fromkeys(FUNCTION.findall(text)))
+
+
+def rules() -> list[str]:
+    """List the rows of the table that says where each rule is."""
+    section = TEXT.partition("## Where a rule is")[2].partition("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("|") and line.count("?")]
+
+
+def is_defined(name: str, body: list[ast.stmt]) -> bool:
+    """Say whether a module's or a class's body defines a function or a class of this name, ``Class.method`` too."""
+    first, _, rest = name.partition(".")
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == first:
+            return not rest or is_defined(rest, node.body)
+    return False
 
 
 def named() -> list[str]:
@@ -54,3 +77,17 @@ def test_each_path_exists(path: str) -> None:
 def test_each_package_is_on_the_map(folder: str) -> None:
     """A newcomer finds every package by its name."""
     assert ROOT / folder in {place for path in named() for place in places(path)}, folder
+
+
+@pytest.mark.parametrize(("path", "function"), functions(), ids=":".join)
+def test_each_function_exists(path: str, function: str) -> None:
+    """Where the map says that a rule or a step of a journey is, a function or a class of that name is defined."""
+    found = places(path)
+    assert len(found) == 1, path
+    assert is_defined(function, ast.parse(found[0].read_text()).body), f"{path}:{function}"
+
+
+def test_each_rule_has_its_place() -> None:
+    """Every question of the table is answered by the name of at least one function."""
+    assert len(rules()) == RULES
+    assert all(functions(rule) for rule in rules())

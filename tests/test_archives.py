@@ -21,7 +21,7 @@ import zstandard
 from handmade import damaged
 from invoke import SEGMENT, kafkalog
 from kafkalog.errors import UnreadableError
-from kafkalog.log.unpacked import unpacked
+from kafkalog.log_dirs.archives import unpacked
 from official import FIXTURES
 
 CASE = FIXTURES / "k4-f-hanging-late-produce-tv0"
@@ -327,17 +327,17 @@ def test_a_signal_removes_what_was_unpacked(number: int, status: int, tmp_path: 
     path = tmp_path / "b.tar.gz"
     path.write_bytes(archive("b.tar.gz"))
     (tmp_path / "tmp").mkdir()
-    for target in ("kafkalog.log.members.Folder.link", "kafkalog.log.search.search"):
+    for target in ("kafkalog.log_dirs.archive_members.Folder.link", "kafkalog.log_dirs.search.search"):
         module, _, name = target.rpartition(".")
         code = f"""
 import os, sys
 sys.argv = ["kafkalog", "txn-audit", {str(path)!r}]
-import kafkalog.log.members, kafkalog.log.search, kafkalog.log.clusters
+import kafkalog.log_dirs.archive_members, kafkalog.log_dirs.search, kafkalog.log_dirs.clusters
 from unittest import mock
 def killed(*_):
     os.kill(os.getpid(), {int(number)})
     sum(range(1000))
-mock.patch({target.replace("log.search.search", "log.clusters.search")!r}, killed).start()
+mock.patch({target.replace("log_dirs.search.search", "log_dirs.clusters.search")!r}, killed).start()
 from kafkalog_cli.start import main
 main()
 """
@@ -387,7 +387,7 @@ def zipped(method: int, content: bytes, name: str = f"t-0/{0:020}.log") -> bytes
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_every_method_of_a_zip_is_read_in_pieces(method: int, tmp_path: Path) -> None:
     """What is in it is the same, and 200 MB of zeros take some megabytes of memory."""
-    from kafkalog.log.members import Ceilings, Folder, unpack_zip
+    from kafkalog.log_dirs.archive_members import Ceilings, Folder, unpack_zip
 
     (tmp_path / "plain").mkdir()
     unpack_zip(
@@ -400,7 +400,7 @@ def test_every_method_of_a_zip_is_read_in_pieces(method: int, tmp_path: Path) ->
     (tmp_path / "big").mkdir()
     code = f"""
 import io, resource, sys
-from kafkalog.log.members import Ceilings, Folder, unpack_zip
+from kafkalog.log_dirs.archive_members import Ceilings, Folder, unpack_zip
 data = open({str(tmp_path / "b.zip")!r}, "rb")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 unpack_zip(data, Folder({str(tmp_path / "big")!r}, 1 << 20, Ceilings(1 << 30)))
@@ -476,10 +476,10 @@ CEILINGS = {
 @pytest.mark.parametrize("what", sorted(CEILINGS))
 def test_numbers_have_ceilings(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of members, directories and links, which the message names; all archives of a run count together."""
-    from kafkalog.log import members
+    from kafkalog.log_dirs import archive_members
 
     for name in ("_MOST_MEMBERS", "_MOST_DIRECTORIES", "_MOST_LINKS"):
-        monkeypatch.setattr(members, name, 80 if "MEMBERS" in name and what != "members" else 25)
+        monkeypatch.setattr(archive_members, name, 80 if "MEMBERS" in name and what != "members" else 25)
     path = tmp_path / "b.tar"
     path.write_bytes(made(*CEILINGS[what]))
     ended = kafkalog("verify", path)
@@ -495,9 +495,9 @@ def test_numbers_have_ceilings(what: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_zip_s_list_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million entries would take more memory than the run may have."""
-    from kafkalog.log import members
+    from kafkalog.log_dirs import archive_members
 
-    monkeypatch.setattr(members, "_MOST_MEMBERS", 20)
+    monkeypatch.setattr(archive_members, "_MOST_MEMBERS", 20)
     path = tmp_path / "b.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(30):
@@ -558,7 +558,7 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path, place
     path.write_bytes(archive("b.tar.gz"))
     code = f"""
 import sys, time
-from kafkalog.log.unpacked import unpacked
+from kafkalog.log_dirs.archives import unpacked
 with unpacked([{str(path)!r}]):
     print("unpacked", flush=True)
     time.sleep(60)

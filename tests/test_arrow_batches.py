@@ -16,9 +16,9 @@ import build
 import kafkalog as library
 from dumped import dumped
 from kafkalog.errors import UnsupportedError
-from kafkalog.log import arrow_columns, arrow_texts, blocks
-from kafkalog.log.arrow import segment_as_arrow
-from kafkalog.log.selection import Selection
+from kafkalog.segments import arrow, blocks
+from kafkalog.segments.arrow import segment_as_arrow
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_array, chosen_schema
 from test_row_lines import FORMS, segments
@@ -37,18 +37,24 @@ def batches(data: bytes, table: Table, selection: Selection, names: Sequence[str
 
 def forms(form: dict[str, ModuleType]) -> Any:
     """Make everything use the loops of one form."""
-    columns, gathering = form["columns"], form["gathering"]
+    columns = form["columns"]
     return (
         mock.patch.multiple(blocks, fill=columns.fill, bytes_kinds=columns.bytes_kinds),
-        mock.patch.multiple(arrow_columns, fill=columns.fill),
-        mock.patch.multiple(arrow_texts, gathering=gathering),
+        mock.patch.multiple(arrow, fill=columns.fill, kernel_columns=columns),
     )
 
 
 def forget() -> None:
     """Drop the buffers that were made for another number of rows."""
-    for kept in (arrow_texts.constant, arrow_texts._nulls, arrow_columns._same):
+    for kept in (arrow.constant, arrow._nulls, arrow._same):
         kept.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Leave no buffers of another number of rows to the tests after this one."""
+    yield
+    forget()
 
 
 def same(data: bytes, table: Table, selection: Selection) -> None:
@@ -77,8 +83,8 @@ def test_values_are_those_of_the_rows(
     form: dict[str, ModuleType], table: str, data: bytes, selection: Selection
 ) -> None:
     """Extremes, null, bytes that are not UTF-8, empty, headers whose keys repeat; selected or not."""
-    one, two, three = forms(form)
-    with one, two, three:
+    one, two = forms(form)
+    with one, two:
         same(data, TABLES[table], selection)
 
 
@@ -86,11 +92,11 @@ def test_values_are_those_of_the_rows(
 @pytest.mark.parametrize(("room", "size"), [(1, 1 << 20), (5, 1 << 20), (64, 1), (64, 200)])
 def test_a_batch_may_end_anywhere(form: dict[str, ModuleType], room: int, size: int) -> None:
     """By its rows or by its bytes: the same rows, and no batch has more, but for a row that is larger alone."""
-    one, two, three = forms(form)
-    limits = mock.patch.multiple(arrow_columns, ROOM=room, _BYTES=size), mock.patch.multiple(arrow_texts, ROOM=room)
+    one, two = forms(form)
+    limits = mock.patch.multiple(arrow, ROOM=room, _BYTES=size)
     forget()
     try:
-        with one, two, three, limits[0], limits[1], mock.patch("kafkalog.log.arrow_rows.ROOM", room):
+        with one, two, limits:
             same(MANY, TABLES["records"], Selection())
             counts = [batch.num_rows for batch in batches(MANY, TABLES["records"], Selection())]
     finally:
@@ -103,7 +109,7 @@ def test_a_batch_may_end_anywhere(form: dict[str, ModuleType], room: int, size: 
 def test_columns_of_one_value_share_a_buffer() -> None:
     """They take no memory of their own, whatever the number of batches."""
     names = ["file", "magic", "is_control", "message_crc"]
-    with mock.patch.multiple(arrow_columns, ROOM=50), mock.patch("kafkalog.log.arrow_rows.ROOM", 50):
+    with mock.patch.multiple(arrow, ROOM=50):
         made = list(batches(MANY, TABLES["records"], Selection(), names))
     assert len(made) == 3
     for name in names:
@@ -116,9 +122,8 @@ def test_a_column_of_one_value_is_made_once() -> None:
     """Batches are made 5 to 10 % faster by that; a batch with another value, or fewer rows, has its own column."""
     names = ["offset", "file", "magic", "producer_id", "value_base64"]
     with (
-        mock.patch.multiple(arrow_columns, ROOM=36),
-        mock.patch("kafkalog.log.arrow_rows.ROOM", 36),
-        mock.patch("kafkalog.tables.arrow_batches.arrow_array", wraps=arrow_array) as made,
+        mock.patch.multiple(arrow, ROOM=36),
+        mock.patch("kafkalog.tables.arrow.arrow_array", wraps=arrow_array) as made,
     ):
         found = list(batches(MANY, TABLES["records"], Selection(last_offset=99), names))
     assert [batch.num_rows for batch in found] == [36, 36, 28]
@@ -130,5 +135,5 @@ def test_a_column_of_one_value_is_made_once() -> None:
 def test_a_row_too_large_for_a_column_of_strings_is_refused() -> None:
     """Arrow's offsets end at 2 GiB; a number that wraps would be another row's text."""
     data = build.batch(build.record(b"\xff" * 100))
-    with mock.patch.object(arrow_texts, "_MOST", 120), pytest.raises(UnsupportedError, match="at most 120 bytes"):
+    with mock.patch.object(arrow, "_MOST", 120), pytest.raises(UnsupportedError, match="at most 120 bytes"):
         list(batches(data, TABLES["records"], Selection(), ["value_base64"]))

@@ -15,10 +15,10 @@ import pytest
 from pyarrow import feather
 
 from invoke import kafkalog
-from kafkalog.auditing.topics.metadata_tables import METADATA_TABLES
+from kafkalog.auditing.topics.metadata_at import METADATA_TABLES
 from kafkalog.tables.arrow import arrow_batches, chosen_schema
-from kafkalog.tables.metadata import BROKERS
-from kafkalog_cli.render import arrow as render
+from kafkalog.tables.metadata_tables import BROKERS
+from kafkalog_cli.render import columnar as render
 from metadata_topic import add_settings, write_topics
 from state_topic import value, write_state
 

@@ -12,14 +12,14 @@ from unittest import mock
 
 import pytest
 
-from kafkalog.auditing.incidents.rows import rows_of_audit
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
 from kafkalog.auditing.pipeline import executors
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from official import CORPUS, FIXTURES, cases
 
 # What must be said of the cases in which something is wrong or odd, codes above note; of all others nothing may be. That

@@ -13,7 +13,7 @@ import pytest
 
 from invoke import HEAD, Ended, kafkalog
 from kafkalog.tables import SCHEMA_VERSION, TABLES
-from kafkalog.tables.audit import AUDIT_TABLES, SUMMARY
+from kafkalog.tables.audit_tables import AUDIT_TABLES, SUMMARY
 from official import FIXTURES, materialize
 
 CASE: Final = FIXTURES / "k4-f-hanging-late-produce-tv0"

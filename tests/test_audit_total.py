@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from kafkalog.auditing.incidents.rows import rows_of_audit
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from official import FIXTURES, materialize
 
 CASES: Final = (

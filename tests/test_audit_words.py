@@ -11,8 +11,8 @@ import pytest
 
 import build
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.tables.audit import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
+from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.tables.audit_tables import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
 from kafkalog_cli.exit import Exit
 from metadata_topic import write_policy
 from official import FIXTURES, cases

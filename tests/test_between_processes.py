@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
-from kafkalog.log.forked import in_processes
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.processes import bundles
-from kafkalog.txn.columns import NONE, Columns
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.files.processes import bundles, in_processes
+from kafkalog.log_dirs.log_directory import open_log_directory
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NAMES = ("a", "b", "c")

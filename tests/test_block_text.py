@@ -12,26 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalog import Record
-from kafkalog.format import checksums, consumer_protocol, interpreted, json_texts, message_kinds, message_text
-from kafkalog.format.internal_text import BlockText, Texts
-from kafkalog.format.internal_topics import Internal
+from kafkalog.kafka import internal_block, message_json
+from kafkalog.kafka.internal_text import BlockText, Texts
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kernel import checksums, interpreted, messages
 from kafkalog_cli.render.decoders import DIALECTS, shown
 from messages import TOPICS, internal_segments, plain_records
 from official import FIXTURES
 from test_internal_block import Pair, block_of, drawn
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
-PLAIN_TEXT = interpreted("format.message_text", "tests_interpreted_message_text")
-PLAIN_KINDS = interpreted("format.message_kinds", "tests_text_interpreted_message_kinds")
+PLAIN = interpreted("messages", "tests_interpreted_messages")
 JSON: Final = [one for one in Internal if one is not Internal.REMOTE_LOG_METADATA]
 
 
 @contextlib.contextmanager
 def form(compiled: bool) -> Iterator[None]:
     """Run with one of both forms of the loops."""
-    text, kinds = (message_text, message_kinds) if compiled else (PLAIN_TEXT, PLAIN_KINDS)
+    loops = messages if compiled else PLAIN
     patch = mock.patch.object
-    with patch(json_texts, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
+    with patch(message_json, "kernel_messages", loops), patch(internal_block, "kernel_messages", loops):
         yield
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows
-from kafkalog.format.text_columns import JsonColumn, TextColumn
-from kafkalog.log.column_blocks import rows_of
+from kafkalog.columns.named import NONE
+from kafkalog.columns.sentences import JsonColumn, TextColumn
+from kafkalog.segments.column_blocks import rows_of
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import COORDINATOR
-from kafkalog.txn.columns import NONE
+from kafkalog.tables.audit_tables import COORDINATOR
 from kafkalog_cli.render.column_lines import write_columns
 from kafkalog_cli.render.sinks import sink_of
 from official import FIXTURES

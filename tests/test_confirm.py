@@ -12,8 +12,8 @@ import pytest
 import build
 from invoke import kafkalog
 from kafkalog.findings import Finding
-from kafkalog.log.moving import lost_directories
-from kafkalog.log.readers import batches
+from kafkalog.log_dirs.moving import lost_directories
+from kafkalog.segments.readers import batches
 from official import FIXTURES
 from state_topic import key, value
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kafkalog.auditing.transactions import KEY_COLUMNS, conflicts
-from kafkalog.txn import extents
-from kafkalog.txn.columns import Columns
+from kafkalog.columns.named import Columns
+from kafkalog.folds import fold
 
-A, C = extents.ABORT, extents.COMMIT
+A, C = fold.ABORT, fold.COMMIT
 
 
 @pytest.mark.parametrize(

@@ -16,26 +16,26 @@ import build
 import kafkalog as library
 from invoke import kafkalog
 from kafkalog.findings import Finding
-from kafkalog.format import checksums, interpreted
-from kafkalog.format.batch import Batch
-from kafkalog.format.control import CONTROL_MESSAGES, control_record
-from kafkalog.format.definitions import message
-from kafkalog.format.layout import CONTROL_RECORD_KEY
-from kafkalog.format.message import MalformedError
-from kafkalog.format.message_json import plain
-from kafkalog.format.message_writer import encode
-from kafkalog.log import control_blocks
-from kafkalog.log.blocks import Rows
-from kafkalog.log.readers import control_finding
-from kafkalog.log.rows import segment_rows
-from kafkalog.log.selection import Selection
+from kafkalog.kafka.batch import Batch
+from kafkalog.kafka.control import CONTROL_MESSAGES, control_record
+from kafkalog.kafka.layout import CONTROL_RECORD_KEY
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_json import plain
+from kafkalog.kafka.message_writer import encode
+from kafkalog.kernel import checksums, interpreted
+from kafkalog.segments import blocks
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.readers import control_finding
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.dump import CONTROL
+from kafkalog.tables.dump_tables import CONTROL
 from messages import messages
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
-PLAIN: Final = interpreted("format.selecting", "tests_control_interpreted_selecting")
+PLAIN: Final = interpreted("columns", "tests_control_interpreted_selecting")
 Pair = tuple[bytes | None, bytes | None]
 int16s = st.integers(-(2**15), 2**15 - 1)
 
@@ -103,9 +103,9 @@ def test_rows_of_any_control_records_are_those_of_each_alone(compiled: bool, pai
     data = written(pairs)
     wanted = list(alone(data))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(control_blocks, "_MOST", most)
+        patch.setattr(blocks, "_MOST", most)
         if not compiled:
-            patch.setattr(control_blocks, "selecting", PLAIN)
+            patch.setattr(blocks, "kernel_columns", PLAIN)
         for spaced in (False, True):
             found: list[Any] = []
             for item in segment_rows("f", library.scan(data), {"control": CONTROL.names}, Selection(), spaced=spaced):

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 import plain
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
-from kafkalog.format.state_columns import STATE_TYPES, StateColumns
-from kafkalog.format.texts import PackedTexts
-from kafkalog.txn.columns import NONE
-from kafkalog.txn.coordinator import Coordinator, StateRows
+from kafkalog.columns.named import NONE
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.folds.coordinator import Coordinator, StateRows
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
+from kafkalog.kafka.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 from state_topic import T, value, write_state

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.pipeline.coordinator_message import coordinator_messages, read_coordinator
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import STATE_TYPES, StateColumns
-from kafkalog.format.texts import PackedTexts
-from kafkalog.txn.coordinator import Coordinator, StateRows
+from kafkalog.auditing.pipeline.messages_between_stages import coordinator_messages, read_coordinator
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.folds.coordinator import Coordinator, StateRows
+from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
+from kafkalog.kafka.transaction_state import TransactionState
 
 TOPICS = ["t", "u"]
 IDS = ["a", "b", "c"]

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafkalog.format import checksums
+from kafkalog.kernel import checksums
 
 LENGTHS = [*range(300), 4095, 4096, 4097, 100_003]
 

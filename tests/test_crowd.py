@@ -9,18 +9,18 @@ from unittest import mock
 import pytest
 
 import build
-from kafkalog.format import candidates, crowds, interpreted, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.log import crowd
-from kafkalog.log.files import BytesSource
-from kafkalog.log.segment import scan_source
-from kafkalog.log.stretches import Stretches, stretches
+from kafkalog.files.opening import BytesSource
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, interpreted, search
+from kafkalog.segments import damage
+from kafkalog.segments.salvage import Stretches, stretches
+from kafkalog.segments.segment import scan_source
 from scanned import in_small_steps, scanned
 
-_PLAIN = interpreted("format.candidates", "tests_interpreted_crowd")
-_PLAIN_CROWDS = interpreted("format.crowds", "tests_interpreted_crowds")
-_BLIND = interpreted("format.crowds", "tests_blind_crowds")
-_BLIND.pass_over = lambda *_: False  # what ``crowds.gather`` can't see is decided place by place
+_PLAIN = interpreted("search", "tests_interpreted_crowd")
+_PLAIN_CROWDS = interpreted("search", "tests_interpreted_crowds")
+_BLIND = interpreted("search", "tests_blind_crowds")
+_BLIND.pass_over = lambda *_: False  # what ``search.gather`` can't see is decided place by place
 
 
 def _damaged(random: Random) -> bytes:
@@ -49,12 +49,12 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     """Batches, findings and stretches do not depend on how many damaged places leave in one chunk."""
     random = Random(seed)
     data, hints = _damaged(random), sorted(random.randrange(3000) for _ in range(random.choice((0, 4))))
-    monkeypatch.setattr("kafkalog.log.cursor._EACH", 2)
+    monkeypatch.setattr("kafkalog.segments.cursor._EACH", 2)
     if seed % 2:
         in_small_steps(monkeypatch)
     answers = []
-    for form, passed in ((crowds, crowd._passed), (_BLIND, crowd._passed), (_BLIND, mock.Mock(return_value=False))):
-        with mock.patch.object(crowd, "crowds", form), mock.patch.object(crowd, "_passed", passed):
+    for form, passed in ((search, damage._passed), (_BLIND, damage._passed), (_BLIND, mock.Mock(return_value=False))):
+        with mock.patch.object(damage, "search", form), mock.patch.object(damage, "_passed", passed):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
             parts = [
                 part.at(row)
@@ -71,14 +71,14 @@ def test_both_forms_pass_over_the_same() -> None:
     random, answers = Random(4), set()
     for _ in range(200):
         data = _damaged(random)
-        here, above = random.randrange(len(data)), random.choice((kernel.NONE, 3, 30))
+        here, above = random.randrange(len(data)), random.choice((buffers.NONE, 3, 30))
         if random.random() < 0.2:  # a batch that holds whole ones, and whose end is believed
             outer = build.batch(build.record(b"".join(build.log(5, 6))), base_offset=40)
             after = [build.batch(build.record(b"after"), base_offset=at) for at in (41, 42, 43)]
             here, data = 0, b"".join([build.flipped(outer, 8 * 62), *after])
         room = len(data) + random.choice((0, 1 << 20))
         said = []
-        for form in (candidates, _PLAIN):
+        for form in (search, _PLAIN):
             state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
             known = form.pass_over(data, here, room, 1 << 27, True, above, array("Q", [0]), state, found)
             said.append((known, *found))
@@ -95,18 +95,18 @@ def test_both_forms_gather_the_same(seed: int) -> None:
     rows, most, doubted = random.choice((3, 40, 400)), random.choice((1, 5, 100)), random.choice((70, 200, 1 << 16))
     is_growing, room = random.random() < 0.5, len(data) + random.choice((0, 1 << 20))
     said = []
-    for form in (crowds, _PLAIN_CROWDS):
-        heads, places = CellTable(len(kernel.BATCH_COLUMNS), rows), array("q", bytes(8 * crowds.PLACE * most))
+    for form in (search, _PLAIN_CROWDS):
+        heads, places = CellTable(len(buffers.BATCH_COLUMNS), rows), array("q", bytes(8 * search.PLACE * most))
         state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
         start, reach, row, answers = 0, len(data), 0, []
         for _ in range(50):
             answer = form.gather(
-                data, start, reach, 1000, room, 1 << 27, doubted, is_growing, True, kernel.NONE, heads.cells, rows, row,
+                data, start, reach, 1000, room, 1 << 27, doubted, is_growing, True, buffers.NONE, heads.cells, rows, row,
                 array("Q", [0]), state, found, places,
             )  # fmt: skip
             answers.append((answer, heads.cells.tolist(), places.tolist()))
             why, row, _, start, _, _ = answer
-            if why not in (crowds.LARGE, crowds.NO_ROOM):
+            if why not in (search.LARGE, search.NO_ROOM):
                 break
             reach = len(data) if start % 2 else start  # a large batch may be read, or it may not
         said.append(answers)

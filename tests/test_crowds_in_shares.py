@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import build
-from kafkalog.log.folded import MOST
+from kafkalog.segments.folded import MOST
 from test_shared_logs import judged, same
 
 _CODE: Final = "sequence-broken"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handmade import batch, record, segment
 from invoke import kafkalog
-from kafkalog_cli.render.cells import as_csv
+from kafkalog_cli.render.row_formats import as_csv
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'x", "plain", "", " =1", "a=b", '=HYPERLINK("x","y")']
 

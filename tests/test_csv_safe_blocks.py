@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import kafkalog
 from build import batch, record
 from dumped import dumped
-from kafkalog.log.selection import Selection
-from kafkalog.tables.dump import RECORDS
-from kafkalog_cli.render.rows import CsvSink
+from kafkalog.segments.selection import Selection
+from kafkalog.tables.dump_tables import RECORDS
+from kafkalog_cli.render.row_formats import CsvSink
 from test_row_lines import FORMS, written
 
 STARTS = st.sampled_from(["", "=", "+", "-", "@", "'", "\t", "\r", "\t ", "\t　", "　=", '="', "=\n", "-,"])

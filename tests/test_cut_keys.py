@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkalog.auditing.partition import cuts
-from kafkalog.auditing.partition.scan_file import kept_scan
+from kafkalog.auditing.partition import facts
+from kafkalog.auditing.partition.scan_message import kept_scan
 from kafkalog.auditing.pipeline import kept_scans
-from kafkalog.auditing.transactions import pieces
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.loops import EXTENT_COLUMNS
+from kafkalog.auditing.transactions import table_batches
+from kafkalog.columns.named import Columns
+from kafkalog.kernel.fold import EXTENT_COLUMNS
 from kept import audited, broker
 from row_nights import Night, fresh
 
@@ -22,7 +22,7 @@ from row_nights import Night, fresh
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the scans of small segments and their rows, too."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
-    monkeypatch.setattr(cuts, "LEAST_ROWS", 1)
+    monkeypatch.setattr(facts, "LEAST_ROWS", 1)
 
 
 def test_a_scan_that_is_not_kept_has_no_rows_that_are(tmp_path: Path) -> None:
@@ -32,8 +32,8 @@ def test_a_scan_that_is_not_kept_has_no_rows_that_are(tmp_path: Path) -> None:
     some = [scan for scan in scans if len(scan.stretch.finished)]
     assert some
     for scan in some:
-        assert cuts.is_cut(scan)
-        assert not cuts.is_cut(replace(scan, digest=b""))
+        assert facts.is_cut(scan)
+        assert not facts.is_cut(replace(scan, digest=b""))
 
 
 def test_the_order_of_open_transactions_is_no_part_of_a_digest(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ def test_the_order_of_open_transactions_is_no_part_of_a_digest(tmp_path: Path) -
     cells = np.zeros((len(EXTENT_COLUMNS), 3), np.int64)
     cells[EXTENT_COLUMNS.index("producer_id")] = [7, 8, 9]
     rows = Columns(dict(zip(EXTENT_COLUMNS, cells, strict=True)))
-    digest = cuts.cut_of(scan, rows).inputs
-    assert cuts.cut_of(scan, rows.take(np.array([2, 0, 1]))).inputs == digest
-    assert cuts.cut_of(scan, rows.take(np.array([0, 1]))).inputs != digest
+    digest = facts.cut_of(scan, rows).inputs
+    assert facts.cut_of(scan, rows.take(np.array([2, 0, 1]))).inputs == digest
+    assert facts.cut_of(scan, rows.take(np.array([0, 1]))).inputs != digest
 
 
 @pytest.mark.parametrize("what", ["VERSION", "SCHEMA_VERSION"])
@@ -53,7 +53,7 @@ def test_rows_of_another_version_are_no_rows(what: str, tmp_path: Path, monkeypa
     """Of the program or of the tables: the same transactions may be other rows."""
     root = broker(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(pieces, what, "0.0.1" if what == "VERSION" else 1)
+        patch.setattr(table_batches, what, "0.0.1" if what == "VERSION" else 1)
         Night(root, tmp_path / "first")
     found = Night(root, tmp_path / "second", tmp_path / "first")
     assert not found.taken

@@ -14,9 +14,9 @@ import pytest
 import plain
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.log.logdir import PartitionDirectory, open_log_directory
-from kafkalog.log.readers import batches as read_batches
-from kafkalog.log.readers import records
+from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
+from kafkalog.segments.readers import batches as read_batches
+from kafkalog.segments.readers import records
 from official import FIXTURES, cases, materialize
 from plain import Batch, Broker, Row, table
 

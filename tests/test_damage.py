@@ -15,7 +15,7 @@ import pytest
 import build
 import kafkalog
 from kafkalog import BytesSource
-from kafkalog.format import kernel
+from kafkalog.kernel import buffers
 from scanned import HARMLESS, Scanned, gathered, scanned
 
 LOG: Final = build.log(5, 40, 5, 300, 0, 5, 5, 80, 5, 17)
@@ -283,7 +283,7 @@ def test_a_header_every_64_bytes_costs_little_more_than_a_batch(
             path.write_bytes(data)
         started = time.process_time()
         offsets = [
-            offset for chunk in kafkalog.segment_chunks(path) for offset in chunk.heads.column(kernel.LAST_OFFSET)
+            offset for chunk in kafkalog.segment_chunks(path) for offset in chunk.heads.column(buffers.LAST_OFFSET)
         ]
         times.append(time.process_time() - started)
     assert times[1] <= 4 * times[0] + 10

@@ -9,8 +9,8 @@ import pytest
 
 from hostile_messages import MESSAGES
 from invoke import kafkalog
-from kafkalog.format.message_ops import MOST_BYTES
-from kafkalog.log.internals import TOPICS
+from kafkalog.kernel.message_ops import MOST_BYTES
+from kafkalog.segments.internal_blocks import TOPICS
 from measured import measured
 from offsets_topic import group_key
 

@@ -11,12 +11,18 @@ from typing import Any, Final
 
 import pytest
 
-from kafkalog.format.definitions import DefinitionError, definition, definitions
-from kafkalog.format.releases import FIELDS_SINCE, RECORDS_BETWEEN, VERSIONS_UP_TO
-from kafkalog.format.schema import BY_TYPE, NEVER, Array, MessageField, Struct
+from kafkalog.kafka.message_definitions import (
+    FIELDS_SINCE,
+    RECORDS_BETWEEN,
+    VERSIONS_UP_TO,
+    DefinitionError,
+    definition,
+    definitions,
+)
+from kafkalog.kafka.message_schema import BY_TYPE, NEVER, Array, MessageField, Struct
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-MESSAGES: Final = ROOT / "kafkalog" / "format" / "messages"
+MESSAGES: Final = ROOT / "kafkalog" / "kafka" / "messages"
 FILES: Final = sorted(MESSAGES.glob("*/*.json"))
 CHECK: Final = ROOT / "tools" / "check_messages.py"
 
@@ -157,7 +163,7 @@ def test_definitions_are_read_from_inside_a_zip(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "spark" / "ship.py", "zip", packed], check=True, capture_output=True)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from kafkalog.format import definitions as here\n"
+        "from kafkalog.kafka import message_definitions as here\n"
         "print(here.__file__.startswith(sys.argv[1]), *(len(here.definitions(name)) for name in sys.argv[2:]))"
     )
     folders = sorted({path.parent.name for path in FILES})

@@ -48,11 +48,14 @@ def test_the_source_distribution_has_every_file(source: Path) -> None:
 
 
 def test_a_wheel_has_no_c(source: Path) -> None:
-    """What the compiler reads is not in it, what kafkalog reads when it runs is."""
+    """What the compiler reads is not in it, what kafkalog reads when it runs is, and so are man pages and completions."""
     names = zipfile.ZipFile(_built(source, "bdist_wheel")).namelist()
     shutil.rmtree(source / "made")
 
-    assert {Path(name).suffix for name in names} == {"", ".css", ".js", ".json", ".py", ".pyi", ".txt", ".typed"}
+    packages = [name for name in names if "/data/share/" not in name]
+    assert {Path(name).suffix for name in packages} == {"", ".css", ".js", ".json", ".py", ".pyi", ".txt", ".typed"}
+    shared = {name.partition(".data/data/")[2] for name in names if "/data/share/" in name}
+    assert shared == {file.relative_to(ROOT).as_posix() for file in (ROOT / "share").rglob("*") if file.is_file()}
     for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
         there = {file.relative_to((ROOT / package).parent).as_posix() for file in (ROOT / package).rglob("*.py")}
         assert there <= set(names)

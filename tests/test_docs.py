@@ -95,3 +95,16 @@ def test_the_library_runs_as_it_is_shown(folder: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=60, check=True)
 
     assert ended.stdout.startswith(b"0 ")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
+def test_make_test_says_first_what_it_does_and_how_long_it_takes(tmp_path: Path) -> None:
+    """Before it installs in a fresh clone: nobody has to wait in silence."""
+    make = ["make", "--dry-run", "--no-print-directory", "test", f"VENV={tmp_path / 'none'}"]
+    lines = subprocess.run(make, cwd=ROOT, capture_output=True, check=True, text=True, timeout=30).stdout.splitlines()
+    said = [line for line in lines if line.startswith("echo ")]
+
+    assert lines[: len(said)] == said
+    assert "installs" in said[0]
+    assert re.search(r"\bminutes\b", said[-1])
+    assert "-m venv" in lines[len(said)]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format.compression import decompress
+from kafkalog.kafka.compression import decompress
 
 LIMIT: Final = 128 << 20
 

@@ -13,7 +13,7 @@ from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.space.state_topic import StateTopic
 from kafkalog.auditing.transactions import AuditOptions, crowds
-from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.incident_tables import INCIDENTS
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from transactions import Transactions, write_transactions  # the benchmarks are no package

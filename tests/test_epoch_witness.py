@@ -12,7 +12,7 @@ import plain
 from beside import above_note, told
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.side_files.epoch_runs import EpochRun
-from kafkalog.auditing.side_files.epoch_witness import epoch_faults
+from kafkalog.auditing.side_files.leader_epochs import epoch_faults
 from kafkalog.findings import Finding, Severity
 from plain import Batch
 

@@ -114,8 +114,8 @@ def test_a_folder_of_an_odd_name_alone_is_no_log_directory(name: str, tmp_path: 
 
 def test_the_highest_numbers_are_names() -> None:
     """The last offset of 63 bits and the last partition of 31 bits are no odd names."""
-    from kafkalog.log.names import parse_name
-    from kafkalog.log.recognition import is_odd, partition_name
+    from kafkalog.files.names import parse_name
+    from kafkalog.files.recognition import is_odd, partition_name
 
     assert parse_name(f"{2**63 - 1}.log").offset == 2**63 - 1
     assert partition_name(f"t-{2**31 - 1}") == ("t", 2**31 - 1, "")

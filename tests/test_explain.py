@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from click.shell_completion import get_completion_class
 
 from invoke import kafkalog
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.incidents import INCIDENT_KINDS
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.catalogue.words import CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, INCIDENT_CAUSES, STATES, WORDS
-from kafkalog.tables import TABLES, audit, incidents
+from kafkalog.tables import TABLES, audit_tables, incident_tables
 from kafkalog_cli.commands.explain import _ASKED
+from kafkalog_cli.group import cli
 
 COLUMNS: Final = sorted({column for table in TABLES.values() for column in table.names})
 
 
 def test_every_word_of_the_tables_has_its_text() -> None:
     """States, causes, certainties and kinds: the texts are of the tables' words, each once, and of no other."""
-    assert tuple(STATES) == audit.STATES
-    assert tuple(CAUSES) == audit.CAUSES
-    assert tuple(GAP_KINDS) == audit.GAP_KINDS
-    assert tuple(GAP_CAUSES) == audit.GAP_CAUSES
-    assert tuple(CERTAINTIES) == incidents.CERTAINTIES
-    assert tuple(INCIDENT_KINDS) == incidents.KINDS
-    assert set(INCIDENT_CAUSES) | set(CAUSES) >= set(incidents.CAUSES) >= set(INCIDENT_CAUSES)
+    assert tuple(STATES) == audit_tables.STATES
+    assert tuple(CAUSES) == audit_tables.CAUSES
+    assert tuple(GAP_KINDS) == audit_tables.GAP_KINDS
+    assert tuple(GAP_CAUSES) == audit_tables.GAP_CAUSES
+    assert tuple(CERTAINTIES) == incident_tables.CERTAINTIES
+    assert tuple(INCIDENT_KINDS) == incident_tables.KINDS
+    assert set(INCIDENT_CAUSES) | set(CAUSES) >= set(incident_tables.CAUSES) >= set(INCIDENT_CAUSES)
 
 
 @pytest.mark.parametrize("word", sorted({*WORDS, *INCIDENT_KINDS}))
@@ -93,3 +95,39 @@ def test_every_kind_and_code_says_something_of_its_own() -> None:
 
     assert len(set(texts)) == len(texts)
     assert not set(INCIDENT_KINDS) & set(CATALOGUE) - {"clusters-mixed", "copy-skewed"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("begun", "expected"),
+    [
+        ("transaction-h", {"transaction-hanging"}),  # a code
+        ("consumers-st", {"consumers-stopped"}),  # a kind of incident
+        ("commit-pen", {"commit-pending"}),  # a state
+        ("last_stable", {"last_stable_offset"}),  # a column
+        ("leader_epo", {"leader_epoch", "leader_epochs"}),  # a column, and a table
+        ("nothing-begins-so", set()),
+    ],
+)
+def test_shells_complete_the_names_that_explain_knows(
+    shell: str, begun: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Codes, kinds of incidents, words, columns and tables, in each shell, also as a second name."""
+    found = get_completion_class(shell)
+    assert found is not None
+    monkeypatch.setenv("COMP_WORDS", f"kafkalog explain isr {begun}")
+    monkeypatch.setenv("COMP_CWORD", begun if shell == "fish" else "3")
+    args, incomplete = found(cli, {}, "kafkalog", "_KAFKALOG_COMPLETE").get_completion_args()
+    offered = found(cli, {}, "kafkalog", "_KAFKALOG_COMPLETE").get_completions(args, incomplete)
+
+    assert {one.value for one in offered} == expected
+
+
+def test_every_name_that_shells_complete_is_explained() -> None:
+    """And every code, kind and word is offered."""
+    found = get_completion_class("bash")
+    assert found is not None
+    offered = {one.value for one in found(cli, {}, "kafkalog", "_").get_completions(["explain"], "")}
+
+    assert offered == {*CATALOGUE, *INCIDENT_KINDS, *WORDS, *COLUMNS, *TABLES}
+    assert kafkalog("explain", *sorted(offered)).status == 0

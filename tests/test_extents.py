@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.log import cursor
-from kafkalog.txn import columns
-from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.extents import COLUMNS, collapse
+from kafkalog.columns import named
+from kafkalog.columns.named import Columns, Packed
+from kafkalog.folds.fold import COLUMNS, collapse
+from kafkalog.segments import cursor
 from plain import (
     LEGAL,
     Batch,
@@ -178,7 +178,7 @@ def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: i
     """Columns packed in blocks of any size come out as they went in: whole, by column, by block and by place."""
     names = ("a", "b", "c")
     whole = Columns({name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)})
-    with mock.patch.object(columns, "FEW", few):
+    with mock.patch.object(named, "FEW", few):
         packed = Packed(names)
         for start in range(0, len(rows), size):
             packed.append(whole.take(slice(start, start + size)))

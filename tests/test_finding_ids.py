@@ -11,7 +11,7 @@ import pytest
 import build
 from invoke import kafkalog
 from kafkalog.findings import Finding
-from kafkalog.log.rows import DistinctIds, finding_row
+from kafkalog.segments.file_rows import DistinctIds, finding_row
 from official import FIXTURES
 from verified import serious, table, verified
 

@@ -12,8 +12,8 @@ import pytest
 
 import plain
 from invoke import Ended, Row, kafkalog
-from kafkalog.log.clusters import open_clusters
-from kafkalog.log.logdir import open_log_directory
+from kafkalog.log_dirs.clusters import open_clusters
+from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES
 from plain import Batch
 
@@ -40,7 +40,7 @@ def opened(*paths: Path | str) -> tuple[list[str], list[str], list[str]]:
 
 def by_spark(*paths: Path | str) -> list[str]:
     """The log directories that Spark's data source would share out."""
-    planning = pytest.importorskip("kafkalog_spark.planning", reason="the data source needs pyspark")
+    planning = pytest.importorskip("kafkalog_spark.data_source", reason="the data source needs pyspark")
     from kafkalog_spark.request import Request
 
     clusters, _ = planning.open_all(Request("findings", tuple(map(str, paths))), strict=False)
@@ -284,17 +284,17 @@ def test_a_partition_s_directory_is_not_walked_into(tmp_path: Path, monkeypatch:
         broker(tmp_path / "a" / "data", number, marked=False)
     (tmp_path / "junk" / "more").mkdir(parents=True)
     asked: list[str] = []
-    from kafkalog.log import storage
-    from kafkalog.log.search import search
-    from kafkalog.log.storage import open_tree
+    from kafkalog.files import directories
+    from kafkalog.files.directories import open_tree
+    from kafkalog.log_dirs.search import search
 
-    opening = storage.open_unnoticed
+    opening = directories.open_unnoticed
 
     def counted(path: str, flags: int) -> int:
         asked.append(os.path.relpath(path, tmp_path))
         return opening(path, flags)
 
-    monkeypatch.setattr(storage, "open_unnoticed", counted)
+    monkeypatch.setattr(directories, "open_unnoticed", counted)
     found = search(open_tree(str(tmp_path)), str(tmp_path))
 
     assert found.places == [str(tmp_path / "a" / "data")]

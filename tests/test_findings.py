@@ -13,7 +13,7 @@ import pytest
 from invoke import kafkalog
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
-from kafkalog.catalogue.incidents import INCIDENT_KINDS
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 
 ROOT: Final = Path(__file__).parent.parent
 PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")

@@ -137,7 +137,7 @@ FIRST = [
     First("groups bitnami --at -1h", 0, "", "the state is that of 2026-11-"),
     First("groups bitnami --at yesterday", 2, "", "is not a time, such as"),
     First("groups bitnami --at 1795262400000000", 2, "", "in milliseconds it is 1795262400000"),
-    First("txn-audit hanging --tz Europe/Berlin", 1, "since 2026-11-21T09:55:16.720+01:00"),
+    First("txn-audit hanging --tz Europe/Berlin", 1, "between 2026-11-21T09:55:16.720+01:00"),
     First("txn-audit hanging --tz Nowhere/Land", 2, "", "is not a time zone, like"),
     # Outputs.
     First("txn-audit hanging -o out.json", 1, "WRONG: 3 transaction-hanging"),

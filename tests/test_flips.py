@@ -14,7 +14,7 @@ import pytest
 import kafkalog
 from build import flipped
 from flipped import EXCEPTIONS, SEGMENTS, clean, field_of, read
-from kafkalog.format.layout import RECORD_BATCH
+from kafkalog.kafka.layout import RECORD_BATCH
 from official import FIXTURES
 from scanned import HARMLESS, in_small_steps
 

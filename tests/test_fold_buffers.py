@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import build
-from kafkalog.format import batch_headers, interpreted, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.txn import fold, loops
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.fold import Fold, FoldedLog
-from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.columns.named import Columns
+from kafkalog.folds import fold
+from kafkalog.folds.fold import Fold, FoldedLog
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, headers, interpreted
+from kafkalog.kernel import fold as kernel_fold
+from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
 
 
 def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
@@ -25,8 +26,8 @@ def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
         )
         for offset, producer in enumerate(producers)
     )  # fmt: skip
-    heads = CellTable(len(kernel.BATCH_COLUMNS), len(producers))
-    heads.count, *_ = batch_headers.read(data, 0, len(data), 0, heads.cells, heads.capacity, 0)
+    heads = CellTable(len(buffers.BATCH_COLUMNS), len(producers))
+    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, heads.capacity, 0)
     made = Fold()
     made.batches(heads, array("q", [-1]) * heads.count, array("q", [-1]) * heads.count)
     return made, made.result()
@@ -64,14 +65,14 @@ def test_few_and_many_states_make_the_same_rows(count: int) -> None:
     made, _ = folded(numbers.tolist())
 
     assert made._few() == made._many()
-    plain = interpreted("txn.loops", "tests_interpreted_told_apart")
+    plain = interpreted("fold", "tests_interpreted_told_apart")
     tables = [array("q", bytes(8 * count * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS)]
     again = [array("q", cells) for cells in tables]
     states, order = made._states, array("q", bytes(8 * count))
-    assert plain.told_apart(states, count, *tables, order) == loops.told_apart(states, count, *again, order)
+    assert plain.told_apart(states, count, *tables, order) == kernel_fold.told_apart(states, count, *again, order)
     assert tables == again
     with pytest.raises(IndexError):
-        loops.told_apart(states, count, tables[0], tables[1], order[1:])
+        kernel_fold.told_apart(states, count, tables[0], tables[1], order[1:])
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 300])

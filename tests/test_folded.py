@@ -14,7 +14,7 @@ from counted import counted
 from kafkalog.auditing.verification import Verification, verify
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.findings import Bytes
-from kafkalog.log.folded import MOST
+from kafkalog.segments.folded import MOST
 
 _EXAMINED = 1000  # damaged places that are examined closely, each with its own finding
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import UnreadableError
-from kafkalog.log.forked import HelperLostError, in_processes
+from kafkalog.files.processes import HelperLostError, in_processes
 
 
 def children() -> set[str]:

@@ -14,7 +14,7 @@ import kafkalog as library
 import official
 from handmade import batch, damaged, each, one, record, segment
 from invoke import HEAD, PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
-from kafkalog.log.file_tables import TABLES_OF
+from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.tables import SCHEMA_VERSION, TABLES, Column
 from official import FIXTURES
 

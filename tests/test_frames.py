@@ -13,11 +13,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalog.format import checksums, frames, interpreted, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.format.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
+from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import records as kernel_records
 
-PLAIN: Final = interpreted("format.frames", "tests_interpreted_frames")
+PLAIN: Final = interpreted("records", "tests_interpreted_frames")
 needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="interpreted, the packages decompress everything")
 _LIMIT: Final = 1 << 20
 _SNAPPY, _LZ4, _ZSTD = 2, 3, 4
@@ -53,23 +54,23 @@ def _streams(content: bytes) -> list[tuple[int, bytes]]:
 
 def _taken(streams: list[tuple[int, bytes]], limit: int = _LIMIT) -> list[bytes]:
     """Return the contents of the first streams, as far as the kernel decompresses them."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), len(streams))
+    heads = CellTable(len(buffers.BATCH_COLUMNS), len(streams))
     heads.count = len(streams)
     buf = b"before" + b"".join(stream for _, stream in streams)
     at = 6
     for row, (codec, stream) in enumerate(streams):
-        heads.set(kernel.MAGIC, row, 2)
-        heads.set(kernel.ATTRIBUTES, row, codec)
-        heads.set(kernel.SECTION_START, row, at)
+        heads.set(buffers.MAGIC, row, 2)
+        heads.set(buffers.ATTRIBUTES, row, codec)
+        heads.set(buffers.SECTION_START, row, at)
         at += len(stream)
-        heads.set(kernel.SECTION_STOP, row, at)
-        heads.set(kernel.COUNT, row, 3)
-    source, out = memoryview(buf), memoryview(bytearray(frames.ROOM))
-    row, size, records = frames.unpack(
+        heads.set(buffers.SECTION_STOP, row, at)
+        heads.set(buffers.COUNT, row, 3)
+    source, out = memoryview(buf), memoryview(bytearray(kernel_records.ROOM))
+    row, size, records = kernel_records.unpack(
         source, heads.cells, heads.capacity, 0, heads.count, out, limit, source, out, zstd_at_once
     )
-    ends = [heads.cell(kernel.SECTION_STOP, done) for done in range(row)]
-    starts = [heads.cell(kernel.SECTION_START, done) for done in range(row)]
+    ends = [heads.cell(buffers.SECTION_STOP, done) for done in range(row)]
+    starts = [heads.cell(buffers.SECTION_START, done) for done in range(row)]
     assert starts == [0, *ends][:row]
     assert size == (ends[-1] if ends else 0)
     assert records == sum(min(3, (end - start) // 7) for start, end in zip(starts, ends, strict=True))
@@ -159,7 +160,7 @@ def test_the_end_of_a_zstd_frame(content: bytes, stated: bool, summed: bool, ski
         whole += b"".join((*chunker.compress(content), *chunker.finish()))
     expected = (len(whole), len(content) if stated else 0)
     cut = min(cut, len(whole) - 1)
-    for form in (frames, PLAIN):
+    for form in (kernel_records, PLAIN):
         assert form.zstd_frame(whole) == expected
         assert form.zstd_frame(whole + b"more") == expected
         end = form.zstd_frame(whole[:cut])[0]
@@ -168,6 +169,6 @@ def test_the_end_of_a_zstd_frame(content: bytes, stated: bool, summed: bool, ski
 
 def test_interpreted_leaves_all_to_the_packages() -> None:
     """Interpreted, nothing is decompressed: the packages are faster."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
     view = memoryview(bytearray(9))
     assert PLAIN.unpack(view, heads.cells, 1, 0, 1, view, 9, view, view, zstd_at_once) == (0, 0, 0)

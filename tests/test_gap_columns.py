@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
 from kafkalog.auditing.partition.gaps import Evidence, Gap, MissingOffsets, classify
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
-from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
 from official import FIXTURES
 
 _FILES: Final = ("a.log", "b.log", "c.log")

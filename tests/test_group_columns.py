@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 import build
 from group_model import modelled_rows
-from kafkalog.auditing.topics.fates import STATES, UNKNOWN, Fates
-from kafkalog.auditing.topics.group_tables import GROUP_TABLES, group_rows
+from kafkalog.auditing.topics.commits import STATES, UNKNOWN, Fates
+from kafkalog.auditing.topics.groups import GROUP_TABLES, group_rows
+from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.texts import Numbered
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding
-from kafkalog.format.internal import record_types
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message_writer import encode
-from kafkalog.format.numbered import Numbered
-from kafkalog.log.moment import Moment
-from kafkalog.log.rows import one_by_one
-from kafkalog.txn import extents
-from kafkalog.txn.columns import Columns, Packed
+from kafkalog.folds import fold
+from kafkalog.kafka.internal_records import record_types
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_writer import encode
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.segments.moment import Moment
 from messages import messages
 from offsets_topic import Marker, T, Write, write_offsets
 
@@ -101,7 +101,7 @@ def test_metadata_that_is_no_longer_in_force_is_forgotten() -> None:
 
 
 spans = st.tuples(
-    st.integers(0, 3), st.integers(0, 30), st.integers(0, 6), st.sampled_from([extents.OPEN, extents.COMMIT, extents.ABORT])
+    st.integers(0, 3), st.integers(0, 30), st.integers(0, 6), st.sampled_from([fold.OPEN, fold.COMMIT, fold.ABORT])
 )  # fmt: skip
 
 
@@ -110,17 +110,17 @@ def test_a_record_belongs_to_the_last_transaction_of_its_producer_that_covers_it
     of_producers: list[tuple[int, int, int, int]], asked: list[tuple[int, int]]
 ) -> None:
     """Whatever transactions a log has: the one that begins last before the record, if it reaches it."""
-    cells = {name: np.zeros(len(of_producers), np.int64) for name in extents.COLUMNS}
+    cells = {name: np.zeros(len(of_producers), np.int64) for name in fold.COLUMNS}
     for at, (producer, first, size, kind) in enumerate(of_producers):
         values = {"producer_id": producer, "first_offset": first, "last_offset": first + size, "marker_type": kind}
         for name, value in (values | {"marker_offset": first + size + 1}).items():
             cells[name][at] = value
-    packed = Packed(extents.COLUMNS)
+    packed = Packed(fold.COLUMNS)
     packed.append(Columns(cells))
     fates = Fates(packed)
     rows = fates.rows(np.array([one[0] for one in asked], np.int64), np.array([one[1] for one in asked], np.int64))
     states = fates.states(rows, Moment(20))
-    words = {extents.OPEN: "pending", extents.COMMIT: "committed", extents.ABORT: "aborted"}
+    words = {fold.OPEN: "pending", fold.COMMIT: "committed", fold.ABORT: "aborted"}
     for (producer, offset), state in zip(asked, states.tolist(), strict=True):
         before = [one for one in of_producers if one[0] == producer and one[1] <= offset]
         last = max(before, key=lambda one: one[1], default=None)

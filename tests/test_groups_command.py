@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
+from kafkalog.auditing.topics.groups import group_rows, offsets_rows
 from kafkalog.findings import Finding
-from kafkalog.log.moment import Moment
-from kafkalog.log.rows import one_by_one
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.segments.moment import Moment
 from official import CORPUS, FIXTURES
 from offsets_topic import Marker, T, Write, commit_key, commit_value, group_key, group_value, write_offsets
 
@@ -335,6 +335,7 @@ def test_tables_as_parquet(tmp_path: Path) -> None:
         "committed",
         "findings",
         "groups",
+        "manifest.json",
         "provenance.json",
     ]
     found = pq.read_table(tmp_path / "out" / "committed").to_pylist()

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format import compression
-from kafkalog.format.compression import DecompressionError, OverLimitError, decompress
+from kafkalog.kafka import compression
+from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress
 
 TEXTS = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from([b"order", b"paid", b"\0" * 40]), max_size=400))
 STRATEGIES = st.sampled_from([zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE])

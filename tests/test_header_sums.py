@@ -13,20 +13,21 @@ from hypothesis import strategies as st
 
 import build
 from kafkalog.auditing.partition.neighbours import _KEPT, Neighbours
-from kafkalog.format import batch_headers, checksums, header_sums, interpreted, kernel, record_oddities
-from kafkalog.format.batch import CellTable
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, checksums, headers, interpreted
+from kafkalog.kernel import records as kernel_records
 
-PLAIN = interpreted("format.header_sums", "tests_interpreted_header_sums")
-PLAIN_ODDITIES = interpreted("format.record_oddities", "tests_interpreted_odd_records")
+PLAIN = interpreted("headers", "tests_interpreted_header_sums")
+PLAIN_ODDITIES = interpreted("records", "tests_interpreted_odd_records")
 FORMS = [
-    pytest.param(header_sums, id="in-use"),
+    pytest.param(headers, id="in-use"),
     pytest.param(
         PLAIN,
         id="interpreted",
         marks=pytest.mark.skipif(not checksums.COMPILED, reason="it is the form in use"),
     ),
 ]
-EDGES = (0, -1, 2**31, 2**63 - 1, -(2**63) + 1, kernel.NONE)
+EDGES = (0, -1, 2**31, 2**63 - 1, -(2**63) + 1, buffers.NONE)
 offsets = st.integers(0, 12) | st.sampled_from(EDGES)
 _rows = st.lists(
     st.tuples(
@@ -37,18 +38,18 @@ _rows = st.lists(
         st.integers(-1, 2),  # leader epoch
         st.integers(0, 2),  # magic
         st.sampled_from([1, 1, 1, 0]),  # valid
-        st.integers(-1, 5) | st.just(kernel.NONE),  # records
+        st.integers(-1, 5) | st.just(buffers.NONE),  # records
     ),
     max_size=9,
 )
 COLUMNS = (
-    kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.MAGIC,
-    kernel.VALID, kernel.COUNT,
+    buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH, buffers.MAGIC,
+    buffers.VALID, buffers.COUNT,
 )  # fmt: skip
 
 
 def table_of(rows: list[tuple[int, ...]]) -> CellTable:
-    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
         for column, cell in zip(COLUMNS, cells, strict=True):
@@ -63,7 +64,7 @@ def test_sums_are_those_of_whole_batches(form: ModuleType, rows: list[tuple[int,
     heads, found = table_of(rows), array("q", bytes(8 * form.SUMS))
     form.sums(heads.cells, heads.capacity, heads.count, array("q", bytes(96)), 0, found)
     whole = [(number, row) for number, row in enumerate(rows) if row[6]]
-    short = sum(row[5] > 1 and 0 <= row[7] <= kernel.add64(row[3], -row[2]) for _, row in whole)
+    short = sum(row[5] > 1 and 0 <= row[7] <= buffers.add64(row[3], -row[2]) for _, row in whole)
 
     assert found[:6].tolist() == [
         len(whole), sum(max(0, row[7]) for _, row in whole), sum(row[1] for _, row in whole),
@@ -78,7 +79,7 @@ def test_whole_batches_are_kept_after_those_before(
 ) -> None:  # fmt: skip
     """The columns that are asked for, without the damaged rows; nothing else of the table is touched."""
     heads, room = table_of(rows), before + len(rows) + 1
-    wanted = array("q", [kernel.LAST_OFFSET, kernel.SIZE])
+    wanted = array("q", [buffers.LAST_OFFSET, buffers.SIZE])
     kept = array("q", [7]) * (2 * room)
     n = form.keep(heads.cells, heads.capacity, heads.count, wanted, kept, room, before)
     whole = [row for row in rows if row[6]]
@@ -122,15 +123,15 @@ def test_a_healthy_log_has_no_disagreement() -> None:
     heads = table_of(rows[2:])
     before = array("q", table_of(rows[:2]).numpy()[list(_KEPT)].tobytes())
 
-    assert not header_sums.disagree(heads.cells, heads.capacity, heads.count, before, 2)
-    heads.set(kernel.BASE_OFFSET, 0, 5)
-    assert header_sums.disagree(heads.cells, heads.capacity, heads.count, before, 2)
+    assert not headers.disagree(heads.cells, heads.capacity, heads.count, before, 2)
+    heads.set(buffers.BASE_OFFSET, 0, 5)
+    assert headers.disagree(heads.cells, heads.capacity, heads.count, before, 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_short_tables_are_refused(form: ModuleType) -> None:
     """The loops check no bounds: what they rely on is checked before."""
-    short, long = array("q", [0]), array("q", bytes(8 * len(kernel.BATCH_COLUMNS)))
+    short, long = array("q", [0]), array("q", bytes(8 * len(buffers.BATCH_COLUMNS)))
     with pytest.raises(IndexError):
         form.sums(long, 1, 1, long, 0, short)
     with pytest.raises(IndexError):
@@ -167,11 +168,11 @@ def test_records_in_order_are_those_that_nothing_is_said_about() -> None:
                 max_timestamp=2,
             )
         )
-        heads = CellTable(len(kernel.BATCH_COLUMNS), 2)
-        heads.count, *_ = batch_headers.read(data, 0, len(data), 0, heads.cells, 2, 0)
-        found = array("q", bytes(8 * record_oddities.FOUND))
-        said = [form.in_order(data, heads.cells, 2, heads.count, found) for form in (record_oddities, PLAIN_ODDITIES)]
-        odd = record_oddities.next_odd(data, heads.cells, 2, 0, heads.count, False, found)
+        heads = CellTable(len(buffers.BATCH_COLUMNS), 2)
+        heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 2, 0)
+        found = array("q", bytes(8 * kernel_records.FOUND))
+        said = [form.in_order(data, heads.cells, 2, heads.count, found) for form in (kernel_records, PLAIN_ODDITIES)]
+        odd = kernel_records.next_odd(data, heads.cells, 2, 0, heads.count, False, found)
         assert said == [odd == heads.count] * 2
         answers.add(said[0])
     assert answers == {True, False}

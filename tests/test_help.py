@@ -19,6 +19,7 @@ from kafkalog_cli.help import GroupedCommand, options_by_group
 TOP = cli.make_context("kafkalog", [], resilient_parsing=True)  # not one of our own: help options are kept
 COMMANDS = {name: command for name in cli.list_commands(TOP) if (command := cli.get_command(TOP, name))}
 ALL = {**COMMANDS, "bulk_audit": bulk_audit}
+SHARE = Path(__file__).parents[1] / "share"  # what wheels install beside the packages
 
 
 def context(name: str) -> click.Context:
@@ -77,6 +78,19 @@ def test_a_script_for_completion(shell: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        ("bash", "bash-completion/completions/kafkalog"),
+        ("zsh", "zsh/site-functions/_kafkalog"),
+        ("fish", "fish/vendor_completions.d/kafkalog.fish"),
+    ],
+)
+def test_what_wheels_install_for_a_shell_is_what_the_command_prints(shell: str, name: str) -> None:
+    """Where it is not, `make man` writes it."""
+    assert (SHARE / name).read_bytes() == kafkalog("completion", shell).out
+
+
+@pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("kafkalog ver", {"plain,verify"}),
@@ -96,11 +110,19 @@ def test_what_is_completed(line: str, expected: set[str]) -> None:
 
 
 def test_man_pages_say_what_help_says(tmp_path: Path) -> None:
-    """A page for the program and for each command, with every option and example; man draws them without a warning."""
+    """A page for the program and for each command, with every option and example; man draws them without a warning.
+
+    They are made where only the default install is: no Spark, and none of what it needs.
+    """
     tool = Path(__file__).parents[1] / "tools" / "man_pages.py"
-    subprocess.run([sys.executable, tool, tmp_path], check=True, timeout=60)
+    without = "import runpy, sys; sys.modules |= dict.fromkeys(('pyspark', 'py4j', 'pandas', 'pyarrow'))"
+    alone = f"{without}; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    subprocess.run([sys.executable, "-c", alone, tool, tmp_path], check=True, timeout=60)
 
     assert {path.name for path in tmp_path.iterdir()} == {"kafkalog.1", *(f"kafkalog-{name}.1" for name in COMMANDS)}
+    assert {path.name: path.read_text() for path in (SHARE / "man" / "man1").iterdir()} == {
+        path.name: path.read_text() for path in tmp_path.iterdir()
+    }, "make man"
     for name, command in COMMANDS.items():
         page = (tmp_path / f"kafkalog-{name}.1").read_text()
         plain = page.replace("\\-", "-").replace("\\e", "\\")

@@ -82,7 +82,7 @@ def test_a_dump_for_programs_imports_no_audit(
     output = tmp_path_factory.mktemp("output") / f"records.{form}"
     imported = _imported(ALL_NAMES, "dump", "--table", "records", "-o", output, segment)
 
-    assert "kafkalog.log.arrow" in imported
+    assert "kafkalog.segments.arrow" in imported
     assert {name for name in imported if name.startswith("kafkalog.auditing")} == set()
 
 
@@ -142,8 +142,8 @@ def test_the_version_needs_no_command_tree() -> None:
 
     assert "click" not in imported
     assert {name for name in imported if name.startswith("kafkalog")} <= {
-        "kafkalog", "kafkalog._cyutility", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.checksums",
-        "kafkalog.format._shadow",
+        "kafkalog", "kafkalog._cyutility", "kafkalog.kernel", "kafkalog.kernel.buffers", "kafkalog.kernel.checksums",
+        "kafkalog.kernel._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
         "kafkalog_cli.signals", "kafkalog_cli.version",
     }  # fmt: skip
@@ -153,11 +153,11 @@ def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> 
     """Nor what only other formats or damaged segments need."""
     imported = _imported(ALL_NAMES, "dump", segment)
 
-    assert "kafkalog.log.segment" in imported
+    assert "kafkalog.segments.segment" in imported
     assert imported & {
-        "kafkalog.format.checkpoint", "kafkalog.format.control", "kafkalog.format.definitions", "kafkalog.format.index", "kafkalog.format.snapshot",
-        "kafkalog.format.resync", "kafkalog.log.damage", "kafkalog.log.damage_chunks", "kafkalog.log.indexes",
-        "kafkalog.log.readers", "kafkalog_cli.render.kafka.side_files", "kafkalog_cli.render.rows", "json",
+        "kafkalog.kafka.checkpoint", "kafkalog.kafka.control", "kafkalog.kafka.message_definitions", "kafkalog.kafka.index", "kafkalog.kafka.snapshot",
+        "kafkalog.segments.resync", "kafkalog.segments.damage", "kafkalog.segments.indexes",
+        "kafkalog.segments.readers", "kafkalog_cli.render.kafka.side_file_lines", "kafkalog_cli.render.row_formats", "json",
     } == set()  # fmt: skip
 
 

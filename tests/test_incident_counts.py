@@ -12,7 +12,7 @@ from counted import counted
 from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.incident_tables import INCIDENTS
 from plain import Batch, write_segments
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))

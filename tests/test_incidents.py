@@ -21,9 +21,9 @@ from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
-from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
-from kafkalog.tables.notable import NOTABLE
-from kafkalog_cli.render.incidents import incident_lines
+from kafkalog.tables.audit_tables import NOTABLE
+from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
+from kafkalog_cli.render.report import incident_lines
 from kafkalog_cli.render.zone import Zone
 from official import CORPUS, FIXTURES, cases
 from told_incidents import OF_REMEDIES, TOLD, Told

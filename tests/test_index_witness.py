@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
 
 BASE: Final = 100
 # First and last offsets, and newest times, of batches of 50 bytes each.

@@ -13,45 +13,44 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalog.format import checksums, internal_block, interning, interpreted, kernel, message_kinds, numbered
-from kafkalog.format import message_ops as ops
-from kafkalog.format.batch import CellTable
-from kafkalog.format.consumer_protocol import MEMBER_FIELDS
-from kafkalog.format.definitions import message
-from kafkalog.format.internal import internal_record
-from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import MalformedError, escaped_text
-from kafkalog.format.message_writer import encode, encode_uvarint
-from kafkalog.format.numbered import Numbered
-from kafkalog.format.schema import EVERY_RELEASE, Message, Release
+from kafkalog.columns import texts
+from kafkalog.columns.texts import Numbered
+from kafkalog.kafka import internal_block
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.internal_block import DOUBT, MEMBER_FIELDS, TYPE, VERSION, InternalBlock
+from kafkalog.kafka.internal_records import internal_record
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import MalformedError, escaped_text
+from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_schema import EVERY_RELEASE, Message, Release
+from kafkalog.kafka.message_writer import encode, encode_uvarint
+from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import message_ops as ops
+from kafkalog.kernel import messages as kernel_messages
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 from official import FIXTURES
 
 Pair = tuple[bytes | None, bytes | None]
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
-PLAIN: Final = {
-    name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in ("message_kinds", "interning")
-}
+PLAIN: Final = interpreted("messages", "tests_interpreted_messages")
 
 
 @contextlib.contextmanager
 def form(compiled: bool) -> Iterator[None]:
     """Run with one of both forms of the loops."""
-    kinds: ModuleType = message_kinds if compiled else PLAIN["message_kinds"]
-    names: ModuleType = interning if compiled else PLAIN["interning"]
-    with mock.patch.object(internal_block, "message_kinds", kinds), mock.patch.object(numbered, "interning", names):
+    messages: ModuleType = kernel_messages if compiled else PLAIN
+    with mock.patch.object(internal_block, "kernel_messages", messages), mock.patch.object(texts, "messages", messages):
         yield
 
 
 def block_of(pairs: list[Pair]) -> tuple[bytes, CellTable]:
     """Put keys and values into a buffer, with the kernel's table of them."""
-    recs, buf = CellTable(len(kernel.RECORD_COLUMNS), len(pairs) + 3), b""
+    recs, buf = CellTable(len(buffers.RECORD_COLUMNS), len(pairs) + 3), b""
     recs.count = len(pairs)
     for row, pair in enumerate(pairs):
         for data, start, size in zip(
-            pair, (kernel.KEY_START, kernel.VALUE_START), (kernel.KEY_SIZE, kernel.VALUE_SIZE), strict=True
+            pair, (buffers.KEY_START, buffers.VALUE_START), (buffers.KEY_SIZE, buffers.VALUE_SIZE), strict=True
         ):
             recs.set(start, row, len(buf))
             recs.set(size, row, -1 if data is None else len(data))

@@ -10,19 +10,18 @@ import pytest
 
 import build
 from group_model import modelled_rows
-from kafkalog.auditing.topics import metadata_tables as metadata_view
-from kafkalog.auditing.topics.group_tables import GROUP_TABLES, group_rows
+from kafkalog.auditing.topics import metadata_at as metadata_view
+from kafkalog.auditing.topics.groups import GROUP_TABLES, ShareOffsets, group_rows
 from kafkalog.auditing.topics.internal import TOPICS, Written
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.share_offsets import ShareOffsets
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.findings import Finding
-from kafkalog.format.internal import UnknownTypeError, internal_record
-from kafkalog.format.message import MalformedError
-from kafkalog.log.internals import internal_row
-from kafkalog.log.moment import Moment
-from kafkalog.log.readers import batches, records
-from kafkalog.log.rows import one_by_one
+from kafkalog.kafka.internal_records import UnknownTypeError, internal_record
+from kafkalog.kafka.message import MalformedError
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.segments.internal_blocks import internal_row
+from kafkalog.segments.moment import Moment
+from kafkalog.segments.readers import batches, records
 from kafkalog.tables import TABLES
 from official import FIXTURES
 from offsets_topic import Write, write_offsets

@@ -18,32 +18,32 @@ from hypothesis import strategies as st
 import build
 from invoke import kafkalog
 from kafkalog.findings import Finding
-from kafkalog.format import checksums, consumer_protocol, interpreted, json_texts, message_kinds, message_text
-from kafkalog.format.batch import Batch
-from kafkalog.format.internal_topics import Internal
-from kafkalog.log.blocks import Rows
-from kafkalog.log.chunk import Limits
-from kafkalog.log.internals import TOPICS, internal_row, read_internal
-from kafkalog.log.rows import segment_rows
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.selection import Selection
+from kafkalog.kafka import internal_block, message_json
+from kafkalog.kafka.batch import Batch
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kernel import checksums, interpreted, messages
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.internal_blocks import TOPICS, internal_row, read_internal
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.internal import INTERNAL
+from kafkalog.tables.internal_tables import INTERNAL
 from test_internal_block import Pair, drawn
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
-PLAIN_TEXT = interpreted("format.message_text", "tests_rows_interpreted_message_text")
-PLAIN_KINDS = interpreted("format.message_kinds", "tests_rows_interpreted_message_kinds")
+PLAIN = interpreted("messages", "tests_rows_interpreted_messages")
 NAMES: Final = {internal: name for name, internal in TOPICS.items()}
 
 
 @contextlib.contextmanager
 def form(compiled: bool) -> Iterator[None]:
     """Run with one of both forms of the loops."""
-    text, kinds = (message_text, message_kinds) if compiled else (PLAIN_TEXT, PLAIN_KINDS)
+    loops = messages if compiled else PLAIN
     patch = mock.patch.object
-    with patch(json_texts, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
+    with patch(message_json, "kernel_messages", loops), patch(internal_block, "kernel_messages", loops):
         yield
 
 

@@ -16,12 +16,12 @@ from dumped import dumped as rows_one_by_one
 from handmade import batch, one, record, segment
 from invoke import Row, kafkalog
 from kafkalog.findings import Finding
-from kafkalog.format.internal import record_types
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message_writer import encode
-from kafkalog.log.selection import Selection
-from kafkalog_cli.render.kafka.options import KafkaTextOptions
-from kafkalog_cli.render.kafka.segments import KafkaText
+from kafkalog.kafka.internal_records import record_types
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_writer import encode
+from kafkalog.segments.selection import Selection
+from kafkalog_cli.render.kafka.segment_lines import KafkaText
+from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 from messages import TOPICS
 from official import FIXTURES
 from pseudo import acting, on_terminal, plain

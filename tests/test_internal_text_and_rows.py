@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from invoke import Row, kafkalog, rows_of
-from kafkalog.format.internal_text import metadata_word
-from kafkalog.format.internal_topics import Internal
+from kafkalog.kafka.internal_text import metadata_word
+from kafkalog.kafka.internal_topics import Internal
 from messages import TOPICS, internal_segments
 from official import FIXTURES
 

@@ -205,7 +205,7 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
             "metadata": "__cluster_metadata",
         }
         (two / "t-1").rename(two / f"{names[command]}-0")
-    kafkalog(command, root, *(["-o", two / "out"] if command == "salvage" else []))
+    kafkalog(command, root, *(["-o", two.parent / f"{two.name}-salvaged"] if command == "salvage" else []))
     total, read = told[-1]
 
     assert total >= 5_000_000
@@ -219,7 +219,7 @@ def test_a_long_run_says_once_that_the_kernel_is_not_compiled(
     """On a terminal, when more than 64 MiB were read: until then nobody waits."""
     from kafkalog_cli import progress
 
-    monkeypatch.setattr("kafkalog.format.kernel.form", lambda: form)
+    monkeypatch.setattr("kafkalog.kernel.buffers.form", lambda: form)
     monkeypatch.setattr(sys, "stderr", screen := Screen())
     shown = progress.Progress()
 

@@ -15,7 +15,7 @@ from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline import audit, executors, judge_partition
 from kafkalog.auditing.transactions import Audit, AuditOptions, Summary
 from kafkalog.findings import Finding
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from official import FIXTURES
 
 CASES = sorted({path.parent for path in FIXTURES.glob("*/data*") if path.is_dir()})

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from kafkalog.auditing.partition import scan_file
+from kafkalog.auditing.partition import scan_message
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.auditing.partition.scan_file import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
+from kafkalog.auditing.partition.scan_message import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
 from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
+from kafkalog.auditing.pipeline.kept_scans import Likeness, likeness
 from kafkalog.auditing.pipeline.places import logs_of, segments_of
+from kafkalog.columns.wire import WireError, write_message
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.likeness import Likeness, likeness
-from kafkalog.log.logdir import Segment
-from kafkalog.txn.wire import WireError, write_message
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.chunk import Limits
 from kept import LOG, SEGMENTS, audited, broker, nightly, segments
 
 Places = list[SegmentPlace]
@@ -85,7 +85,7 @@ def _length(number: int) -> bytes:
 
 
 def _about(*rows: tuple[Any, ...]) -> bytes:
-    message = write_message(scan_file._KEPT, {"about": list(rows)})
+    message = write_message(scan_message._KEPT, {"about": list(rows)})
     return _length(len(message)) + message
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans, logs_of, segments_of
+from kafkalog.auditing.pipeline.kept_scans import likeness
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.log.chunk import Limits
-from kafkalog.log.clusters import open_clusters
-from kafkalog.log.likeness import likeness
-from kafkalog.log.storage import open_tree
+from kafkalog.files.directories import open_tree
+from kafkalog.log_dirs.clusters import open_clusters
+from kafkalog.segments.chunk import Limits
 from kept import CASE, LOG, SEGMENTS, segments
 from object_store import ObjectStore, object_store
 
@@ -75,7 +75,7 @@ def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) 
 def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
     """And take over what another folder has."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.kept_folder import task_folder
+    from kafkalog_spark.output import task_folder
 
     names = []
     for number in (1, 2):
@@ -91,7 +91,7 @@ def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
 def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
     """By the name under which a task kept it."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.kept_folder import task_folder
+    from kafkalog_spark.output import task_folder
 
     clusters, _ = open_clusters([CASE])
     logs, keeping = logs_of(clusters, None), Keeping(task_folder(store.uri("kept-again")))

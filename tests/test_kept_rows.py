@@ -14,10 +14,10 @@ import pytest
 import kept
 from growing_log import GrowingLog
 from invoke import kafkalog
-from kafkalog.auditing.partition import cuts
+from kafkalog.auditing.partition import facts
 from kafkalog.auditing.pipeline import KeptRows, LocalFolder, audit, kept_scans
 from kafkalog.tables.arrow import arrow_schema
-from kafkalog.tables.audit import TRANSACTIONS
+from kafkalog.tables.audit_tables import TRANSACTIONS
 from kafkalog.tables.manifest import read_manifest
 from kafkalog.tables.parquet import WholeFile
 from kept import LOG, broker
@@ -33,7 +33,7 @@ def small_segments() -> Iterator[None]:
     """Keep the scans of small segments and their rows, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_scans, "LEAST_BYTES", 1)
-        patch.setattr(cuts, "LEAST_ROWS", 1)
+        patch.setattr(facts, "LEAST_ROWS", 1)
         yield
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.auditing.partition import cuts
+from kafkalog.auditing.partition import facts
 from kafkalog.auditing.pipeline import kept_scans
 from row_nights import Night, fresh
 
@@ -19,7 +19,7 @@ def small_segments() -> Iterator[None]:
     """Keep the scans of small segments and their rows, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_scans, "LEAST_BYTES", 1)
-        patch.setattr(cuts, "LEAST_ROWS", 1)
+        patch.setattr(facts, "LEAST_ROWS", 1)
         yield
 
 

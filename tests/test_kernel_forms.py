@@ -19,22 +19,23 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format import batch_headers, batch_records, candidates, checksums, interpreted, kernel, lines
-from kafkalog.format.batch import CellTable
-from kafkalog.format.control import control_record
-from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
-from kafkalog.format.message import MalformedError
-from kafkalog.txn import fold, loops
+from kafkalog.folds import fold
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.control import control_record
+from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kernel import buffers, checksums, interpreted, kafka_text, search
+from kafkalog.kernel import fold as kernel_fold
+from kafkalog.kernel import headers as kernel_headers
+from kafkalog.kernel import records as kernel_records
 from kafkalog_cli.render.kafka.templates import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
-_LOOPS: Final = (
-    "batch_headers", "batch_records", "candidates", "checksums", "header_oddities", "markers", "record_oddities",
-)  # fmt: skip
-IN_USE: Final = Form(**{name: import_module(f"kafkalog.format.{name}") for name in _LOOPS})
-PLAIN: Final = Form(**{name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in _LOOPS})
-PLAIN_LINES = interpreted("format.lines", "tests_interpreted_lines")
-PLAIN_LOOPS = interpreted("txn.loops", "tests_interpreted_loops")
+_LOOPS: Final = ("checksums", "headers", "records", "search")
+IN_USE: Final = Form(**{name: import_module(f"kafkalog.kernel.{name}") for name in _LOOPS})
+PLAIN: Final = Form(**{name: interpreted(name, f"tests_interpreted_{name}") for name in _LOOPS})
+PLAIN_LINES = interpreted("kafka_text", "tests_interpreted_lines")
+PLAIN_LOOPS = interpreted("fold", "tests_interpreted_loops")
 TEMPLATE: Final = line_template("4.3")
 EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
 needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
@@ -104,47 +105,47 @@ def damaged_windows(draw: st.DrawFn) -> bytes:
 
 def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
     """Yield all that the two loops of a form answer and write for `data`; it goes on behind a bad batch by its size."""
-    at, why = 0, form.batch_headers.FULL
-    while why == form.batch_headers.FULL or (why == form.batch_headers.BAD and at < len(data)):
-        heads = CellTable(len(kernel.BATCH_COLUMNS), capacity)
-        rows, at, why = form.batch_headers.read(data, at, len(data), 1000, heads.cells, capacity, 0)
+    at, why = 0, form.headers.FULL
+    while why == form.headers.FULL or (why == form.headers.BAD and at < len(data)):
+        heads = CellTable(len(buffers.BATCH_COLUMNS), capacity)
+        rows, at, why = form.headers.read(data, at, len(data), 1000, heads.cells, capacity, 0)
         yield rows, at, why, heads.cells.tolist()
-        rows += why == form.batch_headers.BAD and rows < capacity and heads.cell(kernel.SIZE, rows) > 0
+        rows += why == form.headers.BAD and rows < capacity and heads.cell(buffers.SIZE, rows) > 0
         yield from _records(form, data, heads, rows, room)
-        if why == form.batch_headers.BAD:
-            at += max(heads.cell(kernel.SIZE, rows - 1) if rows else 0, 1)
+        if why == form.headers.BAD:
+            at += max(heads.cell(buffers.SIZE, rows - 1) if rows else 0, 1)
 
 
 def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
-    odd = array("q", bytes(8 * form.record_oddities.FOUND))
+    odd = array("q", bytes(8 * form.records.FOUND))
     for row in range(rows):
         start, stop, count = (
-            heads.cell(column, row) for column in (kernel.SECTION_START, kernel.SECTION_STOP, kernel.COUNT)
+            heads.cell(column, row) for column in (buffers.SECTION_START, buffers.SECTION_STOP, buffers.COUNT)
         )
-        if start >= 0 and count != kernel.NONE:
-            yield form.record_oddities.find(data, start, stop, count, odd), odd.tolist()
+        if start >= 0 and count != buffers.NONE:
+            yield form.records.find(data, start, stop, count, odd), odd.tolist()
     for options in range(4):
         broken = array("q", bytes(8 * rows))
-        yield form.header_oddities.find(heads.cells, heads.capacity, rows, options & 1, options & 2, broken), broken
+        yield form.headers.find(heads.cells, heads.capacity, rows, options & 1, options & 2, broken), broken
     for unpacked in (False, True):
         row = 0
-        looked = CellTable(len(kernel.BATCH_COLUMNS), heads.capacity)
+        looked = CellTable(len(buffers.BATCH_COLUMNS), heads.capacity)
         looked.cells[:] = heads.cells
         while row < rows:
-            row = form.record_oddities.next_odd(data, looked.cells, heads.capacity, row, rows, unpacked, odd)
+            row = form.records.next_odd(data, looked.cells, heads.capacity, row, rows, unpacked, odd)
             yield row, looked.cells.tolist()
             row += 1
-    yield form.markers.read(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
+    yield form.headers.markers(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):
-        recs = CellTable(len(kernel.RECORD_COLUMNS), room)
-        count, row, why, errors = form.batch_records.read(
+        recs = CellTable(len(buffers.RECORD_COLUMNS), room)
+        count, row, why, errors = form.records.read(
             data, heads.cells, heads.capacity, row, row + 1 if unpacked else rows, unpacked, recs.cells, room
         )
         yield count, row, why, errors, recs.cells.tolist(), heads.cells.tolist()
-        unpacked = why == form.batch_records.PACKED  # read the packed bytes as if they were records: any bytes may be
-        if why == form.batch_records.DONE and row >= rows:
+        unpacked = why == form.records.PACKED  # read the packed bytes as if they were records: any bytes may be
+        if why == form.records.DONE and row >= rows:
             return
 
 
@@ -180,9 +181,9 @@ def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | 
     """What the audit's loop takes for a marker is what the reader of control records does, epoch included."""
     key, value = key + rest, None if value is None else value + more
     data = build.batch(build.record(value, key), attributes=0x30)
-    heads, kinds, epochs = CellTable(len(kernel.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
-    batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
-    IN_USE.markers.read(data, heads.cells, 1, 1, kinds, epochs)
+    heads, kinds, epochs = CellTable(len(buffers.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
+    kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    IN_USE.headers.markers(data, heads.cells, 1, 1, kinds, epochs)
     try:
         control = control_record(key, value)
     except MalformedError:
@@ -194,21 +195,23 @@ def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | 
 
 @needs_compiled
 @given(st.lists(st.tuples(int64s, int64s, int32s), min_size=1, max_size=6), int64s, int32s, int64s, int64s)
-@example([(-(2**62), -(2**62), 0), (2**62, 2**62, 0)] * 3, kernel.NONE, -1, EDGES[8], EDGES[6])
+@example([(-(2**62), -(2**62), 0), (2**62, 2**62, 0)] * 3, buffers.NONE, -1, EDGES[8], EDGES[6])
 def test_both_forms_judge_order_the_same(
     rows: list[tuple[int, int, int]], last: int, epoch: int, low: int, high: int
 ) -> None:
     """What breaks the order of offsets and epochs, and what both remember of it, at the ends of int64 too."""
     answers = []
     for form in (IN_USE, PLAIN):
-        heads = CellTable(len(kernel.BATCH_COLUMNS), len(rows))
+        heads = CellTable(len(buffers.BATCH_COLUMNS), len(rows))
         for row, cells in enumerate(rows):
-            for column, cell in zip((kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH), cells, strict=True):
+            for column, cell in zip(
+                (buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH), cells, strict=True
+            ):
                 heads.set(column, row, cell)
         state = array("q", [last, epoch, low, high, 0, 0, 0])
         row, answer = 0, []
         while row < len(rows):
-            row, rule = form.batch_headers.order(heads.cells, len(rows), row, len(rows), state)
+            row, rule = form.headers.order(heads.cells, len(rows), row, len(rows), state)
             answer.append((row, rule, state.tolist()))
             row += 1
         answers.append(answer)
@@ -217,15 +220,15 @@ def test_both_forms_judge_order_the_same(
 
 def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
     """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
-    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
         row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
-    recs = CellTable(len(kernel.RECORD_COLUMNS), 32)
-    recs.count, stop, why, _ = batch_records.read(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
+    recs = CellTable(len(buffers.RECORD_COLUMNS), 32)
+    recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
     number = row = used = 0
     while number < recs.count:
         number, used, row, why = form.record_lines(
@@ -239,10 +242,10 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
 
 @needs_compiled
 @settings(max_examples=300)
-@given(windows | damaged_windows(), st.integers(lines.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
+@given(windows | damaged_windows(), st.integers(kafka_text.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
 def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, contents: bool) -> None:
     """Lines of batches and of records, with any options, into buffers of any size."""
-    assert list(_written(lines, data, room, metadata, contents)) == list(
+    assert list(_written(kafka_text, data, room, metadata, contents)) == list(
         _written(PLAIN_LINES, data, room, metadata, contents)
     )
 
@@ -253,10 +256,10 @@ def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, conte
 def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> None:
     """Records whose offset is not the one before plus one, as Java counts: behind 2**63 - 1 comes -2**63."""
     answers = []
-    for form in (lines, PLAIN_LINES):
-        recs, found = CellTable(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
+    for form in (kafka_text, PLAIN_LINES):
+        recs, found = CellTable(len(buffers.RECORD_COLUMNS), 8), array("q", bytes(64))
         for row, offset in enumerate(offsets):
-            recs.set(kernel.OFFSET, row, offset)
+            recs.set(buffers.OFFSET, row, offset)
         answers.append((form.breaks(recs.cells, 8, len(offsets), previous, found), found))
     assert answers[0] == answers[1]
 
@@ -291,7 +294,7 @@ more_pieces = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("decode", [lines.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
+@pytest.mark.parametrize("decode", [kafka_text.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
 @settings(max_examples=500)
 @given(st.lists(pieces | more_pieces, max_size=12).map(b"".join) | st.binary(max_size=40))
 @example(b"\xed\xa0\x80")
@@ -308,8 +311,8 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
     data = bytearray(head + rest)
     data[16] = magic
     data[8:12] = struct.pack(">i", len(data) - 12)
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
-    batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
+    kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
     layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
     fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
     if magic == 2:
@@ -321,7 +324,7 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
         columns |= {"max_timestamp": "timestamp"} if magic == 1 else {}
         fields["attributes"] &= 0xFF
         columns["attributes"] = "attributes"
-    row = dict(zip(kernel.BATCH_COLUMNS, heads.row(0), strict=True))
+    row = dict(zip(buffers.BATCH_COLUMNS, heads.row(0), strict=True))
 
     assert {name: row[name] for name in columns} == {name: fields[field] for name, field in columns.items()}
     assert (row["size"], row["section_start"]) == (len(data), layout.size)
@@ -330,14 +333,14 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
 @given(windows)
 def test_records_are_those_of_the_specification(data: bytes) -> None:
     """What construct reads of a record is what the kernel reads."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
-    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     for row in range(heads.count):
-        start, size = heads.cell(kernel.POSITION, row), heads.cell(kernel.SIZE, row)
-        if heads.cell(kernel.MAGIC, row) < 2 or heads.cell(kernel.ATTRIBUTES, row) & 7:
+        start, size = heads.cell(buffers.POSITION, row), heads.cell(buffers.SIZE, row)
+        if heads.cell(buffers.MAGIC, row) < 2 or heads.cell(buffers.ATTRIBUTES, row) & 7:
             continue
-        recs = CellTable(len(kernel.RECORD_COLUMNS), 8)
-        recs.count, _, _, _ = batch_records.read(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
+        recs = CellTable(len(buffers.RECORD_COLUMNS), 8)
+        recs.count, _, _, _ = kernel_records.read(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
         expected = build.BATCH.parse(data[start : start + size]).records
         for number in range(recs.count):
             _, _, _, _, key, key_size, value, value_size, _, headers, _ = recs.row(number)
@@ -373,20 +376,20 @@ def test_numbers_are_read_as_kafka_reads_them(
     data = build.batch(
         pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
     )
-    heads, recs = CellTable(len(kernel.BATCH_COLUMNS), 1), CellTable(len(kernel.RECORD_COLUMNS), 1)
-    assert form.batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.batch_headers.FULL)
-    count, _, _, errors = form.batch_records.read(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
+    heads, recs = CellTable(len(buffers.BATCH_COLUMNS), 1), CellTable(len(buffers.RECORD_COLUMNS), 1)
+    assert form.headers.read(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.headers.FULL)
+    count, _, _, errors = form.records.read(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
 
     assert (count, errors) == ((0, 1) if read is None else (1, 0))
     if read is not None:
-        assert (recs.cell(kernel.TIMESTAMP, 0), recs.cell(kernel.OFFSET, 0)) == read
+        assert (recs.cell(buffers.TIMESTAMP, 0), recs.cell(buffers.OFFSET, 0)) == read
 
 
 def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Cython is not installed, its stand-in has every name that the kernel uses."""
     monkeypatch.setitem(sys.modules, "cython", None)
-    form = Form(**{name: interpreted(f"format.{name}", f"tests_{name}_without_cython") for name in _LOOPS})
-    plain = interpreted("format.lines", "tests_lines_without_cython")
+    form = Form(**{name: interpreted(name, f"tests_{name}_without_cython") for name in _LOOPS})
+    plain = interpreted("kafka_text", "tests_lines_without_cython")
 
     data = build.batch(build.record())
     assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN, data, 2, 2))
@@ -404,7 +407,7 @@ _heads = st.lists(
         st.integers(-1, 3) | int64s,  # producer
         st.integers(-1, 2),  # epoch
         *[st.integers(-1, 4) | int32s] * 2,  # sequences
-        st.integers(0, 3) | st.just(kernel.NONE),  # records
+        st.integers(0, 3) | st.just(buffers.NONE),  # records
         st.integers(-2, 1),  # marker type
         int32s,  # coordinator epoch
     ),
@@ -417,8 +420,8 @@ _heads = st.lists(
 def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tuple[int, ...]]) -> None:
     """Batches of any numbers, and what two folds of them give to a third: equal rows, events and sums."""
     answers = []
-    for form in (loops, PLAIN_LOOPS):
-        with mock.patch.multiple(fold, loops=form, _ROOM=3, _EVENT_ROOM=8, _FIRST_BITS=2, _spare=[]):
+    for form in (kernel_fold, PLAIN_LOOPS):
+        with mock.patch.multiple(fold, kernel_fold=form, _ROOM=3, _EVENT_ROOM=8, _FIRST_BITS=2, _spare=[]):
             stretches = [_folded(rows) for rows in (first, later)]
             whole = fold.Fold()
             for stretch in stretches:
@@ -428,7 +431,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
 
 
 def _folded(rows: list[tuple[int, ...]]) -> fold.FoldedLog:
-    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
         for column, cell in zip(fold._HEADS, cells, strict=False):
@@ -464,7 +467,7 @@ def test_both_forms_find_the_same_candidates() -> None:
         for form in (IN_USE, PLAIN):
             state, at, said = array("q", [0, -1, 3, 0]), 0, []
             while at < len(data):
-                at, what = form.candidates.find(
+                at, what = form.search.find(
                     data, at, len(data), len(data), 1 << 27, legacy, array("Q", [0]), b"", state
                 )
                 said.append((at, what))
@@ -472,4 +475,4 @@ def test_both_forms_find_the_same_candidates() -> None:
             answers.append((said, state.tolist()))
             found |= {what for _, what in said}
         assert answers[0] == answers[1]
-    assert found == {candidates.NOTHING, candidates.WHOLE, candidates.FAR}
+    assert found == {search.NOTHING, search.WHOLE, search.FAR}

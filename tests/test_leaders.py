@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 import kafkalog
-from kafkalog.log.readers import batches
+from kafkalog.segments.readers import batches
 from official import CORPUS, FIXTURES
 
 HOMES: Final = sorted(path for path in FIXTURES.glob("[kv]*/data*") if path.is_dir())
@@ -33,7 +33,7 @@ def checkpoint(log: str) -> dict[int, int]:
 def first_from(log: str, offset: int) -> int:
     """Return the first offset of a log from an offset on: that one, unless a cleaner took what began there."""
     found = (batch for path in sorted(Path(log).glob("*.log")) for batch in batches(path))
-    return next((one.base_offset for one in found if (one.base_offset or 0) >= offset), max(offset, 0))
+    return next((one.base_offset for one in found if (one.base_offset or 0) >= max(offset, 0)), max(offset, 0))
 
 
 def held(homes: list[Path]) -> tuple[int, int]:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from kafkalog.auditing.topics.leadership_columns import leadership_columns
 from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.metadata_at import leadership_columns
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.log.column_blocks import rows_of
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.moment import Moment
-from kafkalog.tables.metadata import LEADERSHIP
+from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.segments.column_blocks import rows_of
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.metadata_tables import LEADERSHIP
 from metadata_topic import write_changes
 from official import FIXTURES
 

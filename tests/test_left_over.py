@@ -9,8 +9,8 @@ import pytest
 
 import plain
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.left_over import left_over
-from kafkalog.log.logdir import open_log_directory
+from kafkalog.log_dirs.left_over import left_over
+from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES
 from plain import Batch
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import build
 import kafkalog
 from kafkalog import Limits, StreamSource
-from kafkalog.format.compression import OverLimitError, decompress
+from kafkalog.kafka.compression import OverLimitError, decompress
 from scanned import gathered, scanned
 
 MIB: Final = 1 << 20

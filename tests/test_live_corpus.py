@@ -11,7 +11,7 @@ import pytest
 
 import build
 from invoke import Ended, kafkalog
-from kafkalog.log.readers import batches
+from kafkalog.segments.readers import batches
 from official import CORPUS, cases, materialize
 from state_topic import key, value
 

@@ -14,9 +14,9 @@ import build
 import plain
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.logdir import open_log_directory
+from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 
@@ -270,7 +270,7 @@ def test_a_segment_that_vanishes_after_it_was_listed_is_a_note(tmp_path: Path, m
         (folder / SEGMENT).unlink()
         return found
 
-    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", listed)
+    monkeypatch.setattr("kafkalog.log_dirs.clusters.open_log_directory", listed)
     found = audit([tmp_path])
 
     assert [finding.message for finding in told(found, "partition-moving")] == [
@@ -292,7 +292,7 @@ def test_what_grows_after_it_was_listed_is_read_to_its_listed_size(
             file.write(plain.as_bytes(Batch(0, 1, 1, "plain")))
         return found
 
-    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", listed)
+    monkeypatch.setattr("kafkalog.log_dirs.clusters.open_log_directory", listed)
     found = audit([tmp_path])
 
     assert [row["log_end_offset"] for row in table(found, "partitions")] == [1]

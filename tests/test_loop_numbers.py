@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format import interpreted
-from kafkalog.txn import loops, state_loops
+from kafkalog.kernel import fold, interpreted, states
 
 
 def _constants(path: Path) -> dict[str, int]:
@@ -24,11 +23,11 @@ def _constants(path: Path) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("module", [loops, state_loops], ids=["loops", "state_loops"])
+@pytest.mark.parametrize("module", [fold, states], ids=["loops", "state_loops"])
 def test_both_forms_have_the_same_numbers(module: object) -> None:
     """A number of the ``.pxd`` is the one that the interpreted form has under that name."""
-    name = getattr(module, "__name__", "").removeprefix("kafkalog.")
-    plain = interpreted(name, f"tests_numbers_{name.replace('.', '_')}")
+    name = getattr(module, "__name__", "").removeprefix("kafkalog.kernel.")
+    plain = interpreted(name, f"tests_numbers_{name}")
     found = _constants(Path(plain.__file__ or "").with_suffix(".pxd"))
 
     assert len(found) > 15

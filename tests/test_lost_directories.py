@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from invoke import kafkalog
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.moving import lost_directories, movement
+from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.log_dirs.moving import lost_directories, movement
 from kafkalog.outcome import Exit
 from official import FIXTURES
 from test_moving import at_call

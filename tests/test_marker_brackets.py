@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.transactions.moments import NEVER, Moments
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.fold import MARKER_COLUMNS
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.folds.fold import MARKER_COLUMNS
 
 TIMES = st.one_of(st.integers(-1, 9), st.sampled_from([2**63 - 1, -(2**63) + 1]))
 MARKERS = st.lists(st.tuples(st.one_of(st.integers(0, 40), st.just(NONE)), TIMES), unique_by=lambda row: row[0])

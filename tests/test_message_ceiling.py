@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.format.internal import internal_record
-from kafkalog.format.internal_block import DOUBT, InternalBlock
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import MalformedError
-from kafkalog.format.message_tables import MOST_CELLS
-from kafkalog.format.message_writer import encode_uvarint
+from kafkalog.kafka.internal_block import DOUBT, InternalBlock
+from kafkalog.kafka.internal_records import internal_record
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.message_tables import MOST_CELLS
+from kafkalog.kafka.message_writer import encode_uvarint
 from offsets_topic import commit_key, commit_value
 from test_internal_block import Pair, block_of
 

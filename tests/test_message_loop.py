@@ -12,23 +12,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import message_model
-from kafkalog.format import checksums, interpreted, kernel, message_loop, message_tables
-from kafkalog.format import message_ops as ops
-from kafkalog.format.batch import CellTable
-from kafkalog.format.definitions import definitions
-from kafkalog.format.message import decode, escaped_text
-from kafkalog.format.message_errors import MalformedError
-from kafkalog.format.message_program import ProgramSet
-from kafkalog.format.message_tables import MessageTables
-from kafkalog.format.message_writer import encode
-from kafkalog.format.schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
+from kafkalog.kafka import message_tables
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.message import decode, escaped_text
+from kafkalog.kafka.message_definitions import definitions
+from kafkalog.kafka.message_primitives import MalformedError
+from kafkalog.kafka.message_program import ProgramSet
+from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
+from kafkalog.kafka.message_tables import MessageTables
+from kafkalog.kafka.message_writer import encode
+from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import message_ops as ops
+from kafkalog.kernel import messages as kernel_messages
 from messages import messages
 
-PLAIN_LOOP = interpreted("format.message_loop", "tests_interpreted_message_loop")
+PLAIN_LOOP = interpreted("messages", "tests_interpreted_message_loop")
 FORMS: Final = pytest.mark.parametrize(
     "form",
     [
-        pytest.param(message_loop, id="in use"),
+        pytest.param(kernel_messages, id="in use"),
         pytest.param(PLAIN_LOOP, id="interpreted", marks=pytest.mark.skipif(not checksums.COMPILED, reason="in use")),
     ],
 )
@@ -109,7 +111,7 @@ def check(message: Message, data: st.DataObject, form: ModuleType) -> None:
     version = data.draw(st.integers(-1, message.newest + 2) | st.sampled_from([-32768, 32767]))
     release = data.draw(st.sampled_from(RELEASES))
     whole = data.draw(spoiled(message, version) | st.binary(max_size=30))
-    with mock.patch.object(message_tables, "message_loop", form):
+    with mock.patch.object(message_tables, "kernel_messages", form):
         found = answer(decode, message, version, whole, release=release)
 
     assert repr(found) == repr(answer(message_model.decode, message, version, whole, release=release))
@@ -130,7 +132,7 @@ def test_every_message_is_read_as_the_model_reads_it(form: ModuleType, message: 
 @settings(SOME, max_examples=3000)
 def test_every_message_is_read_as_the_model_reads_it_long(message: Message, data: st.DataObject) -> None:
     """As above, for long."""
-    check(message, data, message_loop)
+    check(message, data, kernel_messages)
 
 
 def loaded(
@@ -147,7 +149,7 @@ def loaded(
         for column, cell in ((ops.M_PROGRAM, which), (ops.M_START, len(buf)), (ops.M_SIZE, len(data))):
             table.set(column, row, cell)
         buf += data
-    with mock.patch.object(message_tables, "message_loop", form):
+    with mock.patch.object(message_tables, "kernel_messages", form):
         tables.read(buf, table)
     found: list[Any] = []
     for row, (which, _) in enumerate(pieces):
@@ -179,9 +181,9 @@ def test_messages_are_read_together_as_each_alone(form: ModuleType, room: int, d
 
 def test_a_table_grows_without_losing_its_rows() -> None:
     """An array larger than the table has room for, after messages that are there already."""
-    message = Message("Numbers", (MessageField("numbers", Array("int64")),), flexible_since=kernel.BATCH)
+    message = Message("Numbers", (MessageField("numbers", Array("int64")),), flexible_since=buffers.BATCH)
     pieces = [(0, encode(message, 0, {"numbers": list(range(size))})) for size in (3, 5000, 0, 1)]
-    found, _ = loaded(message_loop, 2, [(message, 0)], pieces)
+    found, _ = loaded(kernel_messages, 2, [(message, 0)], pieces)
 
     assert [one["numbers"] for one, _ in found] == [list(range(size)) for size in (3, 5000, 0, 1)]
 

@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import official
-from kafkalog.format.definitions import definitions
-from kafkalog.format.internal import InternalRecord, UnknownTypeError, internal_record, record_types
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import MalformedError, decode
-from kafkalog.format.message_json import kafka_json, plain
-from kafkalog.format.message_writer import encode, encode_uvarint
-from kafkalog.format.primitives import uvarint
-from kafkalog.format.records.record_type import RecordType
-from kafkalog.format.schema import Array, Message, MessageField, Struct
+from kafkalog.kafka.internal_records import InternalRecord, RecordType, UnknownTypeError, internal_record, record_types
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import MalformedError, decode
+from kafkalog.kafka.message_definitions import definitions
+from kafkalog.kafka.message_json import kafka_json, plain
+from kafkalog.kafka.message_primitives import uvarint
+from kafkalog.kafka.message_schema import Array, Message, MessageField, Struct
+from kafkalog.kafka.message_writer import encode, encode_uvarint
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 
 FEW = settings(

@@ -8,7 +8,7 @@ from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, leader_at, policies, policy_at
 from kafkalog.auditing.topics.partition_history import Partition
-from kafkalog.format.internal import InternalRecord
+from kafkalog.kafka.internal_records import InternalRecord
 
 ID = "topicidAAAAAAAAAAAAAAA"
 TOPIC = (2, {"name": "t", "topicId": ID})

@@ -9,8 +9,8 @@ import pytest
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.auditing.partition.read import read_log
-from kafkalog.log.logdir import open_log_directory
+from kafkalog.auditing.partition.one_moment import read_log
+from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES
 
 WHOLE = FIXTURES / "k4-d-fencing-tv2-400" / "data"  # a broker that was stopped cleanly, with all its partitions

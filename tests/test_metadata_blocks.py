@@ -13,9 +13,9 @@ from kafkalog.auditing.topics.internal import Written, of_directory, split, writ
 from kafkalog.auditing.topics.metadata import CHANGING, Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.internal_blocks import InternalRecords
-from kafkalog.log.logdir import PartitionDirectory, open_log_directory
+from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.internal_blocks import InternalRecords
 from metadata_topic import write_changes
 from official import FIXTURES
 

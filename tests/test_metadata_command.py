@@ -16,8 +16,8 @@ from invoke import Row, kafkalog
 from kafkalog.auditing.topics.internal import split, written
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
-from kafkalog.log.logdir import PartitionDirectory, open_log_directory
-from kafkalog.log.moment import Moment
+from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
+from kafkalog.segments.moment import Moment
 from official import CORPUS, FIXTURES
 
 TOLD = [

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invoke import kafkalog
-from kafkalog.auditing.topics.metadata_tables import metadata_rows
+from kafkalog.auditing.topics.metadata_at import metadata_rows
 from kafkalog.findings import Finding
-from kafkalog.format.internal_topics import Internal
-from kafkalog.log.rows import one_by_one
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.segments.file_rows import one_by_one
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.metadata import METADATA
+from kafkalog.tables.metadata_tables import METADATA
 from metadata_model import modelled_metadata
 from official import FIXTURES
 from test_internal_block import drawn

@@ -7,7 +7,7 @@ from pathlib import Path
 from counted import counted_lines
 from kafkalog.auditing.topics import metadata_view
 from kafkalog.findings import Finding
-from kafkalog.log.rows import one_by_one
+from kafkalog.segments.file_rows import one_by_one
 from metadata_topic import write_topics
 
 

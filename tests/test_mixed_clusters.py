@@ -11,7 +11,7 @@ import pytest
 
 import kafkalog
 from invoke import kafkalog as command_line
-from kafkalog.log.clusters import open_clusters
+from kafkalog.log_dirs.clusters import open_clusters
 from official import FIXTURES, materialize
 
 ONE, OTHER = "k4-f-hanging-late-produce-tv0", "k4-g-foreign-markers"

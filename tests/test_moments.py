@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kafkalog.auditing.transactions.moments import Moments, Read
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.fold import MARKER_COLUMNS
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.folds.fold import MARKER_COLUMNS
 
 T = 1_700_000_000_000
 COPY, TIMEOUT = 600_000, 900_000

@@ -17,8 +17,8 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification import verify
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.readers import batches
 from kafkalog.outcome import Exit
+from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
 from side_damage import CASE, LOG, removed_with_indexes, segments
 

@@ -16,13 +16,13 @@ import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
-from kafkalog.log.files import open_source, read_small
-from kafkalog.log.logdir import Segment, open_log_directory
-from kafkalog.log.moving import lost_directories
-from kafkalog.log.readers import segment_chunks
-from kafkalog.log.storage import exists, expand, is_directory, open_tree
-from kafkalog.log.storage_options import StorageOptions, set_storage_options
-from kafkalog.log.tree import Tree
+from kafkalog.files.directories import exists, expand, is_directory, open_tree
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.opening import open_source, read_small
+from kafkalog.files.tree import Tree
+from kafkalog.log_dirs.log_directory import Segment, open_log_directory
+from kafkalog.log_dirs.moving import lost_directories
+from kafkalog.segments.readers import segment_chunks
 from object_store import ENVIRONMENT, ObjectStore, object_store
 from official import FIXTURES
 
@@ -190,7 +190,7 @@ def test_a_segment_that_vanished_is_a_note(store: ObjectStore, monkeypatch: pyte
         store.delete(f"vanishing/{PARTITION.name}/{SEGMENT.name}")
         return found
 
-    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", vanishing)
+    monkeypatch.setattr("kafkalog.log_dirs.clusters.open_log_directory", vanishing)
     ended = kafkalog("txn-audit", "--format", "ndjson", uri)
 
     codes = {row["code"] for row in ended.table("findings")}
@@ -258,7 +258,7 @@ def test_nothing_is_written_below_a_file_uri(tmp_path: Path) -> None:
     (tmp_path / SEGMENT.name).write_bytes(SEGMENT.read_bytes())
     ended = kafkalog("dump", f"file://{tmp_path}/{SEGMENT.name}", "-o", tmp_path / "out.txt")
 
-    assert ended.status == 4
+    assert ended.status == 2
     assert [path.name for path in tmp_path.iterdir()] == [SEGMENT.name]
 
 

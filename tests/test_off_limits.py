@@ -9,7 +9,7 @@ import pytest
 
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog.errors import UnsupportedError
-from kafkalog.log.off_limits import SALVAGED, refuse_evidence
+from kafkalog.files.off_limits import SALVAGED, refuse_evidence
 
 LOG = "00000000000000000000.log"
 MARKS = (

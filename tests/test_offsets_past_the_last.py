@@ -10,10 +10,10 @@ import pytest
 
 import build
 from invoke import kafkalog
-from kafkalog.auditing.verification.replica_rows import ReplicaBatches
-from kafkalog.log.left_over import end_of_segment
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.segment import scan
+from kafkalog.auditing.verification.replica_compare import ReplicaBatches
+from kafkalog.log_dirs.left_over import end_of_segment
+from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.segments.segment import scan
 
 LAST = 2**63 - 1
 CONTENT = {".index": struct.pack(">ii", 5, 70), ".timeindex": struct.pack(">qi", 1000, 5)}

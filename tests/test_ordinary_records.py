@@ -10,11 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format import batch_headers, batch_records, checksums, interpreted, kernel, record_oddities
-from kafkalog.format.batch import CellTable
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import headers as kernel_headers
+from kafkalog.kernel import records as kernel_records
 
-LONGER: Final = interpreted("format.batch_records", "tests_interpreted_ordinary_records")
-LONGER_LOOK: Final = interpreted("format.record_oddities", "tests_interpreted_ordinary_oddities")
+LONGER: Final = interpreted("records", "tests_interpreted_ordinary_records")
+LONGER_LOOK: Final = interpreted("records", "tests_interpreted_ordinary_oddities")
 pytestmark = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
 
 # Sizes and deltas on both sides of where a number takes another byte.
@@ -36,15 +38,15 @@ batches = st.builds(
 
 def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
     """Return all that a form answers and writes for the one batch in `data`, whose records end at `stop`."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
-    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
-    if not heads.count and heads.cell(kernel.SIZE, 0) != len(data):
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    if not heads.count and heads.cell(buffers.SIZE, 0) != len(data):
         return []
-    heads.set(kernel.SECTION_STOP, 0, stop)
+    heads.set(buffers.SECTION_STOP, 0, stop)
     answers: list[Any] = []
     row = 0
     while row < 1:
-        recs = CellTable(len(kernel.RECORD_COLUMNS), room)
+        recs = CellTable(len(buffers.RECORD_COLUMNS), room)
         answer = form.read(data, heads.cells, 1, row, 1, False, recs.cells, room)
         answers.append((answer, recs.cells.tolist(), heads.cells.tolist()))
         row = answer[1]
@@ -53,14 +55,14 @@ def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
 
 def _in_order(form: Any, data: bytes, stop: int, **cells: int) -> bool | None:
     """Say what a form says of the one batch in `data`, whose records end at `stop`; `cells` replace the header's."""
-    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
-    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
-    if heads.cell(kernel.SIZE, 0) == 0:
+    heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    if heads.cell(buffers.SIZE, 0) == 0:
         return None
-    heads.set(kernel.SECTION_STOP, 0, stop)
-    heads.set(kernel.VALID, 0, 1)
+    heads.set(buffers.SECTION_STOP, 0, stop)
+    heads.set(buffers.VALID, 0, 1)
     for name, value in cells.items():
-        heads.set(getattr(kernel, name), 0, value)
+        heads.set(getattr(buffers, name), 0, value)
     answer: bool = form.in_order(data, heads.cells, 1, 1, array("q", bytes(8 * form.FOUND)))
     return answer
 
@@ -69,7 +71,7 @@ def _in_order(form: Any, data: bytes, stop: int, **cells: int) -> bool | None:
 @given(batches, st.integers(1, 7))
 def test_whole_batches_are_read_alike(data: bytes, room: int) -> None:
     """Numbers of one to five bytes, nulls, headers, sequences that wrap: equal columns, however many rows have room."""
-    assert _read(batch_records, data, len(data), room) == _read(LONGER, data, len(data), room)
+    assert _read(kernel_records, data, len(data), room) == _read(LONGER, data, len(data), room)
 
 
 @settings(max_examples=600)
@@ -86,7 +88,7 @@ def test_changed_batches_are_read_alike(data: bytes, draw: st.DataObject | None)
         stop = draw.draw(st.integers(61, len(data)) | st.just(len(data)))
     data = bytes(changed)
 
-    assert _read(batch_records, data, stop, 7) == _read(LONGER, data, stop, 7)
+    assert _read(kernel_records, data, stop, 7) == _read(LONGER, data, stop, 7)
 
 
 rising = st.lists(st.tuples(contents, contents, st.just([]) | headers, st.integers(1, 99), deltas), min_size=1)
@@ -126,7 +128,7 @@ def test_the_same_batches_are_in_order(
         name = draw.draw(st.sampled_from(list(cells)))
         cells[name] += draw.draw(st.sampled_from([0, 0, 1, -1, -8]))
     for end in (b"", spare):
-        said = [_in_order(form, bytes(data) + end, len(data), **cells) for form in (record_oddities, LONGER_LOOK)]
+        said = [_in_order(form, bytes(data) + end, len(data), **cells) for form in (kernel_records, LONGER_LOOK)]
         assert said[0] is said[1] is not None
 
 
@@ -136,8 +138,8 @@ def test_one_odd_byte_is_not_in_order(at: int, byte: int) -> None:
     record = bytearray(build.record(None, None, delta=0))
     record[at] = byte
     data = build.batch(pack=lambda _: bytes(record), records_count=1, base_timestamp=0, max_timestamp=0)
-    for form in (record_oddities, LONGER_LOOK):
+    for form in (kernel_records, LONGER_LOOK):
         assert _in_order(form, data + bytes(40), len(data)) is False
 
     data = build.batch(build.record(None, None), base_timestamp=0, max_timestamp=0)
-    assert _in_order(record_oddities, data + bytes(40), len(data)) is True
+    assert _in_order(kernel_records, data + bytes(40), len(data)) is True

@@ -8,7 +8,7 @@ import build
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
-from kafkalog.log.chunk import Limits
+from kafkalog.segments.chunk import Limits
 
 
 def test_a_batch_over_the_limit_is_no_damage(tmp_path: Path) -> None:

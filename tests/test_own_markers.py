@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import plain
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.coordinator import DECISION_COLUMNS
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.folds import fold
+from kafkalog.folds.coordinator import DECISION_COLUMNS
 from metadata_topic import write_leader
 from plain import Batch, table
 from state_topic import T, value, write_state
@@ -257,10 +257,10 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
     for number, one in enumerate(ended):
         started, taken = now + 1, now + 1 + one.duration
         own.append(len(rows))
-        rows.append((extents.COMMIT if one.committed else extents.ABORT, taken + one.delay))
+        rows.append((fold.COMMIT if one.committed else fold.ABORT, taken + one.delay))
         now = taken + one.delay + 1
         if one.aborted_late:
-            rows.append((extents.ABORT, now))
+            rows.append((fold.ABORT, now))
             now += 1
         decisions.append((0, 1, 0, 0, one.committed, started, taken, now + 1, number, 10**6, taken))
     log = mock.Mock()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.txn.columns import Columns, Packed
+from kafkalog.columns.named import Columns, Packed
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=4), st.data())

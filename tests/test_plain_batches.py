@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.side_files.coverage import Coverage
+from kafkalog.auditing.side_files.batch_coverage import Coverage
 from kafkalog.auditing.side_files.epoch_runs import EpochRuns
 from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
-from kafkalog.format import header_sums, kernel
-from kafkalog.format.batch import CellTable
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, headers
 from test_header_sums import FORMS
 
 BASE = 100
@@ -36,13 +36,13 @@ def tables_of(batches: list[tuple[int, int, int]], cuts: list[int]) -> list[Cell
         offset += count
     found = []
     for some in np.split(np.array(rows, np.int64), sorted({cut for cut in cuts if cut < len(rows)})):
-        heads = CellTable(len(kernel.BATCH_COLUMNS), len(some))
+        heads = CellTable(len(buffers.BATCH_COLUMNS), len(some))
         heads.count = len(some)
-        columns = (kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.MAX_TIMESTAMP)
+        columns = (buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAX_TIMESTAMP)
         for row, cells in enumerate(some.tolist()):
             for column, cell in zip(columns, cells, strict=True):
                 heads.set(column, row, cell)
-            for column, cell in ((kernel.VALID, 1), (kernel.MAGIC, 2), (kernel.LEADER_EPOCH, 3), (kernel.COUNT, 1)):
+            for column, cell in ((buffers.VALID, 1), (buffers.MAGIC, 2), (buffers.LEADER_EPOCH, 3), (buffers.COUNT, 1)):
                 heads.set(column, row, cell)
         found.append(heads)
     return found
@@ -53,7 +53,7 @@ def batches_of(heads: CellTable) -> Batches:
     return Batches(
         *(
             table[column].copy()
-            for column in (kernel.POSITION, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.MAX_TIMESTAMP)
+            for column in (buffers.POSITION, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAX_TIMESTAMP)
         )
     )
 
@@ -78,8 +78,8 @@ def test_entries_are_looked_up_as_in_all_other_chunks(
         some = batches_of(heads)
         index.chunk(some, coverage.reached)
         time_index.chunk(some, coverage.reached)
-        epochs.chunk(heads.numpy()[kernel.LEADER_EPOCH], some, coverage.last_offset)
-        coverage.chunk(some, heads.numpy()[kernel.SIZE])
+        epochs.chunk(heads.numpy()[buffers.LEADER_EPOCH], some, coverage.last_offset)
+        coverage.chunk(some, heads.numpy()[buffers.SIZE])
 
     assert [vars(one) for one in quick[2:]] == [vars(one) for one in slow[2:]]
     for name in ("first", "last", "ends_at"):
@@ -92,9 +92,11 @@ def test_entries_are_looked_up_as_in_all_other_chunks(
 @pytest.mark.parametrize("form", FORMS)
 @given(
     _batches,
-    st.sampled_from([None, kernel.POSITION, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.VALID]),
+    st.sampled_from(
+        [None, buffers.POSITION, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH, buffers.VALID]
+    ),
     st.integers(0, 11),
-    st.sampled_from([-(2**62), -1, 0, 1, 2**62, kernel.NONE]),
+    st.sampled_from([-(2**62), -1, 0, 1, 2**62, buffers.NONE]),
 )
 def test_one_odd_cell_makes_no_plain_chunk(
     form: ModuleType, batches: list[tuple[int, int, int]], column: int | None, row: int, odd: int
@@ -104,19 +106,19 @@ def test_one_odd_cell_makes_no_plain_chunk(
     row %= heads.count
     if column is not None:
         healthy = heads.cell(column, row)
-        changed = 0 if column == kernel.VALID else odd if abs(odd) > 1 else healthy + odd
+        changed = 0 if column == buffers.VALID else odd if abs(odd) > 1 else healthy + odd
         heads.set(column, row, changed)
     found = array("q", bytes(8 * form.SUMS))
-    before = array("q", [0, 0, 0, 0, 0, kernel.NONE, 0, BASE - 1, 0, kernel.NONE, 0, 1])
+    before = array("q", [0, 0, 0, 0, 0, buffers.NONE, 0, BASE - 1, 0, buffers.NONE, 0, 1])
     form.sums(heads.cells, heads.capacity, heads.count, before, 1, found)
     table = heads.numpy()
     position, size, base, last = (
-        table[cells].tolist() for cells in (kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET)
+        table[cells].tolist() for cells in (buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET)
     )
     ends = [0, *(at + length for at, length in zip(position, size, strict=True))]
     plain = (
-        table[kernel.VALID].all()
-        and len(set(table[kernel.LEADER_EPOCH].tolist())) == 1
+        table[buffers.VALID].all()
+        and len(set(table[buffers.LEADER_EPOCH].tolist())) == 1
         and position == ends[:-1]
         and all(first > reached for first, reached in zip(base, [BASE - 1, *last[:-1]], strict=True))
         and all(first <= reached for first, reached in zip(base, last, strict=True))
@@ -131,6 +133,6 @@ def test_the_last_two_rows_are_kept_across_chunks() -> None:
     """A chunk of one row moves the row before it, one of more replaces both."""
     kept = array("q", range(12))
     for heads in tables_of([(0, 1, 5)] * 4, [1, 3]):
-        header_sums.last_two(heads.cells, heads.capacity, heads.count, kept)
+        headers.last_two(heads.cells, heads.capacity, heads.count, kept)
 
     assert kept.tolist() == [140, 210, 70, 70, 102, 103, 102, 103, 3, 3, 1, 1]

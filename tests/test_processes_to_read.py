@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.log import processes
-from kafkalog.log.processes import POOL_BYTES, job_count, processors
+from kafkalog.files import processes
+from kafkalog.files.processes import POOL_BYTES, job_count, processors
 
 
 def test_the_default_depends_on_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import build
 import plain
 from beside import told
-from kafkalog.auditing.side_files.snapshot_witness import differences, states_of
+from kafkalog.auditing.side_files.snapshots import differences, states_of
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Severity
-from kafkalog.format.snapshot import producer_snapshot
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.folds.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.kafka.snapshot import producer_snapshot
 from plain import Batch, Broker
 
 LOGS = plain.logs(count=1)

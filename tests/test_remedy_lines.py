@@ -22,7 +22,7 @@ from kafkalog.auditing.incidents import incident, rows_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.escape import command_line, escape_line
-from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.incident_tables import INCIDENTS
 from official import FIXTURES
 from plain import Batch, table, write_segments
 

@@ -14,8 +14,8 @@ import build
 import plain
 from kafkalog.auditing.verification.replica_compare import Comparison, compare_replicas
 from kafkalog.findings import Severity
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.tables.replicas import REPLICAS, STATES
+from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.tables.verify_tables import REPLICAS, STATES
 from official import CORPUS, FIXTURES, cases
 from plain import Batch
 

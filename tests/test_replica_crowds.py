@@ -11,7 +11,7 @@ import numpy as np
 from counted import counted
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions, LogAudit, TransactionFindings
-from kafkalog.auditing.transactions.findings import Unread
+from kafkalog.auditing.transactions.transaction_findings import Unread
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from transactions import Transactions, write_transactions  # the benchmarks are no package

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import plain
 from kafkalog.auditing.partition import PartitionAudit, fork_of, read_log
-from kafkalog.log.logdir import open_log_directory
+from kafkalog.log_dirs.log_directory import open_log_directory
 from plain import Batch
 
 

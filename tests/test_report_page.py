@@ -11,7 +11,7 @@ import pytest
 from browser import CHROMIUM, browser, opened
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.verification import verify
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 from kafkalog.reports import AuditSource, page, source_of, source_of_verification
 from kafkalog.reports.source import transaction_rows
 from made_audits import HOSTILE, hostile_audit, many_transactions

@@ -18,17 +18,16 @@ from hypothesis import strategies as st
 import build
 import kafkalog as library
 from dumped import dumped
-from kafkalog.format import columns, gathering, interpreted, row_lines, selecting
-from kafkalog.log import blocks
-from kafkalog.log.selection import Selection
-from kafkalog.tables.dump import BATCHES, RECORDS
-from kafkalog_cli.render import block_lines
-from kafkalog_cli.render.cells import as_json
-from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
+from kafkalog.kernel import columns, interpreted, row_text
+from kafkalog.segments import blocks
+from kafkalog.segments.selection import Selection
+from kafkalog.tables.dump_tables import BATCHES, RECORDS
+from kafkalog_cli.render import row_formats
+from kafkalog_cli.render.row_formats import CsvSink, JsonSink, NdjsonSink, as_json
 
-NAMES: Final = ("columns", "gathering", "row_lines", "selecting")
-IN_USE: Final = {"columns": columns, "gathering": gathering, "row_lines": row_lines, "selecting": selecting}
-PLAIN: Final = {name: interpreted(f"format.{name}", f"tests_plain_{name}") for name in NAMES}
+NAMES: Final = ("columns", "row_text")
+IN_USE: Final = {"columns": columns, "row_text": row_text}
+PLAIN: Final = {name: interpreted(name, f"tests_plain_{name}") for name in NAMES}
 FORMS: Final = pytest.mark.parametrize("form", [IN_USE, PLAIN], ids=["in use", "interpreted"])
 # What a writer of JSON or CSV, of UTF-8 or base64 may get wrong; runs longer than the words that it moves at once.
 PIECES: Final = (
@@ -68,7 +67,7 @@ def _forms(form: dict[str, ModuleType]) -> Any:
 
 def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:
     out = io.BytesIO()
-    with _forms(form), mock.patch.multiple(block_lines, row_lines=form["row_lines"], _OUT=room):
+    with _forms(form), mock.patch.multiple(row_formats, row_text=form["row_text"], _OUT=room):
         sink = make(out)
         wanted = {table: library_tables[table].names}
         for item in _items(data, wanted):
@@ -79,7 +78,7 @@ def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str,
 
 
 def _items(data: bytes, wanted: dict[str, Any]) -> Iterator[Any]:
-    from kafkalog.log.rows import segment_rows
+    from kafkalog.segments.file_rows import segment_rows
 
     return segment_rows("f\udc80", library.scan(data), wanted, Selection())
 
@@ -147,7 +146,7 @@ def test_a_big_row_is_written_before_it_is_whole(tmp_path: Path) -> None:
     sink.block(rows)
     sink.close()
 
-    assert max(sizes) <= block_lines._OUT
+    assert max(sizes) <= row_formats._OUT
     row = json.loads(out.getvalue())
     assert row["value"] == value.decode()
     assert len(row["headers"]) == 20_002

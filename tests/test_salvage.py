@@ -13,8 +13,8 @@ import kafkalog
 from invoke import SEGMENT
 from invoke import kafkalog as run
 from kafkalog import Finding, Limits, Salvaged
-from kafkalog.log.salvage import TAKEN
-from kafkalog.tables.salvage import GRADES, REASONS
+from kafkalog.segments.salvage import TAKEN
+from kafkalog.tables.dump_tables import GRADES, REASONS
 from official import FIXTURES
 
 LOG: Final = build.log(5, 40, 5, 300, 0, 5, 5, 80, 5, 17)
@@ -248,7 +248,7 @@ def test_nothing_is_written_beside_the_input(link: bool, tmp_path: Path) -> None
         named = tmp_path / "link"
         named.symlink_to(folder)
     for place in (folder / "x.log", folder / NAME, folder / "below" / "x.log"):
-        assert run("salvage", named / NAME, "-o", place).status == 4
+        assert run("salvage", named / NAME, "-o", place).status == 2
     assert sorted(path.name for path in folder.rglob("*")) == [NAME, "below"]
     assert (folder / NAME).read_bytes() == LOG[0]
 

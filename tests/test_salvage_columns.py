@@ -11,8 +11,8 @@ import build
 import kafkalog
 from invoke import kafkalog as run
 from kafkalog import Salvaged, UnreadableError
-from kafkalog.log.salvage import salvaged
-from kafkalog.tables.salvage import GRADES, STRETCHES
+from kafkalog.segments.salvage import salvaged
+from kafkalog.tables.dump_tables import GRADES, STRETCHES
 
 LOG = build.log(*[3] * 6000)
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.partition import read_extents, read_scan, scan_messages, scan_segment
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.findings import Finding
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.wire import Schema, WireError, WireTable, read_message, write_message
+from kafkalog.log_dirs.log_directory import open_log_directory
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/expect.json")) or sorted(FIXTURES.glob("*/"))

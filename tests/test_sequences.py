@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalog.auditing.partition.broken_sequences import BREAKS, judge
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.log import cursor
-from kafkalog.txn.fold import Break, Fold, FoldedLog
-from kafkalog.txn.sequences import BREAKS, judge
+from kafkalog.folds.fold import Break, Fold, FoldedLog
+from kafkalog.segments import cursor
 from plain import (
     LEGAL,
     WRAP,

@@ -19,16 +19,16 @@ from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import groups_of, logs_of
 from kafkalog.auditing.pipeline.run import run_stages
 from kafkalog.auditing.pipeline.stages import judge_partition
-from kafkalog.auditing.side_files.txn_index_witness import Aborts
-from kafkalog.auditing.transactions.rows import gap_rows, log_rows
+from kafkalog.auditing.side_files.txn_indexes import Aborts
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.log.clusters import open_clusters
-from kafkalog.log.rows import finding_rows
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.fold import Fold
-from kafkalog.txn.loops import ABORT, COMMIT, EXTENT_COLUMNS
-from kafkalog.txn.shares import Share, shares_of
+from kafkalog.auditing.transactions.table_rows import gap_rows, log_rows
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.folds.fold import Fold
+from kafkalog.folds.shares import Share, shares_of
+from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS
+from kafkalog.log_dirs.clusters import open_clusters
+from kafkalog.segments.file_rows import finding_rows
 from official import FIXTURES, cases, materialize
 from side_damage import CASE, DAMAGE, LOG
 

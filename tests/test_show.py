@@ -12,7 +12,8 @@ import kafkalog
 from invoke import SEGMENT
 from invoke import kafkalog as run
 from kafkalog import Shown, UnreadableError, UnsupportedError
-from kafkalog.format.layout import (
+from kafkalog.files.names import FileKind
+from kafkalog.kafka.layout import (  # fmt: skip
     ABORTED_TXN,
     END_TXN_MARKER,
     MESSAGE_V1,
@@ -23,8 +24,7 @@ from kafkalog.format.layout import (
     RECORD_BATCH,
     TIME_INDEX_ENTRY,
     Layout,
-)  # fmt: skip
-from kafkalog.log.names import FileKind
+)
 from official import FIXTURES
 
 NAME: Final = "00000000000000000000.log"

@@ -15,7 +15,7 @@ import pytest
 
 import build
 from beside import told
-from kafkalog.format.layout import (
+from kafkalog.kafka.layout import (
     ABORTED_TXN,
     OFFSET_INDEX_ENTRY,
     PRODUCER_SNAPSHOT,

@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 
 from invoke import SEGMENT
-from kafkalog_cli.render.arrow import arrow_stream
+from kafkalog_cli.render.columnar import arrow_stream
 from official import FIXTURES
 
 CASE: Final = FIXTURES / "k4-b-codecs" / "data"

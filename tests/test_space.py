@@ -12,7 +12,7 @@ import pytest
 import kafkalog
 from build import SNAPPY, TIME, batch, flipped, marker, record
 from invoke import kafkalog as command
-from kafkalog.format.batch import CONTROL, DELETE_HORIZON, TRANSACTIONAL
+from kafkalog.kafka.batch import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from official import FIXTURES
 
 HOUR = 3_600_000
@@ -195,11 +195,11 @@ def test_the_next_start_of_directories_that_were_put_aside(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"t": 1}', "[" * 100_000, "\x00"])
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
-    """A file of settings is JSON of topics; anything else is a usage error, and no internal one."""
+    """A file of settings is JSON of topics; anything else can't be read, and is no internal error."""
     (tmp_path / "topics.json").write_text(text)
     ended = command("space", "--topic-configs", tmp_path / "topics.json", FIXTURES / "v3.9-compact-txn")
 
-    assert ended.status == 2
+    assert ended.status == 3
 
 
 @pytest.mark.parametrize("value", ["", "x", "1e400", "-5", "9" * 400, "nan"])

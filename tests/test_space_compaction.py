@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import kafkalog
 from build import batch, record
-from kafkalog.format import compaction, interpreted
-from kafkalog.format.batch import DELETE_HORIZON
-from kafkalog.log.chunk import Chunk
+from kafkalog.kafka.batch import DELETE_HORIZON
+from kafkalog.kernel import interpreted
+from kafkalog.kernel import records as kernel_records
+from kafkalog.segments.chunk import Chunk
 
-PLAIN: ModuleType = interpreted("format.compaction", "tests_interpreted_compaction")
-FORMS = pytest.mark.parametrize("form", [compaction, PLAIN], ids=["compiled", "interpreted"])
+PLAIN: ModuleType = interpreted("records", "tests_interpreted_compaction")
+FORMS = pytest.mark.parametrize("form", [kernel_records, PLAIN], ids=["compiled", "interpreted"])
 SLOTS = 256
 
 keys = st.none() | st.binary(max_size=9)
@@ -48,7 +49,7 @@ def run(form: ModuleType, data: bytes, *, entries: int = SLOTS // 2, at_ms: int 
     sums, kept = [], []
     for chunk in kafkalog.scan(data):
         rows = chunk.heads.count
-        flat = array("q", bytes(8 * max(1, rows) * len(compaction.SUMS)))
+        flat = array("q", bytes(8 * max(1, rows) * len(kernel_records.SUMS)))
         for block in chunk.records():
             stays = bytearray(block.recs.capacity)
             form.keep(
@@ -56,7 +57,7 @@ def run(form: ModuleType, data: bytes, *, entries: int = SLOTS // 2, at_ms: int 
                 block.recs.count, hashes, newest, flat, rows, array("q", [state[2], at_ms, 0, -1, until]), stays,
             )  # fmt: skip
             kept += stays[: block.recs.count]
-        sums += [tuple(flat[n * rows + row] for n in range(len(compaction.SUMS))) for row in range(rows)]
+        sums += [tuple(flat[n * rows + row] for n in range(len(kernel_records.SUMS))) for row in range(rows)]
     return state[0], sums, kept
 
 
@@ -149,4 +150,4 @@ def test_buffers_that_are_too_small_are_refused(form: ModuleType) -> None:
 
 def test_the_names_of_the_sums_are_those_of_both_forms() -> None:
     """Who reads the sums by name reads either form's."""
-    assert PLAIN.SUMS == compaction.SUMS
+    assert PLAIN.SUMS == kernel_records.SUMS

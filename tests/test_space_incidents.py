@@ -7,7 +7,7 @@ from pathlib import Path
 import kafkalog
 from build import flipped
 from invoke import kafkalog as command
-from kafkalog.format.batch import TRANSACTIONAL
+from kafkalog.kafka.batch import TRANSACTIONAL
 from test_space import COMPACT, NOW, SEGMENTS, causes, directory, keyed
 
 OPENED = keyed(0, 2, 1, attributes=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)

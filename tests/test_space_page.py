@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from browser import CHROMIUM, browser
 from invoke import kafkalog as command
 from kafkalog.reports import SpaceReport, space_page
-from kafkalog.reports.page.squares import Box, squares
-from kafkalog.reports.page.treemap import Tile, treemap
-from kafkalog.tables.space import SPACE
+from kafkalog.reports.page.treemap import Box, Tile, squares, treemap
+from kafkalog.tables.space_tables import SPACE
 from made_audits import HOSTILE
 from official import FIXTURES
 

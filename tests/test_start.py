@@ -43,9 +43,9 @@ def test_a_dump_needs_neither_the_catalogue_nor_paths(tmp_path: Path) -> None:
     segment.write_bytes(build.log(5)[0])
     imported = set(_last_words(_COMMAND, "dump", segment))
 
-    assert "kafkalog.log.segment" in imported
+    assert "kafkalog.segments.segment" in imported
     assert imported & {
-        "fnmatch", "kafkalog.catalogue", "kafkalog.log.unpacked", "kafkalog.narrowing", "kafkalog_cli.render.zone",
+        "fnmatch", "kafkalog.catalogue", "kafkalog.log_dirs.archives", "kafkalog.narrowing", "kafkalog_cli.render.zone",
         "pathlib", "shutil", "tempfile",
     } == set()  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_a_report_on_a_terminal_needs_no_folders(tmp_path: Path) -> None:
     assert "kafkalog.auditing.pipeline" in imported
     assert (
         imported
-        & {"importlib.resources", "kafkalog_cli.audit_folder", "kafkalog_cli.render.parquet", "shutil", "tempfile"}
+        & {"importlib.resources", "kafkalog_cli.audit_folder", "kafkalog_cli.render.audit_output", "shutil", "tempfile"}
         == set()
     )
 

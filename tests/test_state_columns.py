@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import build
 from kafkalog.findings import Finding
-from kafkalog.format.definitions import message
-from kafkalog.format.message import MalformedError
-from kafkalog.format.message_writer import encode
-from kafkalog.format.records.transaction_state import StateRecord, state_record
-from kafkalog.format.state_columns import StateColumns
-from kafkalog.log.readers import records
-from kafkalog.log.state_columns import read_state_columns
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_writer import encode
+from kafkalog.kafka.state_records import StateColumns
+from kafkalog.kafka.transaction_state import StateRecord, state_record
+from kafkalog.segments.readers import records
+from kafkalog.segments.state_blocks import read_state_columns
 from messages import messages
 from official import FIXTURES
 
@@ -35,7 +35,8 @@ def alone(path: Path) -> tuple[list[tuple[int, int, StateRecord]], list[str]]:
             wrong.append(f"the record at offset {record.offset}: {error}")
         else:
             if state is not None:
-                found.append((record.offset, record.timestamp, state))
+                times = {name: max(getattr(state, name), -1) for name in ("last_update_timestamp", "start_timestamp")}
+                found.append((record.offset, record.timestamp, state._replace(**times)))  # below -1 is no time
     return found, wrong
 
 

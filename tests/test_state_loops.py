@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plain
-from kafkalog.format import checksums, interpreted, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.txn import producer_states, state_loops
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.columns.named import Columns
+from kafkalog.folds import producer_states
+from kafkalog.folds.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import states as kernel_states
 
-PLAIN = interpreted("txn.state_loops", "tests_interpreted_state_loops")
+PLAIN = interpreted("states", "tests_interpreted_state_loops")
 EDGES = (0, 1, -1, 2**31 - 1, 2**63 - 1, -(2**63) + 1, -(2**63))
 
 offsets = st.integers(0, 40) | st.sampled_from(EDGES)
@@ -40,7 +41,7 @@ _stops = st.lists(st.integers(-5, 45), max_size=4, unique=True).map(sorted)
 
 
 def folded(rows: list[tuple[int, ...]], stops: list[int]) -> list[Columns]:
-    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
         for column, cell in zip(producer_states._HEADS, cells, strict=False):
@@ -56,8 +57,8 @@ def folded(rows: list[tuple[int, ...]], stops: list[int]) -> list[Columns]:
 def test_both_forms_keep_the_same_states(rows: list[tuple[int, ...]], stops: list[int]) -> None:
     """Batches of any numbers, in any order, with tables that must grow: equal rows in equal pieces."""
     answers = []
-    for form in (state_loops, PLAIN):
-        with mock.patch.multiple(producer_states, state_loops=form, _FIRST_BITS=2):
+    for form in (kernel_states, PLAIN):
+        with mock.patch.multiple(producer_states, kernel_states=form, _FIRST_BITS=2):
             pieces = folded(rows, stops)
             answers.append([*pieces, collapse(Columns.concat(pieces, COLUMNS))])
     assert answers[0] == answers[1]
@@ -84,7 +85,7 @@ def test_pieces_of_a_log_join_to_the_whole(log: list[plain.Batch], stops: list[i
 def test_a_short_buffer_is_refused() -> None:
     """The loops check no bounds: what they rely on is checked before."""
     short = array("q", [0])
-    for form in (state_loops, PLAIN):
+    for form in (kernel_states, PLAIN):
         with pytest.raises(IndexError):
             form.rows(array("q", bytes(8 * 13)), 0, 1, 1, 1, short, short, short)
         with pytest.raises(IndexError):

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.txn import loops
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.loops import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
-from kafkalog.txn.tally import Tally, tally
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.folds.tally import Tally, tally
+from kafkalog.kernel import fold
+from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
 
 ROW = st.tuples(
-    st.sampled_from([NONE, 5]), st.integers(0, 1), st.sampled_from([0, 0, 2]), st.integers(-1, 2),
+    st.sampled_from([NONE, 5]), st.integers(0, 1), st.sampled_from([NONE, NONE, 2]), st.integers(-1, 2),
     st.sampled_from([OPEN, ABORT, COMMIT]), st.integers(0, 2), st.sampled_from([1, 1, 2]),
 )  # fmt: skip
-PLAIN = (5, 1, 0, 1, COMMIT, 1, 1)
+PLAIN = (5, 1, NONE, 1, COMMIT, 1, 1)
 
 
 def packed(*blocks: list[tuple[int, ...]]) -> Packed:
@@ -31,11 +31,11 @@ def packed(*blocks: list[tuple[int, ...]]) -> Packed:
 def counted(rows: list[tuple[int, ...]]) -> Tally:
     """Count row by row, as the docstring of the counts says."""
     with_data = [row for row in rows if row[0] != NONE and row[4] != OPEN]
-    plain = len(with_data) == len(rows) and all(row[1] and not row[2] for row in rows)
+    plain = len(with_data) == len(rows) and all(row[1] and row[2] == NONE for row in rows)
     in_order = plain and all(row[5] >= row[3] for row in rows) and len({row[6] for row in rows}) < 2
     return Tally(
         sum(row[4] == COMMIT for row in with_data), sum(row[4] == ABORT for row in with_data),
-        sum(not row[2] and row[5] > row[3] for row in with_data), plain, in_order,
+        sum(row[2] == NONE and row[5] > row[3] for row in with_data), plain, in_order,
     )  # fmt: skip
 
 
@@ -67,4 +67,4 @@ def test_rows_that_come_later_are_counted() -> None:
 def test_too_few_cells_are_refused() -> None:
     """A buffer that is shorter than its rows is never read."""
     with pytest.raises(IndexError):
-        loops.tallied(memoryview(np.zeros(13, np.int64)), 2)
+        fold.tallied(memoryview(np.zeros(13, np.int64)), 2)

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 import build
 import kafkalog as library
 from kafkalog.escape import escape
-from kafkalog.log.blocks import Rows
-from kafkalog.log.rows import segment_rows
-from kafkalog.log.selection import Selection
-from kafkalog.tables.dump import RECORDS
-from kafkalog_cli.render.cells import as_csv
-from kafkalog_cli.render.escaped_csv import EscapedCsv
-from kafkalog_cli.render.rows import CsvSink
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.selection import Selection
+from kafkalog.tables.dump_tables import RECORDS
+from kafkalog_cli.render.row_formats import CsvSink, EscapedCsv, as_csv
 from kafkalog_cli.render.table import TableSink
 
 ODD = ["", "plain", "é", "\x1b[31m", 'a"b', "a,b", "a\r\nb", "\0", "\\", "\u202e", "\U000e0001", " x ", "\udc80"]

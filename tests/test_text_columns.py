@@ -6,10 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.text_columns import JsonColumn, TextColumn, joined, moments, sentences
-from kafkalog.format.texts import PackedTexts
-from kafkalog.format.times import iso_marked
-from kafkalog.quantities import FIRST_MS, LAST_MS
+from kafkalog.columns.sentences import JsonColumn, TextColumn, joined, moments, sentences
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
     lambda one: -(2**63) <= one < 2**63

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.numbered import Numbered
-from kafkalog.format.texts import PackedTexts
+from kafkalog.columns.texts import Numbered, PackedTexts
 
 texts = st.lists(st.text(max_size=5) | st.text("ab", max_size=3) | st.just("x" * 100))
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from invoke import SEGMENT, kafkalog, rows_of
-from kafkalog.format.times import iso
-from kafkalog.quantities import Ago, at_newest, ms_of, time_of
+from kafkalog.quantities import Ago, at_newest, iso, ms_of, time_of
 from official import FIXTURES
 
 DATA = FIXTURES / "k4-c-group-offsets-tv0" / "data"
@@ -110,9 +109,9 @@ def test_a_wrong_clock_is_marked_and_measures_nothing(tmp_path: Path) -> None:
     from kafkalog.auditing.pipeline import Clock
     from kafkalog.auditing.topics import transition_rows
     from kafkalog.findings import Finding
-    from kafkalog.format.times import iso_marked
-    from kafkalog.log.rows import one_by_one
-    from kafkalog.tables.internal import TRANSITIONS
+    from kafkalog.quantities import iso_marked
+    from kafkalog.segments.file_rows import one_by_one
+    from kafkalog.tables.internal_tables import TRANSITIONS
     from state_topic import value, write_state
 
     wrong = ms_of("2106-02-07T06:28:15Z")

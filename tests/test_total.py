@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import build
 import kafkalog
 from kafkalog import Finding, Limits, StreamSource
-from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
-from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
-from kafkalog.format.snapshot import producer_snapshot
+from kafkalog.kafka.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entries
+from kafkalog.kafka.snapshot import producer_snapshot
 from official import FIXTURES
 from scanned import gathered, in_small_steps, scanned
 
@@ -217,8 +217,7 @@ FORMATS: Final[list[Callable[[bytes], Any]]] = [
     partition_offsets,
     leader_epochs,
     quorum_state,
-    lambda data: properties(data, ":"),
-    lambda data: properties(data, "="),
+    properties,
 ]
 READERS: Final[dict[str, Callable[..., Any]]] = {
     "00000000000000000007.index": kafkalog.offset_index,

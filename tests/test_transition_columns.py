@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalog.auditing.topics.transition_columns import last_steps, transition_columns
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import STATE_TYPES, TOMBSTONE, StateColumns
-from kafkalog.format.texts import PackedTexts
-from kafkalog.log.column_blocks import rows_of
-from kafkalog.log.moment import Moment
-from kafkalog.txn.coordinator import Coordinator, StateRows
+from kafkalog.auditing.topics.transaction_steps import last_steps, transition_columns
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.folds.coordinator import Coordinator, StateRows
+from kafkalog.kafka.state_records import STATE_TYPES, TOMBSTONE, StateColumns
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.segments.column_blocks import rows_of
+from kafkalog.segments.moment import Moment
 from transition_model import modelled_transitions
 
 NOON: Final = 1_800_000_000_000

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.format.records.transaction_state import NO_TIMEOUT
+from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from plain import Batch
 from state_topic import T, value, write_state
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from counted import counted
-from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFaults, Reach
-from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.loops import EXTENT_COLUMNS
+from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
+from kafkalog.columns.named import Columns, Packed
+from kafkalog.kernel.fold import EXTENT_COLUMNS
 
 REACH = Reach(lambda _: False, 0, 0)
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFaults, Reach
-from kafkalog.format.index import AbortedTransaction
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.extents import ABORT, COMMIT, OPEN
-from kafkalog.txn.loops import EXTENT_COLUMNS
+from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.folds.fold import ABORT, COMMIT, OPEN
+from kafkalog.kafka.index import AbortedTransaction
+from kafkalog.kernel.fold import EXTENT_COLUMNS
 
 Log = Sequence[tuple[str, int]]  # at each offset a record, a commit or an abort of a producer
 WORDS = st.sampled_from(["record", "record", "commit", "abort"])

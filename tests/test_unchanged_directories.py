@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.log import moving
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.moving import movement
+from kafkalog.log_dirs import moving
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
+from kafkalog.log_dirs.moving import movement
 
 NAME = f"{0:020}"
 

@@ -9,13 +9,13 @@ import pytest
 
 from dumped import dumped
 from kafkalog.findings import Finding
-from kafkalog.log import values
-from kafkalog.log.arrow import segment_as_arrow
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.selection import Selection
+from kafkalog.segments import blocks
+from kafkalog.segments.arrow import segment_as_arrow
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.dump import BATCHES, RECORDS
+from kafkalog.tables.dump_tables import BATCHES, RECORDS
 from official import FIXTURES
 
 SEGMENTS = sorted(FIXTURES.glob("*/data*/*/*.log"))
@@ -25,8 +25,8 @@ def test_every_declared_column_has_one_value() -> None:
     """A column without a value, a value without a column, or two of a name would be an error in every segment."""
     texts = ["key", "key_base64", "value", "value_base64", "headers"]
 
-    assert sorted(["file", *values.BATCH]) == sorted(BATCHES.names)
-    assert sorted(["file", *values.RECORD, *values.OF_BATCH, *values.MESSAGE, *texts]) == sorted(RECORDS.names)
+    assert sorted(["file", *blocks.BATCH]) == sorted(BATCHES.names)
+    assert sorted(["file", *blocks.RECORD, *blocks.BATCH_VALUES, *blocks.MESSAGE, *texts]) == sorted(RECORDS.names)
 
 
 def test_a_row_comes_in_the_order_of_its_declaration() -> None:

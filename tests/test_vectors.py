@@ -10,13 +10,13 @@ import pytest
 
 import build
 import kafkalog
-from kafkalog.format import checksums
-from kafkalog.format.compression import DecompressionError, decompress
-from kafkalog.format.index import aborted_transactions
-from kafkalog.format.internal import internal_record, record_types
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import decode
-from kafkalog.format.snapshot import producer_snapshot
+from kafkalog.kafka.compression import DecompressionError, decompress
+from kafkalog.kafka.index import aborted_transactions
+from kafkalog.kafka.internal_records import internal_record, record_types
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import decode
+from kafkalog.kafka.snapshot import producer_snapshot
+from kafkalog.kernel import checksums
 from scanned import scanned
 
 V1 = bytes.fromhex(

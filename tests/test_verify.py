@@ -160,11 +160,19 @@ SIDE_FILES: Final[dict[str, tuple[bytes, tuple[int, int, int, int]]]] = {
     "leader-epoch-checkpoint": (b"0\n2\n0 0\nx y\n", (8, 4, 0, 0)),
     "recovery-point-offset-checkpoint": (b"0\n1\nt 0 5\n", (10, 0, 0, 0)),
     "partition.metadata": (b"version: 0\ntopic_id: AAAA", (25, 0, 0, 0)),
-    "meta.properties": (b"#x\nversion=1\nnonsense\n", (13, 9, 0, 0)),
+    "meta.properties": (b"#x\nversion=1\nnonsense\n", (22, 0, 0, 0)),
     "quorum-state": (b"{", (0, 1, 0, 0)),
     "notes.txt": (b"mine", (0, 0, 0, 4)),
     ".kafka_cleanshutdown": (b'{"version":0}', (13, 0, 0, 0)),
 }
+
+
+def place(root: Path, name: str) -> Path:
+    """Where Kafka has a file of this name: in a log directory, or in a partition's."""
+    of_root = ("recovery-point-offset-checkpoint", "meta.properties", "notes.txt", ".kafka_cleanshutdown")
+    home = root if name in of_root else root / "__cluster_metadata-0"
+    home.mkdir(exist_ok=True)
+    return home / name
 
 
 @pytest.mark.parametrize("name", SIDE_FILES)
@@ -172,7 +180,7 @@ def test_a_side_files_bytes_are_told_apart(tmp_path: Path, name: str) -> None:
     """Entries and lines are good, those that break the format damaged, zeros preallocated, a part of an entry trails."""
     data, expected = SIDE_FILES[name]
     (tmp_path / "meta.properties").touch()
-    (tmp_path / name).write_bytes(data)
+    place(tmp_path, name).write_bytes(data)
     row = files(verified(tmp_path))[name]
 
     assert (row["good_bytes"], row["damaged_bytes"], row["preallocated_bytes"], row["trailing_bytes"]) == expected
@@ -182,9 +190,10 @@ def test_a_side_files_bytes_are_told_apart(tmp_path: Path, name: str) -> None:
 def test_a_side_file_alone_is_what_it_is_in_its_directory(tmp_path: Path, name: str) -> None:
     """Named as a file its bytes are told apart in the same way."""
     data, expected = SIDE_FILES[name]
-    (tmp_path / name).write_bytes(data)
+    path = place(tmp_path, name)
+    path.write_bytes(data)
 
-    assert parts(tmp_path / name) == expected
+    assert parts(path) == expected
 
 
 def test_every_file_of_a_directory_may_be_named_alone(tmp_path: Path) -> None:

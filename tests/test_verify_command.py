@@ -16,7 +16,7 @@ import pytest
 import build
 from invoke import HEAD, Ended, kafkalog
 from kafkalog.tables import SCHEMA_VERSION
-from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog.tables.verify_tables import VERIFY_TABLES
 from official import FIXTURES
 from verified import verified
 

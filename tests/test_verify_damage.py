@@ -11,7 +11,7 @@ import pytest
 import build
 from invoke import Ended, kafkalog
 from kafkalog.findings import Finding
-from kafkalog.log.readers import batches
+from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
 from side_damage import CASE, DAMAGE, LOG
 from verified import codes, serious, verified

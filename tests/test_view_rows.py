@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 
 import build
 from invoke import kafkalog
-from kafkalog.auditing.topics import offset_blocks
+from kafkalog.auditing.topics import commits
 from kafkalog.auditing.topics.internal import of_directory, split
-from kafkalog.auditing.topics.metadata_tables import metadata_view
+from kafkalog.auditing.topics.metadata_at import metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding
-from kafkalog.format.definitions import message
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message_writer import encode, encode_uvarint
-from kafkalog.format.primitives import uuid_text
-from kafkalog.log.internals import TOPICS, internal_row
-from kafkalog.log.logdir import open_log_directory
-from kafkalog.log.moment import Moment
-from kafkalog.log.rows import one_by_one
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_primitives import uuid_text
+from kafkalog.kafka.message_writer import encode, encode_uvarint
+from kafkalog.log_dirs.log_directory import open_log_directory
 from kafkalog.narrowing import matches
-from kafkalog.tables.internal import INTERNAL
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.segments.internal_blocks import TOPICS, internal_row
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.internal_tables import INTERNAL
 from official import FIXTURES
 from test_internal_block import Pair, drawn
 
@@ -93,8 +93,17 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
     shown = json.loads(kafkalog(command, "--table", "internal", "--format", "json", case).out)["internal"]
     assert shown == rows
 
-    kafkalog(command, "--table", "internal", "-o", tmp_path / "out.arrow", "--columns", "kind,offset,value", case)
-    of_arrow = pa.ipc.open_file(tmp_path / "out.arrow").read_all()
+    kafkalog(
+        command,
+        "--table",
+        "internal",
+        "-o",
+        tmp_path.parent / f"{tmp_path.name}.arrow",
+        "--columns",
+        "kind,offset,value",
+        case,
+    )
+    of_arrow = pa.ipc.open_file(tmp_path.parent / f"{tmp_path.name}.arrow").read_all()
     assert of_arrow.column_names == ["kind", "offset", "value"]
     texts = [None if row["value"] is None else json.dumps(row["value"], ensure_ascii=False) for row in rows]
     assert of_arrow.to_pydict() == {
@@ -121,7 +130,7 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize("most", [1 << 21, 20_000, 0])
 def test_offsets_have_what_clients_stored(tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that is not UTF-8 is escaped, empty is not null, ids of topics are text; more than a block has is in two."""
-    monkeypatch.setattr(offset_blocks, "_MOST", most)
+    monkeypatch.setattr(commits, "_MOST", most)
     stored = [b"", b"\xff\xfe", b'a,"b"\n', "é€".encode(), b"x" * 32_000, b"y" * 30]
     ids = [bytes(16), bytes(range(16)), b"\xff" * 16]
     schema = message("consumer_offsets", "OffsetCommitValue")
@@ -138,8 +147,8 @@ def test_offsets_have_what_clients_stored(tmp_path: Path, most: int, monkeypatch
     assert [row["topic_id"] for row in rows] == [None, *([None, uuid_text(ids[1]), uuid_text(ids[2])] * 2)]
     assert [row["offset"] for row in rows] == [None, *[2**63 - 1] * len(stored)]
     assert [row["commit_timestamp_ms"] for row in rows] == [None, *[-(2**63)] * len(stored)]
-    kafkalog("groups", "--table", "offsets", "-o", tmp_path / "out.arrow", folder)
-    assert pa.ipc.open_file(tmp_path / "out.arrow").read_all().to_pylist() == rows
+    kafkalog("groups", "--table", "offsets", "-o", tmp_path.parent / f"{tmp_path.name}.arrow", folder)
+    assert pa.ipc.open_file(tmp_path.parent / f"{tmp_path.name}.arrow").read_all().to_pylist() == rows
     columns = ("--table", "offsets", "--columns", "metadata")
     lines = kafkalog("groups", *columns, "--format", "csv", folder).text
     assert list(csv.reader(io.StringIO(lines, newline=""))) == [

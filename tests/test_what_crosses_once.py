@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from kafkalog.format.narrow import one_cell
-from kafkalog.log.forked import in_processes
+from kafkalog.columns.named import one_cell
+from kafkalog.files.processes import in_processes
 
 ROWS = 4_000_000
 
@@ -58,7 +58,7 @@ _CODE: Final = """
 import os, time
 from pathlib import Path
 import numpy as np
-from kafkalog.log.forked import in_processes
+from kafkalog.files.processes import in_processes
 
 def peak():
     return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)

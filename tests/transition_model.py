@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from kafkalog.format.records.transaction_state import StateRecord, TransactionState
-from kafkalog.log.moment import Moment
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.transaction_state import StateRecord, TransactionState
 from kafkalog.quantities import plausible
-from kafkalog.tables.internal import TRANSITIONS
-from kafkalog.txn.coordinator import Coordinator
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.internal_tables import TRANSITIONS
 
 __all__ = ["modelled_transitions"]
 

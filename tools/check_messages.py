@@ -4,9 +4,9 @@
     python tools/check_messages.py KAFKA_LIBS                  # a folder of jars, as a release's libs/
     python tools/check_messages.py FOLDER --release 4.3        # of *.json
 
-Definitions here are read as the release knows them (kafkalog/format/releases.py). Every difference that concerns the
-bytes or the text of a record is a line; comments, descriptions and the order of tagged fields don't count. The exit
-status is 1 if there are differences, 2 if nothing could be compared.
+Definitions here are read as the release knows them (kafkalog/kafka/message_definitions.py). Every difference
+that concerns the bytes or the text of a record is a line; comments, descriptions and the order of tagged fields don't
+count. The exit status is 1 if there are differences, 2 if nothing could be compared.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from kafkalog.format import definitions as ours
-from kafkalog.format.definitions import Definition, DefinitionError, definition, definitions
-from kafkalog.format.releases import RECORDS_BETWEEN
-from kafkalog.format.schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
+from kafkalog.kafka import message_definitions as ours
+from kafkalog.kafka.message_definitions import RECORDS_BETWEEN, Definition, DefinitionError, definition, definitions
+from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
 
 HOMES: Final = ("message", "metadata")  # the folders that Kafka keeps definitions in
 RECORDS: Final = ("coordinator-key", "coordinator-value", "metadata", "data")  # the others are requests and responses
-# Data that is not a record's, or has a layout in kafkalog/format/layout.py, or a file of its own.
+# Data that is not a record's, or has a layout in kafkalog/kafka/layout.py, or a file of its own.
 ELSEWHERE: Final = frozenset({
     "AbortedTxn", "ControlRecordTypeSchema", "DefaultPrincipalData", "EndTxnMarker", "ProducerSnapshot",
     "QuorumStateData", "SubscriptionInfoData",

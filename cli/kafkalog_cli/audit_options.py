@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog_cli.options import in_order, limit_options, limits_of, status_options, table_option
 from kafkalog_cli.output import say
 from kafkalog_cli.params import TIMES, Time

@@ -23,7 +23,7 @@ from kafkalog_cli.output import say
 from kafkalog_cli.params import Size
 
 if TYPE_CHECKING:
-    from kafkalog.log.storage_options import StorageOptions
+    from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.output import Output
 
 __all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
@@ -74,9 +74,9 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
         from kafkalog_spark.session import configured
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
-    from kafkalog.log.off_limits import refuse_evidence
-    from kafkalog.log.storage import expand
-    from kafkalog.log.storage_options import set_storage_options
+    from kafkalog.files.directories import expand
+    from kafkalog.files.object_stores import set_storage_options
+    from kafkalog.files.off_limits import refuse_evidence
 
     started, ctx = time.time(), click.get_current_context()
     params = ctx.params | {"output": output, "overwrite": overwrite}
@@ -158,7 +158,7 @@ def absolute(pattern: str) -> str:
 
 
 def _storage(params: dict[str, Any]) -> StorageOptions:
-    from kafkalog.log.storage_options import StorageOptions
+    from kafkalog.files.object_stores import StorageOptions
 
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
@@ -179,9 +179,9 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import SPLIT_BYTES, VERDICT, as_text, provenance, verdict_of
-    from kafkalog.log.storage_options import set_storage_options
+    from kafkalog.files.object_stores import set_storage_options
     from kafkalog.provenance import PROVENANCE, SUCCESS
-    from kafkalog_spark.audit import BulkAudit, CorruptInputError, bulk_audit
+    from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
 
     storage = _storage(params)

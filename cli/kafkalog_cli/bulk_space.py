@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from kafkalog.findings import Severity
-from kafkalog.tables.audit import FINDINGS
-from kafkalog.tables.space import SPACE_TABLES
+from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.bulk import absolute, jvm_in_words
 from kafkalog_cli.exit import Exit, Outcome, OutputError
 from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
@@ -76,12 +76,12 @@ def bulk_space(
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
     from kafkalog.auditing.pipeline import as_text
     from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
-    from kafkalog.log.off_limits import refuse_evidence
-    from kafkalog.log.storage import expand
-    from kafkalog.log.storage_options import StorageOptions, set_storage_options
+    from kafkalog.files.directories import expand
+    from kafkalog.files.object_stores import StorageOptions, set_storage_options
+    from kafkalog.files.off_limits import refuse_evidence
     from kafkalog.provenance import PROVENANCE, SUCCESS, mark
+    from kafkalog_spark.bulk_space import bulk_space as run
     from kafkalog_spark.output import Output, OutputFailedError
-    from kafkalog_spark.space import bulk_space as run
 
     started, mine = time.monotonic(), active_session() is None
     storage = StorageOptions(others["endpoint"], others["region"], others["anonymous"])

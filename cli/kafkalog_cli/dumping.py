@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
-from kafkalog.format import kernel
-from kafkalog.log.selection import Selection
-from kafkalog.log.watch import watch
+from kafkalog.files.watch import watch
+from kafkalog.kernel import buffers
+from kafkalog.segments.selection import Selection
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, known_size, name_of
 from kafkalog_cli.output import say
-from kafkalog_cli.render.kafka.options import KafkaTextOptions
+from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 
@@ -98,7 +98,7 @@ class Run:
         self.is_segment = True
         for chunk in chunks:
             if self.request.selection.producer_id is not None:
-                self.producers.update(chunk.heads.column(kernel.PRODUCER_ID))
+                self.producers.update(chunk.heads.column(buffers.PRODUCER_ID))
             yield chunk
 
     def begin(self, file: str, name: FileName) -> None:

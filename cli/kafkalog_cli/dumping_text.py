@@ -7,12 +7,12 @@ from typing import BinaryIO, Final
 
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding
-from kafkalog.format import kernel, selecting
+from kafkalog.kernel import buffers, columns
 from kafkalog_cli.dumping import SEGMENTS, DumpRequest, Run
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import check_side_file, check_unknown, chunks_of
 from kafkalog_cli.output import say, say_official
-from kafkalog_cli.render.kafka.segments import KafkaText
+from kafkalog_cli.render.kafka.segment_lines import KafkaText
 from kafkalog_cli.render.kafka.writer import java_path
 
 __all__ = ["dump_text"]
@@ -72,13 +72,13 @@ def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: Run) -> 
     heads = chunk.heads
     decode = deep or selection.looks_at_records
     picks = selection.batches(heads)
-    selecting.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count if decode else 0, False)
+    columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count if decode else 0, False)
     at = 0  # the next of the picked batches without a line
     written = -1
     for block in chunk.records() if decode else ():
         chosen = selection.records(block)
         for number in chosen.rows[: chosen.count]:
-            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            row = block.recs.cell(buffers.BATCH, number) if block.outer is None else block.outer
             if row != written:
                 while at < picks.count and picks.rows[at] < row:
                     if not selection.looks_at_records:
@@ -105,8 +105,8 @@ def _one(text: KafkaText, chunk: Chunk, row: int, run: Run, *, counts: bool) -> 
 
 def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None]) -> None:
     """Write a file that is not a segment."""
-    from kafkalog.log.rows import side_file_rows  # text of segments needs no tables
-    from kafkalog_cli.render.kafka.side_files import SideFileText
+    from kafkalog.segments.file_rows import side_file_rows  # text of segments needs no tables
+    from kafkalog_cli.render.kafka.side_file_lines import SideFileText
 
     options = text.options
     side_file = SideFileText(text.writer, options, text.summaries)

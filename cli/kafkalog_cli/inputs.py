@@ -12,8 +12,8 @@ from typing import Final
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.escape import command_line
-from kafkalog.log.files import open_source
-from kafkalog.log.names import local_path, sibling
+from kafkalog.files.names import local_path, sibling
+from kafkalog.files.opening import open_source
 
 __all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "known_size", "name_of"]
 
@@ -108,7 +108,7 @@ def _head(file: str) -> bytes:
         with contextlib.closing(open_source(file, max_bytes=_HEAD)) as source:
             return source.read(0, _HEAD)
     except UnreadableError:
-        from kafkalog.log.storage import is_directory
+        from kafkalog.files.directories import is_directory
 
         if not is_directory(file):
             raise
@@ -127,7 +127,7 @@ def check_segment(file: str, name: FileName) -> None:
 
 
 def _has_company(file: str) -> bool:
-    from kafkalog.log.storage import exists
+    from kafkalog.files.directories import exists
 
     stem = _base_name(file).partition(".")[0]
     beside = (f"{stem}.index", f"{stem}.timeindex", "leader-epoch-checkpoint", "partition.metadata")
@@ -149,7 +149,7 @@ def check_unknown(file: str) -> Finding:
 
     Raises UnreadableError if the path exists and is not a file, or looks like something else.
     """
-    from kafkalog.log.storage import exists
+    from kafkalog.files.directories import exists
 
     if exists(file):
         head = _head(file)

@@ -67,7 +67,7 @@ def _run(command: click.Command | None, signals: Signals) -> int:
 
     from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
     from kafkalog.escape import escape_line
-    from kafkalog.log.watch import set_watch
+    from kafkalog.files.watch import set_watch
     from kafkalog_cli.progress import Progress
 
     if command is None:

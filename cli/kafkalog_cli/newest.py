@@ -9,9 +9,8 @@ import click
 
 import kafkalog
 from kafkalog import Limits, UnreadableError
-from kafkalog.format import kernel
-from kafkalog.format.times import iso
-from kafkalog.quantities import When, at_newest
+from kafkalog.kernel import buffers
+from kafkalog.quantities import When, at_newest, iso
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.output import say
 
@@ -35,11 +34,11 @@ def newest_time(files: Sequence[str], limits: Limits) -> int:
             for chunk in kafkalog.segment_chunks(file, limits=limits):
                 heads = chunk.heads
                 for row in range(heads.count):
-                    if not heads.cell(kernel.VALID, row):
+                    if not heads.cell(buffers.VALID, row):
                         continue
-                    time = heads.cell(kernel.MAX_TIMESTAMP, row)
+                    time = heads.cell(buffers.MAX_TIMESTAMP, row)
                     newest = max(newest, time)
-                    if heads.cell(kernel.ATTRIBUTES, row) & _BY_BROKER:
+                    if heads.cell(buffers.ATTRIBUTES, row) & _BY_BROKER:
                         by_broker = max(by_broker, time)
         except UnreadableError:  # the dump reports it
             continue

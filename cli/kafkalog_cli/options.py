@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
 from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
@@ -189,11 +189,11 @@ def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
     if not any(map(_may_be_packed, paths)):
         if _is_left():
-            from kafkalog.log.unpacked import remove_left
+            from kafkalog.log_dirs.archives import remove_left
 
             remove_left()
         return tuple(paths)
-    from kafkalog.log.unpacked import unpacked as opened
+    from kafkalog.log_dirs.archives import unpacked as opened
 
     ctx = click.get_current_context()
     return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))

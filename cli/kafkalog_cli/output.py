@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape, escape_line
-from kafkalog.format.secret import beside
-from kafkalog.log.names import local_path, unpacked_places
-from kafkalog.log.watch import watch
+from kafkalog.files.names import local_path, unpacked_places
+from kafkalog.files.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ class Target:
         if output.exists() and not output.is_file():
             raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
         folder = output.absolute().parent.resolve()
+        from kafkalog.provenance import beside
+
         name = beside(folder / output.name)
         try:
             with open(name, "xb", opener=_only_ours) as file:
@@ -191,7 +192,7 @@ class Target:
         for archive in (root.removesuffix("!") for root in unpacked_places()):
             if output.exists() and output.samefile(local_path(archive)):
                 raise OutputError(f"{output}: is an input; kafkalog never writes there")
-        from kafkalog.log.off_limits import refuse_evidence  # most dumps write to standard output
+        from kafkalog.files.off_limits import refuse_evidence  # most dumps write to standard output
 
         refuse_evidence(str(output), inputs)
 

@@ -13,7 +13,7 @@ from kafkalog.quantities import Ago, When, bytes_of, time_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkalog.log.moment import Moment
+    from kafkalog.segments.moment import Moment
     from kafkalog_cli.render.zone import Zone
 
 __all__ = [
@@ -82,7 +82,7 @@ class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time 
     name = "offset|time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
-        from kafkalog.log.moment import Moment  # which few commands need, like zones
+        from kafkalog.segments.moment import Moment  # which few commands need, like zones
 
         if isinstance(value, Moment):
             return value

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 from kafkalog.escape import escape
+from kafkalog.files.watch import Watch
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.watch import Watch
 
 __all__ = ["Progress"]
 
@@ -73,7 +73,7 @@ class Progress(Watch):
         self._told.add(line)
 
     def _say_if_interpreted(self) -> None:
-        from kafkalog.format.kernel import form
+        from kafkalog.kernel.buffers import form
 
         self._form_is_known = True
         if form() == "interpreted":

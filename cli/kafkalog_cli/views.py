@@ -11,10 +11,10 @@ import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
-from kafkalog.log.blocks import Rows
-from kafkalog.log.rows import DistinctIds, finding_row
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
-from kafkalog.tables.audit import FINDINGS
+from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.options import (
     columns_option,
@@ -34,7 +34,7 @@ from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
-    from kafkalog_cli.render.rows import BlockSink, RowSink
+    from kafkalog_cli.render.row_formats import BlockSink, RowSink
 
 __all__ = ["ViewOutput", "view_options"]
 
@@ -64,7 +64,7 @@ class ViewOutput:
     def row_form(self) -> RowForm:
         """Return how rows are made that come many at once."""
         from kafkalog.auditing.topics import RowForm
-        from kafkalog_cli.render.rows import ChosenColumns
+        from kafkalog_cli.render.row_formats import ChosenColumns
 
         if self.form == "table":  # it leaves columns out itself
             return RowForm()
@@ -100,7 +100,7 @@ class ViewOutput:
         if self.target.is_folder(self.form):
             with self.target.folder(self.paths) as folder:
                 if self.form == "parquet":
-                    from kafkalog_cli.render.parquet import ParquetSink
+                    from kafkalog_cli.render.audit_output import ParquetSink
 
                     yield ParquetSink(folder, tables)
                 else:

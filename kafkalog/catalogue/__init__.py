@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.audits import AUDITS
-from kafkalog.catalogue.batches import BATCHES
+from kafkalog.catalogue.audit_codes import AUDITS
+from kafkalog.catalogue.batch_codes import BATCHES
 from kafkalog.catalogue.code import Code
-from kafkalog.catalogue.files import FILES
-from kafkalog.catalogue.records import RECORDS
+from kafkalog.catalogue.file_codes import FILES
+from kafkalog.catalogue.record_codes import RECORDS
 
 __all__ = ["CATALOGUE"]
 

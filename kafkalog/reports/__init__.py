@@ -10,10 +10,9 @@ from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
-from kafkalog.reports.source import AuditSource, source_of, source_of_verification
+from kafkalog.reports.source import AuditSource, WrittenAudit, source_of, source_of_verification
 from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
-from kafkalog.reports.written import WrittenAudit
 
 __all__ = [
     "EMPTY",

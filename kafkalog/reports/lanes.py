@@ -13,22 +13,65 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.reports.moments import FIRST_MS, LAST_MS
+from kafkalog.columns.named import NONE
 from kafkalog.reports.source import AuditSource
-from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EMPTY", "GAP", "LEGAL_GAP", "STATE_RANKS", "Axis", "Lane", "lanes_by_offset", "lanes_by_time"]
+__all__ = [
+    "EMPTY",
+    "FIRST_MS",
+    "GAP",
+    "LAST_MS",
+    "LEGAL_GAP",
+    "STATE_RANKS",
+    "Axis",
+    "Lane",
+    "is_time",
+    "lanes_by_offset",
+    "lanes_by_time",
+    "span_of",
+]
+
+
+# When a transaction was under way, from its own times: for drawings, which need a begin and an end.
+
+
+FIRST_MS: Final = 1_262_304_000_000  # 2010-01-01; Kafka's first release is from 2011
+
+LAST_MS: Final = 2_208_988_800_000  # 2040-01-01
+
+
+def is_time(timestamp_ms: int | None) -> bool:
+    """Say whether a time can be believed: some producers write seconds, microseconds, or nothing."""
+    return timestamp_ms is not None and FIRST_MS <= timestamp_ms < LAST_MS
+
+
+def span_of(row: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return when a row of ``transactions`` began and ended, in ms, or None where no time of it can be believed.
+
+    The marker's time is a broker's, the data's is the producer's own: a begin after the marker is a producer's clock
+    that is ahead, and becomes the marker's time.
+    """
+    times = [row[name] for name in ("first_timestamp_ms", "last_timestamp_ms") if is_time(row[name])]
+    marker = row["marker_timestamp_ms"]
+    if is_time(marker):
+        return min([*times, marker]), marker
+    return (times[0], times[-1]) if times else None
+
 
 # What a cell shows, the worst last: it is drawn over the others.
 EMPTY: Final = 0
+
 LEGAL_GAP: Final = 1
+
 STATE_RANKS: Final = {
     "committed": 2, "aborted": 3, "ongoing": 4, "commit-pending": 5, "abort-pending": 6, "undecided": 8, "hanging": 9,
 }  # fmt: skip
+
 GAP: Final = 7
+
 _RANKS: Final = 10
 
 Test = Callable[[Mapping[str, Any]], bool]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.escape import escape
 from kafkalog.reports.source import AuditSource
-from kafkalog.tables.audit import STATES
+from kafkalog.tables.audit_tables import STATES
 
 __all__ = ["prometheus"]
 

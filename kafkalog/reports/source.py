@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.text_columns import TextColumn
-from kafkalog.format.times import iso
+from kafkalog.columns.named import NONE
+from kafkalog.columns.sentences import TextColumn
+from kafkalog.errors import UnreadableError
+from kafkalog.files.hashing import sized_hash
+from kafkalog.files.opening import read_small
+from kafkalog.findings import Severity
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.provenance import PROVENANCE, SUCCESS
+from kafkalog.quantities import iso
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
-from kafkalog.tables.verify import VERIFY_TABLES
-from kafkalog.txn.columns import NONE
+from kafkalog.tables.audit_tables import AUDIT_TABLES
+from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
+from kafkalog.tables.verify_tables import VERIFY_TABLES
+from kafkalog.untrusted import is_count, untrusted_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,12 +35,14 @@ __all__ = [
     "DECIDING",
     "AuditSource",
     "Decisions",
+    "WrittenAudit",
     "leader_changes",
     "leader_words",
     "source_of",
     "source_of_verification",
     "transaction_rows",
 ]
+
 
 Row = dict[str, Any]
 
@@ -190,3 +201,150 @@ def transaction_rows(source: AuditSource) -> Iterator[Row]:
     for columns in source.transactions():
         for cells in zip(*(column.tolist() for column in columns.values()), strict=True):
             yield {name: None if cell == NONE else cell for name, cell in zip(columns, cells, strict=True)}
+
+
+# The tables of an audit that was written as Parquet, as reports read them.
+
+
+_LATEST: Final = 1 << 47  # ms: the year 6429
+
+
+class WrittenAudit:
+    """An audit that was written as a directory of Parquet tables, by this process, another one, or Spark."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the audit in `folder`.
+
+        Raises UnreadableError if it has no ``_SUCCESS``: a run that ended early wrote only a part; if it has not the
+        files that its manifest lists; or if its manifest or its verdict.json is not what was written.
+        """
+        from kafkalog.auditing.pipeline import VERDICT
+
+        self._folder = folder
+        if not (folder / SUCCESS).is_file():
+            raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
+        self._files, self._others = _files(folder)
+        self._checked: set[Path] = set()
+        self.tables = frozenset(self._files)
+        try:
+            said = untrusted_json(self._content(VERDICT))
+            self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
+            self.worst = None if said["worst"] is None else Severity[said["worst"].upper()].word
+            self.complete = bool(said["complete"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
+
+    def origin(self) -> dict[str, Any]:
+        """Return what provenance.json says. Raises UnreadableError."""
+        try:
+            return _as_written(dict(untrusted_json(self._content(PROVENANCE))))
+        except (ValueError, TypeError) as error:
+            raise UnreadableError(f"{self._folder / PROVENANCE}: can't be read: {error}") from error
+
+    def _content(self, name: str) -> bytes:
+        """Read a file that is no table. Raises UnreadableError where it is not what was written."""
+        if name not in self._others:
+            raise UnreadableError(f"{self._folder}: {MANIFEST} does not list {name}")
+        self._check(self._others[name])
+        return read_small(self._folder / name)
+
+    def _check(self, file: TableFile) -> Path:
+        """Return a file's path. Raises UnreadableError unless all of its bytes are what was written."""
+        path = self._folder / file.name
+        if path not in self._checked and (change := file.change(*sized_hash(str(path)))):
+            raise UnreadableError(f"{path}: {change}: make the audit again, or take this file from a copy")
+        self._checked.add(path)
+        return path
+
+    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for listed in self._files.get(table, ()):
+            file, rows = self._check(listed), listed.rows
+            try:
+                with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+                    if parquet.metadata.num_rows != rows:
+                        raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
+                    if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
+                        raise UnreadableError(f"{file}: it has no column {min(missing)}")
+                    for batch in parquet.iter_batches(columns=columns):
+                        batch.validate(full=True)
+                        yield batch
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table; of a table that was not written, none."""
+        texts = [column.name for column in TABLES[table].columns if column.type == "json"]
+        for batch in self._batches(table):
+            for row in batch.to_pylist():
+                yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
+
+    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the table ``transactions`` as columns."""
+        for batch in self._batches("transactions"):
+            yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+
+    def decisions(self) -> Iterator[Decisions]:
+        """Yield the coordinator's decisions."""
+        import pyarrow.compute as pc
+
+        wanted = ("last_update_timestamp_ms", "transactional_id", "state")
+        for batch in self._batches("coordinator", wanted):
+            chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
+            times, names, states = (_column(chosen.column(name)) for name in wanted)
+            yield Decisions(times, names, states == DECIDING[1])
+
+
+def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:
+    """Return the files of each table that is written as Parquet, and all others by name. Raises UnreadableError."""
+    try:
+        manifest = read_manifest((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
+    if unknown := set(manifest.tables) - set(TABLES):  # of a later version: it would be missing without a word
+        raise UnreadableError(f"{folder}: {MANIFEST} lists a table that this version does not know: {min(unknown)!r}")
+    for file in manifest.files():
+        path = folder / file.name
+        if not path.is_file():
+            raise UnreadableError(f"{folder}: {file.name} is missing; {MANIFEST} lists it")
+        if path.stat().st_size != file.size_bytes:
+            raise UnreadableError(f"{path}: has {path.stat().st_size} bytes; {MANIFEST} says {file.size_bytes}")
+    parquet = {
+        table: [file for file in manifest.tables[table] if file.name.endswith(".parquet")]
+        for table in TABLES
+        if table in manifest.tables
+    }
+    return {table: files for table, files in parquet.items() if files}, {file.name: file for file in manifest.others}
+
+
+def _deciding() -> Any:
+    import pyarrow as pa
+
+    return pa.array(DECIDING)
+
+
+def _as_written(origin: dict[str, Any]) -> dict[str, Any]:
+    """Return what provenance.json says. Raises TypeError where a part that is shown is not what was written."""
+    for name in ("started_ms", "ended_ms"):
+        if name in origin and not (is_count(origin[name]) and origin[name] < _LATEST):
+            raise TypeError(f"{name} is no time")
+    for name in ("arguments", "files"):
+        if not isinstance(origin.get(name, []), list):
+            raise TypeError(f"{name} is no list")
+    if not all(isinstance(argument, str) for argument in origin.get("arguments", ())):
+        raise TypeError("arguments has what is no text")
+    if not all(isinstance(file, dict) for file in origin.get("files", ())):
+        raise TypeError("files has what is no object")
+    return origin
+
+
+def _column(array: Any) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(array.type):
+        return np.asarray(pc.fill_null(array.cast(pa.int64()), NONE))
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=object)

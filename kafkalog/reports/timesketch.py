@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkalog.format.times import iso
-from kafkalog.reports.moments import is_time
+from kafkalog.quantities import iso
+from kafkalog.reports.lanes import is_time
 from kafkalog.reports.source import AuditSource, leader_changes, leader_words, transaction_rows
 
 __all__ = ["timesketch"]

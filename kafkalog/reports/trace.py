@@ -8,23 +8,65 @@ Source: perfetto's ``trace_packet.proto``, ``track_event.proto``, ``track_descri
 from __future__ import annotations
 
 import hashlib
+import struct
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kafkalog.reports.moments import is_time, span_of
-from kafkalog.reports.protobuf import fixed64, number, part, text
+from kafkalog.reports.lanes import is_time, span_of
 from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 
-__all__ = ["trace"]
+__all__ = ["fixed64", "number", "part", "text", "trace"]
+
+
+# The few ways in which a protobuf message is put together. Source: the protobuf encoding's specification.
+
+
+_VARINT, _FIXED64, _BYTES = 0, 1, 2
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field: int, value: int) -> bytes:
+    """Encode an integer; a negative one as int64."""
+    return _varint(field << 3 | _VARINT) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def fixed64(field: int, value: int) -> bytes:
+    """Encode a fixed64, from 0 to 2**64 - 1."""
+    return _varint(field << 3 | _FIXED64) + struct.pack("<Q", value)
+
+
+def part(field: int, message: bytes) -> bytes:
+    """Encode a message inside of another one, or bytes."""
+    return _varint(field << 3 | _BYTES) + _varint(len(message)) + message
+
+
+def text(field: int, value: str) -> bytes:
+    """Encode a string: protobuf's are UTF-8, so what is none is escaped."""
+    return part(field, value.encode("utf-8", "backslashreplace"))
+
 
 _BEGIN, _END, _INSTANT = 1, 2, 3
+
 _REALTIME, _BOOTTIME = 1, 6  # clocks: BuiltinClock
+
 _SEQUENCE: Final = 1
+
 _CLEARED: Final = 1  # SEQ_INCREMENTAL_STATE_CLEARED
+
 _EXPLICIT: Final = 3  # ChildTracksOrdering
+
 _NS: Final = 1_000_000
+
 _DECISIONS: Final = {"prepare_commit": "committed", "prepare_abort": "aborted"}
 
 

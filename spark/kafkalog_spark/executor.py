@@ -36,24 +36,74 @@ from kafkalog.auditing.pipeline import (
     write_place,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.chunk import Limits
-from kafkalog.log.storage_options import StorageOptions
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.shares import shares_of
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.shares import shares_of
+from kafkalog.segments.chunk import Limits
 from kafkalog_spark import judged_tables, scan_tasks, tasks
-from kafkalog_spark.parts import PartFile
-from kafkalog_spark.rows import rows_of
-from kafkalog_spark.sent import read_sent, write_sent
+from kafkalog_spark.arrow_rows import rows_of
+from kafkalog_spark.parts import PartFile, filesystem_of
+from kafkalog_spark.reuse import spare_modules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
+__all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor", "read_sent", "write_sent"]
+
+
+# Rows that the driver sends to tasks, as files: any place that pyarrow's filesystems know, which Spark need not.
+
+
+_FILE_BYTES: Final = 32 << 20  # of a file, which one task reads
+
+
+def write_sent(folder: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+    """Write rows to files with the numbers from 0 on; return how many there are, at least one."""
+    filesystem, path = filesystem_of(folder)
+    filesystem.create_dir(path)
+    rows, number, is_more = iter(batches), 0, True
+    while is_more:
+        with (
+            filesystem.open_output_stream(f"{path}/{number:06}.arrow") as stream,
+            pa.ipc.new_stream(stream, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file,
+        ):
+            is_more = _fill(file, rows)
+        number += 1
+    return number
+
+
+def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch]) -> bool:
+    """Write rows until the file is full; say whether it is, so that there may be more."""
+    size = 0
+    for batch in batches:
+        file.write_batch(batch)
+        size += batch.nbytes
+        if size >= _FILE_BYTES:
+            return True
+    return False
+
+
+def read_sent(batches: Iterable[pa.RecordBatch], folder: str, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the files whose numbers come; what runs in tasks."""
+    spare_modules()
+    set_storage_options(storage)
+    filesystem, path = filesystem_of(folder)
+    for batch in batches:
+        for number in batch[0].to_pylist():
+            with (
+                filesystem.open_input_stream(f"{path}/{number:06}.arrow") as stream,
+                pa.ipc.open_stream(stream) as file,
+            ):
+                yield from file
+
 
 _JUDGE_BYTES: Final = 256 << 20
+
 _KEY_BYTES: Final = 8 << 20  # of keys that one task compares
+
 _KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
+
 _MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 
 

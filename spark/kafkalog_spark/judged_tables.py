@@ -25,17 +25,16 @@ from kafkalog.auditing.transactions import (
     transaction_parts,
 )
 from kafkalog.findings import Severity
-from kafkalog.log.column_blocks import ColumnsByName
-from kafkalog.log.rows import finding_rows
+from kafkalog.folds.shares import Share
+from kafkalog.segments.column_blocks import ColumnsByName
+from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.audit import FINDINGS, GAPS, PRODUCERS, TRANSACTIONS
+from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import TableFile
-from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.parquet import WholeFile
-from kafkalog.txn.shares import Share
+from kafkalog_spark.arrow_rows import Row
 from kafkalog_spark.parts import PartFile, PartFiles
-from kafkalog_spark.rows import Row
 
 __all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables", "read_part"]
 

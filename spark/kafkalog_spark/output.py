@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import stat
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,10 +19,10 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import Keeping, KeptScans, as_text, begun_before, begun_text
+from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, ScanFolder, as_text, begun_before, begun_text
 from kafkalog.errors import KafkaLogError
-from kafkalog.log.names import is_remote, local_path
-from kafkalog.log.off_limits import real_place
+from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.off_limits import real_place
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,
@@ -37,15 +40,184 @@ from kafkalog.provenance import (
 from kafkalog.tables import Table
 from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
 from kafkalog.tables.parquet import ParquetFile, row_count
-from kafkalog_spark.held_output import HELD, held_in_store, held_on_disk
-from kafkalog_spark.kept_folder import task_folder
-from kafkalog_spark.parts import HashedStream, PartFile, filesystem_of
+from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
-__all__ = ["Output", "OutputFailedError"]
+__all__ = ["HELD", "HeldError", "Output", "OutputFailedError", "held_in_store", "held_on_disk", "task_folder"]
+
+
+# One job at a time writes to an output: on a disk it holds a lock, in an object store an object that it renews.
+#
+# A store has no locks that pyarrow's filesystems know. Each job writes its object first and looks for others' then, so
+# that of two jobs at least one sees the other; of two that begin in the same moment both may be refused. The object of
+# a job that was killed counts until it is too old, by the store's own clock.
+
+
+HELD: Final = "_held"  # what names of such files begin with; readers of tables leave them out
+
+_RENEWED: Final = 20.0  # s
+
+_TOO_OLD: Final = 120  # s
+
+
+class HeldError(OSError):
+    """Another job holds the output."""
+
+
+@contextmanager
+def held_on_disk(path: str) -> Iterator[Callable[[], None]]:
+    """Hold a directory, which is made if it is missing; one that stays empty goes again.
+
+    A disk without locks is not held. Gives what raises HeldError when the directory is no longer held. Raises HeldError
+    and OSError.
+    """
+    os.makedirs(path, exist_ok=True)
+    name = f"{path}/{HELD}"
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)  # NFS locks only what may be written
+    try:
+        _lock(descriptor, name)
+        try:
+            yield lambda: _check_lock(descriptor, name)
+        finally:
+            with suppress(OSError):  # the job removed its output, or another command replaced it
+                _check_lock(descriptor, name)
+                os.unlink(name)
+            with suppress(OSError):  # it is used
+                os.rmdir(path)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, name: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise HeldError("another job is writing to it") from error
+    except OSError:  # a disk without locks
+        return
+    _check_lock(descriptor, name)
+
+
+def _check_lock(descriptor: int, name: str) -> None:
+    """Raise HeldError where the file that is locked is no longer that of its name."""
+    try:
+        is_there = os.path.samestat(os.stat(name), os.fstat(descriptor))
+    except FileNotFoundError:
+        is_there = False
+    if not is_there:
+        raise HeldError("another command replaced or removed it meanwhile")
+
+
+@contextmanager
+def held_in_store(filesystem: fs.FileSystem, path: str) -> Iterator[Callable[[], None]]:
+    """Hold a directory of a store.
+
+    Gives what raises HeldError when the directory is no longer held: a job that was stopped for long comes too late.
+    Raises HeldError and OSError.
+    """
+    base = f"{HELD}-{uuid.uuid4().hex}"
+    name, ended = f"{path}/{base}", threading.Event()
+    renewing = threading.Thread(target=_renew, args=(filesystem, name, ended), daemon=True)
+    _write(filesystem, name)
+    try:
+        found = {info.base_name: info for info in filesystem.get_file_info(fs.FileSelector(path))}
+        if base not in found:
+            raise OSError(f"{name} was written, and the store does not list it")
+        for other, info in found.items():
+            if other.startswith(HELD) and other != base:
+                if found[base].mtime_ns - info.mtime_ns < _TOO_OLD * 10**9:
+                    raise HeldError(
+                        f"another job is writing to it, or one was killed less than {_TOO_OLD // 60} minutes ago"
+                    )
+                filesystem.delete_file(info.path)
+        renewing.start()
+        yield lambda: _check(filesystem, name)
+    finally:
+        ended.set()
+        if renewing.is_alive():
+            renewing.join()
+        with suppress(OSError):
+            filesystem.delete_file(name)
+
+
+def _check(filesystem: fs.FileSystem, name: str) -> None:
+    if filesystem.get_file_info(name).type is not fs.FileType.File:
+        raise HeldError("another job took it over, because this one did not go on for long")
+
+
+def _renew(filesystem: fs.FileSystem, name: str, ended: threading.Event) -> None:
+    while not ended.wait(_RENEWED):
+        with suppress(OSError):  # the next time, perhaps; the job's own writes say what is wrong
+            if filesystem.get_file_info(name).type is fs.FileType.File:  # else another job took the place
+                _write(filesystem, name)
+
+
+def _write(filesystem: fs.FileSystem, name: str) -> None:
+    with filesystem.open_output_stream(name) as stream:
+        stream.write(b"{}\n")
+
+
+# The folder of kept scans as tasks have it: on a disk that all share, or in an object store.
+
+
+@dataclass(frozen=True, slots=True)
+class _OnDisk:
+    """A folder on a disk, whose errors the driver knows."""
+
+    folder: LocalFolder
+
+    @property
+    def path(self) -> str:
+        return self.folder.path
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file."""
+        with _in_words():
+            self.folder.put(name, data)
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Link a file, or write it."""
+        with _in_words():
+            self.folder.take_over(path, name, data)
+
+
+@dataclass(frozen=True, slots=True)
+class _InStore:
+    """A folder in an object store, where an object appears when it is whole."""
+
+    path: str
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object."""
+        with _in_words():
+            filesystem, folder = filesystem_of(self.path)
+            with filesystem.open_output_stream(f"{folder}/{name}") as stream:
+                stream.write(data)
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Write an object that another folder has; one that is here already stays."""
+        if path != f"{self.path}/{name}":
+            self.put(name, data)
+
+
+def task_folder(name: str) -> ScanFolder:
+    """Return the folder of a path or a URI of a store; it goes to tasks."""
+    return _InStore(name) if is_remote(name) else _OnDisk(LocalFolder(name))
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{CANNOT_WRITE}{error}") from error
+
 
 _COMING: Final = f"{WORK}/coming.json"  # a manifest of the files of a commit and of those that it replaces
+
 _LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN, _COMING))
+
 _MOVERS: Final = 8
+
 _PIECE: Final = 1 << 20
 
 

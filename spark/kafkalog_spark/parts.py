@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafkalog.errors import UnreadableError
-from kafkalog.log.remote import file_system
+from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.parquet import ParquetFile, WholeFile

@@ -12,11 +12,11 @@ from typing import Any, Final
 from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.selection import Selection
-from kafkalog.log.storage_options import StorageOptions
+from kafkalog.files.object_stores import StorageOptions
+from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.quantities import bytes_of, time_of
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]

@@ -1,6 +1,7 @@
 """What scans segments in Spark's Python workers: places in, messages of their scans out.
 
-Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of Spark's costs more than a transaction.
+Rows between stages carry messages (``kafkalog.columns.wire``) of some MiB: a row of Spark's costs more than a
+transaction.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import pyarrow as pa
 
 from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
 from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, SegmentPlace
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import Segment
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.storage_options import StorageOptions, set_storage_options
-from kafkalog.log.tree import FileIdentity
-from kafkalog.txn.fold import FoldedLog
-from kafkalog.txn.placed import among
-from kafkalog.txn.shares import shares_of
+from kafkalog.columns.placed import among
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.tree import FileIdentity
+from kafkalog.folds.fold import FoldedLog
+from kafkalog.folds.shares import shares_of
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.chunk import Limits
+from kafkalog_spark.arrow_rows import Row, rows_of
 from kafkalog_spark.reuse import spare_modules
-from kafkalog_spark.rows import Row, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

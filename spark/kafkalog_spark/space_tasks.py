@@ -37,11 +37,11 @@ from kafkalog.auditing.space import (
     segment_rows,
 )
 from kafkalog.errors import UnreadableError
-from kafkalog.log.chunk import Limits
-from kafkalog.log.storage_options import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.segments.chunk import Limits
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
+from kafkalog.tables.space_tables import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
 from kafkalog_spark.reuse import spare_modules
 
 __all__ = [

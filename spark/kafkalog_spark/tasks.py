@@ -1,6 +1,7 @@
 """What judges in Spark's Python workers: rows of scans in, rows of verdicts out.
 
-Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of Spark's costs more than a transaction.
+Rows between stages carry messages (``kafkalog.columns.wire``) of some MiB: a row of Spark's costs more than a
+transaction.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from kafkalog.auditing.transactions import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.log.storage_options import StorageOptions, set_storage_options
-from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.shares import Share
+from kafkalog.columns.named import Columns, Packed
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.shares import Share
+from kafkalog_spark.arrow_rows import Row, rows_of
 from kafkalog_spark.judged_tables import JudgedTables
 from kafkalog_spark.parts import PartFiles
 from kafkalog_spark.reuse import spare_modules
-from kafkalog_spark.rows import Row, rows_of
 from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "Judge", "conflict", "joined"]

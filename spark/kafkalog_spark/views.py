@@ -19,17 +19,16 @@ from kafkalog.auditing.topics import RowForm, metadata_rows, offsets_rows
 from kafkalog.auditing.transactions import Surroundings
 from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.log.arrow import ARROW_BATCHES, segment_as_arrow
-from kafkalog.log.arrow_rows import ArrowRows
-from kafkalog.log.blocks import Rows
-from kafkalog.log.internals import TOPICS
-from kafkalog.log.moving import is_lost
-from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
-from kafkalog.log.rows import finding_rows
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log_dirs.moving import is_lost
 from kafkalog.quantities import at_newest
-from kafkalog.tables import Table, audit, dump, internal, metadata
+from kafkalog.segments.arrow import ARROW_BATCHES, ArrowRows, segment_as_arrow
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.file_rows import finding_rows
+from kafkalog.segments.internal_blocks import TOPICS
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.tables import Table, audit_tables, dump_tables, internal_tables, metadata_tables
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
 
@@ -70,7 +69,7 @@ def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request:
     try:
         if view.in_columns:
             path, topic = piece.segment.path, TOPICS.get(piece.topic)
-            if topic is None and view.table is internal.INTERNAL:
+            if topic is None and view.table is internal_tables.INTERNAL:
                 return
             chunks = segment_chunks(
                 path, limits=request.options.limits, max_bytes=piece.segment.size, room=ARROW_BATCHES
@@ -142,7 +141,7 @@ def _of_logs(table: str) -> LogBatches:
             logs, in_order, replace(around, newest=clock.newest, newest_broker=clock.newest_broker, now=now)
         )
         if table == "findings":
-            yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
+            yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit_tables.FINDINGS))
         for found in judgement.logs:
             yield from audited(found, table)
 
@@ -160,7 +159,7 @@ def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> I
     """Yield the commits in each replica: only a whole log shows how transactional ones ended."""
     for log in logs:
         if log.directory.topic == OFFSETS_TOPIC:
-            made = ArrowRows(arrow_schema(internal.OFFSETS), (log.directory.log,))
+            made = ArrowRows(arrow_schema(internal_tables.OFFSETS), (log.directory.log,))
             for item in offsets_rows(log.directory.log, request.options.limits):
                 if isinstance(item, Rows):
                     yield from made.add(item)
@@ -168,15 +167,15 @@ def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> I
 
 
 VIEWS: Final[dict[str, View]] = {
-    "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
-    "batches": View(dump.BATCHES, in_columns=True),
-    "records": View(dump.RECORDS, in_columns=True),
-    "control": View(dump.CONTROL, in_columns=True),
-    "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
-    "segments": View(audit.SEGMENTS, of_segment=_segment),
-    "internal": View(internal.INTERNAL, in_columns=True),
-    "offsets": View(internal.OFFSETS, of_logs=_offsets),
-    "metadata": View(metadata.METADATA, blocks_of_segment=_metadata),
-    "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
-    "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
+    "transactions": View(audit_tables.TRANSACTIONS, of_logs=_of_logs("transactions")),
+    "batches": View(dump_tables.BATCHES, in_columns=True),
+    "records": View(dump_tables.RECORDS, in_columns=True),
+    "control": View(dump_tables.CONTROL, in_columns=True),
+    "findings": View(audit_tables.FINDINGS, of_logs=_of_logs("findings")),
+    "segments": View(audit_tables.SEGMENTS, of_segment=_segment),
+    "internal": View(internal_tables.INTERNAL, in_columns=True),
+    "offsets": View(internal_tables.OFFSETS, of_logs=_offsets),
+    "metadata": View(metadata_tables.METADATA, blocks_of_segment=_metadata),
+    "gaps": View(audit_tables.GAPS, of_logs=_of_logs("gaps")),
+    "producers": View(audit_tables.PRODUCERS, of_logs=_of_logs("producers")),
 }

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pyspark
 
-from kafkalog.auditing.incidents.rows import rows_of_audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.incidents.incident_rows import rows_of_audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.summary import Summary
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.tables.manifest import TableFile, read_manifest
-from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.output import Output
 
 if TYPE_CHECKING:

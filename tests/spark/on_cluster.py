@@ -24,7 +24,7 @@ from held import home_of_links, run
 from misbehaving import Trouble, Wait
 
 from kafkalog_spark import scan_tasks, tasks
-from kafkalog_spark.audit import BulkAudit
+from kafkalog_spark.bulk_audit import BulkAudit
 from kafkalog_spark.session import open_session
 
 if TYPE_CHECKING:

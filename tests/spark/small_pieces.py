@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.auditing.partition import cuts
+from kafkalog.auditing.partition import facts
 from kafkalog_spark import scan_tasks, tasks
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Judge:
         self.args = args
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        before, cuts.LEAST_ROWS = cuts.LEAST_ROWS, 1  # type: ignore[misc]  # of a worker that others use, too
+        before, facts.LEAST_ROWS = facts.LEAST_ROWS, 1  # type: ignore[misc]  # of a worker that others use, too
         try:
             yield from tasks.Judge(*self.args)(batches)
         finally:
-            cuts.LEAST_ROWS = before  # type: ignore[misc]  # as above
+            facts.LEAST_ROWS = before  # type: ignore[misc]  # as above

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dumped import dumped
+from kafkalog.auditing.partition.joined import segment_row
 from kafkalog.auditing.partition.scan import scan_segment
-from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.topics.group_tables import offsets_rows
-from kafkalog.auditing.topics.metadata_tables import metadata_rows
-from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.topics.groups import offsets_rows
+from kafkalog.auditing.topics.metadata_at import metadata_rows
+from kafkalog.auditing.transactions.table_rows import audit_rows
 from kafkalog.findings import Finding
-from kafkalog.log.clusters import open_clusters
-from kafkalog.log.internals import TOPICS
-from kafkalog.log.rows import one_by_one
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.selection import Selection
+from kafkalog.log_dirs.clusters import open_clusters
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.segments.internal_blocks import TOPICS
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from official import FIXTURES

@@ -17,9 +17,9 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
-from kafkalog.log.readers import batches
+from kafkalog.segments.readers import batches
 from kafkalog.tables import TABLES
-from kafkalog_spark.audit import CorruptInputError
+from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
 from side_damage import CASE, DAMAGE, LOG
 

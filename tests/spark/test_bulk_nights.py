@@ -15,7 +15,7 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
-from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.output import Output
 from kept import SEGMENTS, broker
 

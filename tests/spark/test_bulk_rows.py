@@ -14,7 +14,7 @@ from growing_log import GrowingLog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks, tasks
-from kafkalog_spark.audit import bulk_audit
+from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.output import Output
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 
 import kafkalog
 from kafkalog.auditing.space import SpaceOptions
-from kafkalog.tables.space import SPACE_TABLES
+from kafkalog.tables.space_tables import SPACE_TABLES
+from kafkalog_spark.bulk_space import bulk_space
 from kafkalog_spark.output import Output
-from kafkalog_spark.space import bulk_space
 from official import FIXTURES, cases
 
 if TYPE_CHECKING:

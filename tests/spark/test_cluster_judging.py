@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import misbehaving
 import pytest
@@ -44,9 +44,9 @@ def test_the_files_of_one_attempt_count(spark: SparkSession, tmp_path: Path, mon
     there: list[str] = []
     really = Output.commit
 
-    def commit(output: Output, some: list[parts.PartFile]) -> None:
+    def commit(output: Output, some: list[parts.PartFile], *how: Any) -> None:
         there.extend(path.name for path in (tmp_path / "out" / "_work").rglob("*.parquet"))
-        really(output, some)
+        really(output, some, *how)
 
     monkeypatch.setattr(Output, "commit", commit)
     monkeypatch.setattr(executor.tasks, "Judge", misbehaving.JudgeTwice)

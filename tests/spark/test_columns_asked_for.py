@@ -8,14 +8,14 @@ from unittest import mock
 import pytest
 
 from invoke import PARTITION, SEGMENT, rows_of
-from kafkalog.format import gathering
-from kafkalog.log import arrow_columns, arrow_texts
+from kafkalog.kernel import columns
+from kafkalog.segments import arrow
 
 pytest.importorskip("pyspark", reason="the data source needs pyspark")
 
 from pyspark.sql.types import LongType, StructField, StructType
 
-from kafkalog_spark.source import KafkalogSource
+from kafkalog_spark.data_source import KafkalogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,17 +25,20 @@ def counted(schema: StructType | None = None, **options: str) -> tuple[int, int,
     """Count a partition's records as a task does; return how many, how many texts were copied and numbers written."""
     source = KafkalogSource({"path": str(PARTITION), "view": "records", **options})
     reader = source.reader(schema or source.schema())
-    texts = mock.Mock(wraps=gathering)
     plans = []
 
     def fill(*arguments: object) -> None:
         plans.append(len(arguments[-6]) // 8)  # type: ignore[arg-type]  # the plan: eight cells for each column
         return arrow_columns_fill(*arguments)
 
-    arrow_columns_fill = arrow_columns.fill
-    with mock.patch.object(arrow_texts, "gathering", texts), mock.patch.object(arrow_columns, "fill", fill):
+    arrow_columns_fill = arrow.fill
+    with (
+        mock.patch.object(columns, "gather", wraps=columns.gather) as gather,
+        mock.patch.object(columns, "headers", wraps=columns.headers) as headers,
+        mock.patch.object(arrow, "fill", fill),
+    ):
         rows = sum(batch.num_rows for task in reader.partitions() for batch in reader.read(task))
-    return rows, texts.gather.call_count + texts.headers.call_count, max(plans, default=0)
+    return rows, gather.call_count + headers.call_count, max(plans, default=0)
 
 
 def test_one_number_is_asked_for() -> None:

@@ -14,7 +14,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError
 from kafkalog_cli.bulk import jvm_in_words
 from kafkalog_spark import scan_tasks
-from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.output import Output
 from kept import SEGMENTS, broker
 

@@ -21,12 +21,12 @@ from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import logs_of, segments_of
 from kafkalog.auditing.pipeline import run as local
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
-from kafkalog_spark import audit as bulk
-from kafkalog_spark import scan_tasks, space, tasks
+from kafkalog_spark import bulk_audit as bulk
+from kafkalog_spark import bulk_space, scan_tasks, tasks
 from kafkalog_spark.output import Output
 from kafkalog_spark.request import Request
 from kafkalog_spark.views import VIEWS, schema_of, segment_batches
@@ -242,7 +242,7 @@ def test_executors_that_do_not_see_what_the_driver_sees(
     """Nothing that no task could read is in order, whatever the driver sees before and after: it is unreadable."""
     data, file = _copy(tmp_path / "data")
     place = data if what == "the mount" else file.parent
-    module = bulk if engine == "txn-audit" else space
+    module = bulk if engine == "txn-audit" else bulk_space
     _is_away_for_tasks(
         monkeypatch, module, "open_clusters", "lost_directories" if what == "the mount" else "unseen", place
     )
@@ -254,7 +254,9 @@ def test_executors_that_do_not_see_what_the_driver_sees(
     else:
         output = Output(str(tmp_path / "out"))
         output.make(overwrite=False)
-        found = [finding.code for finding in space.bulk_space(spark, [str(data)], output, tables=["space"]).findings]
+        found = [
+            finding.code for finding in bulk_space.bulk_space(spark, [str(data)], output, tables=["space"]).findings
+        ]
     assert "file-unreadable" in found
 
 

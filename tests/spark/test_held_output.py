@@ -13,8 +13,7 @@ from pyarrow import fs
 from invoke import kafkalog
 from kafkalog.outcome import Exit
 from kafkalog_spark import session
-from kafkalog_spark.held_output import HELD, HeldError, held_in_store
-from kafkalog_spark.output import Output, OutputFailedError
+from kafkalog_spark.output import HELD, HeldError, Output, OutputFailedError, held_in_store
 from official import FIXTURES
 
 HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")

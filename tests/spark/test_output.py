@@ -53,7 +53,7 @@ def test_an_output_is_refused_before_a_session_starts(
     assert bulk(HANGING, "-o", tmp_path / "out") == (
         Exit.OUTPUT_FAILED, f"kafkalog: error: {tmp_path}/out: exists already; --overwrite replaces it\n"
     )  # fmt: skip
-    assert bulk(HANGING, "-o", f"{HANGING}/out")[0] == Exit.OUTPUT_FAILED
+    assert bulk(HANGING, "-o", f"{HANGING}/out")[0] == Exit.USAGE
     assert bulk(HANGING, "-o", tmp_path / "out", "--overwrite") == (
         Exit.OUTPUT_FAILED,
         f"kafkalog: error: {tmp_path}/out: exists already, and kafkalog did not write it: it is not replaced\n",

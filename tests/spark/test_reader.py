@@ -14,7 +14,7 @@ from sourced import OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
 import build
 from invoke import PARTITION, SEGMENT
-from kafkalog.log.selection import Selection
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from official import CORPUS, FIXTURES, cases
 
@@ -22,8 +22,8 @@ pytest.importorskip("pyspark", reason="the data source needs pyspark")
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, In, LessThan
 
+from kafkalog_spark.data_source import KafkalogSource
 from kafkalog_spark.request import OPTIONS
-from kafkalog_spark.source import KafkalogSource
 from kafkalog_spark.views import VIEWS as SOURCE_VIEWS
 
 VIEWS = (*OF_LOGS, *OF_SEGMENTS)

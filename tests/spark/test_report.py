@@ -9,8 +9,7 @@ import pytest
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import audit
 from kafkalog.reports import source_of
-from kafkalog.reports.source import transaction_rows
-from kafkalog.reports.written import WrittenAudit
+from kafkalog.reports.source import WrittenAudit, transaction_rows
 from official import FIXTURES
 
 pytestmark = pytest.mark.usefixtures("spark")

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="the data source needs pyspark")
 
 from pyspark.sql.types import LongType, StringType, StructType
 
-from kafkalog_spark.source import KafkalogSource
+from kafkalog_spark.data_source import KafkalogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession

@@ -100,8 +100,8 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
     wanted = {"kafkalog/__init__.py", "kafkalog_cli/bulk.py", "kafkalog_spark/tasks.py", "pyspark_kafkalog/__init__.py"}
     assert wanted <= set(names)
     others = {name for name in names if not name.endswith(".py")}
-    assert others == {name for name in names if name.startswith("kafkalog/format/messages/") and name.endswith(".json")}
-    assert len(others) == len(list((ROOT / "kafkalog" / "format" / "messages").glob("*/*.json")))
+    assert others == {name for name in names if name.startswith("kafkalog/kafka/messages/") and name.endswith(".json")}
+    assert len(others) == len(list((ROOT / "kafkalog" / "kafka" / "messages").glob("*/*.json")))
 
 
 def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
@@ -149,7 +149,7 @@ def test_one_file_with_the_kernel(elsewhere: Elsewhere) -> None:
     assert ended.status == Exit.FINE, ended.err
     assert ended.text.splitlines()[-1].startswith("OK: ")  # spark-submit puts what goes to standard error before it
     _tables(out, [HEALTHY], ["transactions"])
-    compiled = any((ROOT / "kafkalog" / "format").glob("checksums*.so"))
+    compiled = any((ROOT / "kafkalog" / "kernel").glob("checksums*.so"))
     said = json.loads((out / "provenance.json").read_text())["kernel"]
     assert said == ("compiled" if compiled else "interpreted")
     assert f"({said} kernel)" in alone.stdout.decode()

@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.format.internal_topics import Internal
-from kafkalog.log.file_tables import TABLES_OF
-from kafkalog.log.selection import Selection
+from kafkalog.kafka.internal_topics import Internal
 from kafkalog.quantities import Ago, When
+from kafkalog.segments.file_rows import TABLES_OF
+from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.exit import Outcome
@@ -32,7 +32,7 @@ from kafkalog_cli.options import (
 )
 from kafkalog_cli.output import FOLDERS, Target
 from kafkalog_cli.params import TIMES, Offsets, Time, form_of
-from kafkalog_cli.render.kafka.options import DECODERS, KafkaTextOptions
+from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
 
@@ -178,7 +178,7 @@ def dump(
     outcome = Outcome(Severity[fail_on.upper()])
     inputs = [file for file in files if file != STDIN]
     if form in FOLDERS and (form != "ndjson" or target.is_folder(form)):
-        from kafkalog_cli.dump_sinks import dump_files
+        from kafkalog_cli.dumping_rows import dump_files
 
         dump_files(form, target, request, columns, inputs, outcome)
         return outcome.status(exit_zero=exit_zero)
@@ -188,8 +188,7 @@ def dump(
 
             dump_text(request, stream, outcome)
         else:
-            from kafkalog_cli.dump_sinks import dump_sink
-            from kafkalog_cli.dumping_rows import dump_rows
+            from kafkalog_cli.dumping_rows import dump_rows, dump_sink
 
             sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)

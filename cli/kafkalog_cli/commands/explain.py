@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.incidents import INCIDENT_KINDS
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.catalogue.words import WORDS
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
@@ -33,8 +33,13 @@ _ASKED: Final = {
 }  # fmt: skip
 
 
+def _completed(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """Return the names that begin so: what a shell offers."""
+    return sorted(name for name in {*_texts(), *TABLES} if name.startswith(begun))
+
+
 @click.command("explain", cls=GroupedCommand)
-@click.argument("words", nargs=-1, metavar="[WORD]...")
+@click.argument("words", nargs=-1, metavar="[WORD]...", shell_complete=_completed)
 def explain(words: tuple[str, ...]) -> int:
     """Explain WORDs: codes of findings, kinds and causes of incidents, states, certainties, columns.
 

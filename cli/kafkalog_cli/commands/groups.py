@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kafkalog.log.moment import Moment
-from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import jobs_option
 from kafkalog_cli.views import ViewOutput, view_options

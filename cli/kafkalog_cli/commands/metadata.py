@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kafkalog.log.moment import Moment
-from kafkalog.tables.internal import INTERNAL
-from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.internal_tables import INTERNAL
+from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import topic_option
 from kafkalog_cli.views import ViewOutput, view_options

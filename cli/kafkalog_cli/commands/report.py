@@ -29,7 +29,7 @@ def report(audit: Path, form: str | None, findings: bool, zone: Zone, target: Ta
         kafkalog report audit -o report.html
     """
     from kafkalog.reports import WrittenAudit
-    from kafkalog_cli.render.reports import write_form
+    from kafkalog_cli.render.report_forms import write_form
     from kafkalog_cli.render.sinks import style
 
     form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
-from kafkalog.log.watch import watch
+from kafkalog.files.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
@@ -27,9 +27,9 @@ from kafkalog_cli.options import (
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
-    from kafkalog.log.chunk import Chunk
-    from kafkalog.log.salvage import SalvagedStretches
-    from kafkalog_cli.render.rows import BlockSink
+    from kafkalog.segments.chunk import Chunk
+    from kafkalog.segments.salvage import SalvagedStretches
+    from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["salvage"]
 
@@ -67,8 +67,8 @@ def salvage(
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
-    from kafkalog.log.off_limits import mark_salvaged
-    from kafkalog.log.salvage import TAKEN, salvaged  # numpy, which --help can do without
+    from kafkalog.files.off_limits import mark_salvaged
+    from kafkalog.segments.salvage import TAKEN, salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
 
@@ -141,10 +141,9 @@ class _Told:
     """Passes rows on, and sums them up."""
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:
-        from kafkalog.log.folded import FileFindings
-        from kafkalog.log.names import parse_name
-        from kafkalog.log.salvage_sums import SalvageSums
-        from kafkalog.log.stretch_blocks import StretchBlocks
+        from kafkalog.files.names import parse_name
+        from kafkalog.segments.folded import FileFindings
+        from kafkalog.segments.salvage import SalvageSums, StretchBlocks
 
         self.found = FileFindings(_has_place, "stretches")
         self.wanted = wanted
@@ -156,7 +155,7 @@ class _Told:
 
     def take(self, item: SalvagedStretches | Chunk) -> None:
         """Show stretches, or keep the findings of a chunk."""
-        from kafkalog.log.salvage import SalvagedStretches
+        from kafkalog.segments.salvage import SalvagedStretches
 
         if not isinstance(item, SalvagedStretches):
             for finding in self.found.of_chunk(item):
@@ -179,7 +178,7 @@ class _Told:
 
     def findings(self) -> None:
         """Show the findings, after the stretches: a thousand of one code are counted."""
-        from kafkalog.log.rows import finding_row
+        from kafkalog.segments.file_rows import finding_row
 
         for finding in self.found.all():
             self.outcome.count(finding.severity)

@@ -64,8 +64,8 @@ def show(
         kafkalog show 00000000000000000000.log@offset:18
         kafkalog show --format ndjson 00000000000000000000.log@0 | jq .field
     """
-    from kafkalog.log.show import show as run
-    from kafkalog_cli.render.fields import write_fields
+    from kafkalog.segments.show import show as run
+    from kafkalog_cli.render.shown_fields import write_fields
     from kafkalog_cli.render.sinks import sink_of
 
     files = unpacked([place.file for place in places])

@@ -10,8 +10,16 @@ import click
 
 from kafkalog import Finding, Severity
 from kafkalog.tables import Table
-from kafkalog.tables.incidents import INCIDENTS
-from kafkalog.tables.space import BLOCKERS, CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.space_tables import (
+    BLOCKERS,
+    CLOCKS,
+    NEXT_START,
+    PRODUCER_GROUPS,
+    SPACE,
+    SPACE_TABLES,
+    TRANSACTION_COSTS,
+)
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (

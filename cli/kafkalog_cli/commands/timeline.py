@@ -48,8 +48,8 @@ def timeline(
     from kafkalog.auditing.transactions import AuditOptions, Summary
     from kafkalog.reports import lanes_by_offset, lanes_by_time, source_of
     from kafkalog_cli.exit import Exit
+    from kafkalog_cli.render.lanes_text import timeline_lines
     from kafkalog_cli.render.sinks import style
-    from kafkalog_cli.render.timeline import timeline_lines
 
     by_time = lanes != "partition" or by == "time"
     if lanes != "partition" and by == "offset":

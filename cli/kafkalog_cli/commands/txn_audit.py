@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
-from kafkalog.format.times import iso
 from kafkalog.narrowing import Narrowing
-from kafkalog.quantities import Ago
+from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
-from kafkalog.tables.audit import AUDIT_TABLES, STATES
-from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -161,7 +160,7 @@ def txn_audit(
         for line in found.unreadable:
             say(f"error: {line}")
         if place is not None:
-            from kafkalog_cli.render.parquet import write_audit
+            from kafkalog_cli.render.audit_output import write_audit
 
             write_audit(
                 found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
@@ -170,11 +169,11 @@ def txn_audit(
             print(summary.verdict())
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
             from kafkalog.reports import source_of
-            from kafkalog_cli.render.reports import write_form
+            from kafkalog_cli.render.report_forms import write_form
             from kafkalog_cli.render.sinks import style
 
             def origin() -> dict[str, Any]:
-                from kafkalog_cli.render.parquet import files_of
+                from kafkalog_cli.render.audit_output import files_of
 
                 files = files_of(found, hashed=hashed)
                 return provenance(target.command, summary, files, sys.argv[1:], started, "local")

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.tables.incidents import INCIDENTS
-from kafkalog.tables.replicas import REPLICAS
-from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.verify_tables import REPLICAS, VERIFY_TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -129,7 +128,7 @@ def _write_report(
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
     from kafkalog.reports import source_of_verification
-    from kafkalog_cli.render.reports import write_form
+    from kafkalog_cli.render.report_forms import write_form
     from kafkalog_cli.render.sinks import style
 
     def origin() -> dict[str, Any]:
@@ -191,9 +190,9 @@ def _write_folder(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.render.audit_output import write_directory, write_parquet
     from kafkalog_cli.render.engine import parquet_engine
     from kafkalog_cli.render.folders import write_tables
-    from kafkalog_cli.render.parquet import write_directory, write_parquet
 
     summary = found.summary()
     engine = form if form == "ndjson" else parquet_engine()

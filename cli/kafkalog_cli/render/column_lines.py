@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkalog.log.blocks import Rows
-from kafkalog.log.column_blocks import ColumnBlock, ColumnsByName
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.column_blocks import ColumnBlock, ColumnsByName
 from kafkalog.tables import Table
-from kafkalog_cli.render.rows import BlockSink
+from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["write_columns"]
 

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kafkalog import MalformedError, Record
-from kafkalog.format.internal import InternalRecord, UnknownTypeError, internal_record
-from kafkalog.format.internal_text import STATES_BY_NAME, metadata_word
-from kafkalog.format.internal_topics import Internal
-from kafkalog.format.lines import java_text
-from kafkalog.format.message_json import kafka_json
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.schema import Release
+from kafkalog.kafka.internal_records import InternalRecord, UnknownTypeError, internal_record
+from kafkalog.kafka.internal_text import STATES_BY_NAME, metadata_word
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_json import kafka_json
+from kafkalog.kafka.message_schema import Release
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.kernel.kafka_text import java_text
 
 __all__ = ["DIALECTS", "DecodedText", "shown"]
 
@@ -82,7 +82,7 @@ def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[s
     if internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME:
         return {**fields, "transactionStatus": _state(fields["transactionStatus"])}
     if read.name == "GroupMetadata":
-        from kafkalog.format.records.consumer_offsets import with_protocol
+        from kafkalog.kafka.consumer_offsets import with_protocol
 
         return with_protocol(fields, _java)
     return fields

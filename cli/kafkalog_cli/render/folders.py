@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafkalog.log.blocks import Rows
-from kafkalog.log.records import ROOM
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.render.rows import BlockSink, NdjsonSink
+from kafkalog_cli.render.row_formats import BlockSink, NdjsonSink
 
 __all__ = ["folder_sink", "write_tables"]
 
@@ -56,7 +56,7 @@ def folder_sink(
         with ExitStack() as open_files:
             yield _Lines(folder, columns, tables, open_files)
         return
-    from kafkalog_cli.render.arrow import arrow_directory
+    from kafkalog_cli.render.columnar import arrow_directory
 
     with arrow_directory(form, folder, columns, tables, files) as sink:
         yield sink

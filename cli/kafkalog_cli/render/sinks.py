@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import SUMMARY
-from kafkalog_cli.render.rows import BlockSink, CsvSink, JsonSink, NdjsonSink
+from kafkalog.tables.audit_tables import SUMMARY
+from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 from kafkalog_cli.render.zone import UTC, Zone
 
@@ -58,7 +58,7 @@ def sink_of(
     if form == "json":
         return JsonSink(stream, columns, tables)
     if form in ("arrow", "parquet"):
-        from kafkalog_cli.render.arrow import arrow_stream
+        from kafkalog_cli.render.columnar import arrow_stream
 
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":

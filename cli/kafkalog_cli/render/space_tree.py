@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.format.times import iso
-from kafkalog.quantities import size_text
+from kafkalog.quantities import iso, size_text
 
 if TYPE_CHECKING:
     from kafkalog.auditing.space import Held, Space

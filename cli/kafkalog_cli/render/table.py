@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.log.blocks import Rows
-from kafkalog.log.records import ROOM
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
-from kafkalog_cli.render.cells import as_json
-from kafkalog_cli.render.rows import ChosenColumns
+from kafkalog_cli.render.row_formats import ChosenColumns, as_json
 from kafkalog_cli.render.zone import UTC, Zone
 
 __all__ = ["TableSink"]

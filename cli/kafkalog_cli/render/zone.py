@@ -8,7 +8,7 @@ from datetime import UTC as _UTC
 from datetime import datetime, tzinfo
 from typing import Final
 
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 
 __all__ = ["UTC", "Zone"]
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.transactions import MANY_NAMES
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.txn.placed import distinct
+from kafkalog.columns.placed import distinct
+from kafkalog.kafka.transaction_state import TransactionState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.format.state_columns import StateColumns
-    from kafkalog.format.texts import PackedTexts
-    from kafkalog.txn.coordinator import Coordinator
+    from kafkalog.columns.texts import PackedTexts
+    from kafkalog.folds.coordinator import Coordinator
+    from kafkalog.kafka.state_records import StateColumns
 
 __all__ = ["MANY_IDS", "AbortCrowd", "AbortDecisions", "Reason"]
 

@@ -7,11 +7,10 @@ from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
 from kafkalog.auditing.incidents.counting import add, add_whose, number_of
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row
-from kafkalog.auditing.incidents.words import many, offsets
 from kafkalog.findings import Severity
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 
 __all__ = ["aborted"]
 

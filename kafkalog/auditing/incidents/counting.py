@@ -11,12 +11,12 @@ from kafkalog.auditing.incidents.incident import LISTED, Incident, More, Since
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.opened import Open
 from kafkalog.auditing.transactions import Crowd
-from kafkalog.txn.placed import distinct
+from kafkalog.columns.placed import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.format.texts import PackedTexts
+    from kafkalog.columns.texts import PackedTexts
 
 __all__ = ["add", "add_whose", "count", "number_of", "producers_of"]
 

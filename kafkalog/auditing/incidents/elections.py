@@ -6,17 +6,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kafkalog.auditing.incidents.decided import decided
-from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Kept, Since, Step, listed
+from kafkalog.auditing.incidents.incident import (
+    SHOWN,
+    Consumers,
+    Event,
+    Incident,
+    Kept,
+    Since,
+    Step,
+    capital,
+    listed,
+    many,
+    offsets,
+)
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.pool import Pool
-from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, decided, open_transactions
+from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import describe
-from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.auditing.transactions import READ_RECORDS
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 
 __all__ = ["elections"]
 

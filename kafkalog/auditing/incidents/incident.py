@@ -9,14 +9,33 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
-from kafkalog.format.times import iso
-from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.quantities import iso
+from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["LISTED", "SHOWN", "Consumers", "Event", "Incident", "Kept", "More", "Since", "Step", "listed", "listed_of"]
+__all__ = [
+    "LISTED",
+    "SHOWN",
+    "Consumers",
+    "Event",
+    "Incident",
+    "Kept",
+    "More",
+    "Since",
+    "Step",
+    "capital",
+    "listed",
+    "listed_of",
+    "many",
+    "offsets",
+]
+
 
 LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
+
 SHOWN: Final = 3  # things that a sentence names
+
 _FINDINGS: Final = 1000
+
 _TEXT: Final = 10_000  # characters of a title or a text: names come from files
 
 
@@ -94,6 +113,7 @@ class More(NamedTuple):
 
 
 _NO_MORE: Final = More()
+
 _NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what the log holds.")
 
 
@@ -203,3 +223,21 @@ def _event(event: Event) -> dict[str, Any]:
         "time_ms": event.time, "time_source": event.clock if event.time is not None else None, "file": event.file,
         "offset": event.offset, "what": event.what[:_TEXT],
     }  # fmt: skip
+
+
+# Counts and offsets as sentences have them.
+
+
+def many(number: int, one: str) -> str:
+    """Write a number with its noun."""
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
+def offsets(first: int, last: int | None) -> str:
+    """Write a range of offsets."""
+    return f"offset {first}" if last is None or last == first else f"offsets {first}-{last}"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.records import RECORDS
+from kafkalog.catalogue.record_codes import RECORDS
 from kafkalog.findings import Severity
 
 __all__ = ["KIND_OF", "KindWords", "kind_of"]

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortCrowd, AbortDecisions, Reason
-from kafkalog.auditing.incidents.leadership import Leadership
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata
+from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
@@ -28,22 +27,23 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
-from kafkalog.format.texts import PackedTexts
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.log.rows import finding_rows
+from kafkalog.columns.placed import distinct
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table
-from kafkalog.tables.audit import COORDINATOR, FINDINGS, GAPS, PARTITIONS
-from kafkalog.tables.notable import NOTABLE
-from kafkalog.tables.verify import LOGS
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.placed import distinct
+from kafkalog.tables.audit_tables import COORDINATOR, FINDINGS, GAPS, NOTABLE, PARTITIONS
+from kafkalog.tables.metadata_tables import LEADERSHIP
+from kafkalog.tables.verify_tables import LOGS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
     "Known",
+    "Leadership",
     "Place",
     "Row",
     "is_lost",
@@ -54,8 +54,35 @@ __all__ = [
     "place_of",
 ]
 
+
 Row = dict[str, Any]
 Place = tuple[str, int]
+
+
+# The rows of ``leadership`` of some partitions, made when they are asked for, as controllers change them often.
+
+
+class Leadership(Mapping[Place, list[Row]]):
+    """The rows of these partitions, oldest first, by topic and number; `log` is the metadata log's directory."""
+
+    def __init__(self, metadata: Metadata, log: str, places: Collection[Place]) -> None:
+        self._metadata = metadata
+        self._log = log
+        topics = ((metadata.topic_of(topic_id), number) for topic_id, number in metadata.partitions)
+        known = ((topic.name, number) for topic, number in topics if topic is not None)
+        self._places = dict.fromkeys(place for place in known if place in places)
+
+    def __getitem__(self, place: Place) -> list[Row]:
+        if place not in self._places:
+            raise KeyError(place)
+        rows = leadership_rows(self._metadata, self._log, *place)
+        return [dict(zip(LEADERSHIP.names, row, strict=True)) for row in rows]
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 @dataclass(slots=True)
@@ -242,7 +269,9 @@ def needed(finding: tuple[Any, ...]) -> bool:
 
 
 _SEVERITY: Final = FINDINGS.names.index("severity")
+
 _CODE: Final = FINDINGS.names.index("code")
+
 _NOTES: Final = frozenset(
     {"clusters-mixed", "offsets-pending", "transaction-hanging", "transaction-pending", "transaction-undecided"}
 )

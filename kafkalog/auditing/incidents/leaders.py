@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkalog.auditing.incidents.incident import Event
 from kafkalog.auditing.incidents.known import Row
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 
 __all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
 

@@ -17,20 +17,21 @@ from kafkalog.auditing.incidents.incident import (
     Incident,
     Kept,
     Step,
+    capital,
     listed,
     listed_of,
+    many,
+    offsets,
 )
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.pool import Pool
-from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import describe
-from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
-from kafkalog.log.names import METADATA_TOPIC
 
 __all__ = ["losses"]
 

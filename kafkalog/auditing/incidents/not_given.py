@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step
+from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, many
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import leaderless_now
 from kafkalog.auditing.incidents.opened import OTHER_BROKERS
-from kafkalog.auditing.incidents.pool import Pool
-from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.words import many
+from kafkalog.auditing.incidents.pool import Pool, severity_of
 
 __all__ = ["not_given"]
 

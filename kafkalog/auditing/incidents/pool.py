@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kafkalog.auditing.incidents.known import Row
+from kafkalog.findings import Severity
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "severity_of"]
 
 
 class Pool:
@@ -35,3 +36,14 @@ class Pool:
         rows = [row for of_code in self._by_code.values() for row in of_code]
         self._by_code.clear()
         return rows
+
+
+# The severity of an incident: that of its worst finding.
+
+
+def severity_of(findings: Iterable[Row], worst: Severity = Severity.ERROR) -> Severity:
+    """Return the highest severity of some findings, a note where there are none; `worst` is what it may be at most.
+
+    What harms no consumer is at most a warning.
+    """
+    return min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))

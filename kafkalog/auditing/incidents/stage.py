@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.aborted import aborted
 from kafkalog.auditing.incidents.elections import elections
-from kafkalog.auditing.incidents.fates import fates
-from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.losses import losses
-from kafkalog.auditing.incidents.mixed import mixed
 from kafkalog.auditing.incidents.not_given import not_given
-from kafkalog.auditing.incidents.opened import COPY_AGAIN
+from kafkalog.auditing.incidents.opened import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.others import others
-from kafkalog.auditing.incidents.pool import Pool
+from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import stopped
-from kafkalog.tables.incidents import KINDS
+from kafkalog.auditing.incidents.torn import fates
+from kafkalog.tables.incident_tables import KINDS
 
-__all__ = ["incidents_of"]
+__all__ = ["incidents_of", "mixed"]
+
+
+# Directories of several clusters among the inputs: one incident about all of them.
+
+
+def mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
+    """Yield an incident if a finding tells that the inputs are of several clusters."""
+    rows = [row for pool in pools for row in pool.take("clusters-mixed")]
+    if not rows:
+        return
+    severity = severity_of(rows)
+    cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
+    incident = Incident("clusters-mixed", cause, (), severity)
+    incident.title = rows[0]["message"]
+    incident.findings = [row["id"] for row in rows]
+    incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
+    alone = "Each cluster has consumers of its own."
+    incident.consumers = Consumers(alone, alone)
+    incident.steps = [Step.running("Give the directories of one cluster if you meant only one.", AUDIT, "DIR")]
+    yield incident
 
 
 def incidents_of(known: Iterable[Known]) -> list[Incident]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.counting import count, producers_of
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, capital, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.opened import (
@@ -18,12 +18,10 @@ from kafkalog.auditing.incidents.opened import (
     abort_steps,
     open_transactions,
 )
-from kafkalog.auditing.incidents.pool import Pool
-from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.words import capital, many, offsets
-from kafkalog.format.records.transaction_state import NO_TIMEOUT
-from kafkalog.format.times import iso
-from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
+from kafkalog.auditing.incidents.pool import Pool, severity_of
+from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
+from kafkalog.kafka.transaction_state import NO_TIMEOUT
+from kafkalog.quantities import iso
 
 __all__ = ["describe", "stopped"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
-from kafkalog.format import kernel
-from kafkalog.log.chunk import Chunk
+from kafkalog.kernel import buffers
+from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class DamagedExtents(Sequence[DamagedBytes]):
 
     def append(self, extent: DamagedBytes) -> None:
         """Take in one more."""
-        before = kernel.NONE if extent.last_offset is None else extent.last_offset
+        before = buffers.NONE if extent.last_offset is None else extent.last_offset
         self._numbers.append(self._files.setdefault(extent.file, len(self._files)))
         self._spans.extend((extent.position, extent.length, before))
 
@@ -75,7 +75,7 @@ class DamagedExtents(Sequence[DamagedBytes]):
             of_file = self._files.setdefault(file, len(self._files))
             spans = others.spans()[others.numbers() == number]
             if last_offset is not None:
-                spans[:, 2] = np.where(spans[:, 2] == kernel.NONE, last_offset, spans[:, 2])
+                spans[:, 2] = np.where(spans[:, 2] == buffers.NONE, last_offset, spans[:, 2])
             self._spans.frombytes(spans.tobytes())
             self._numbers.extend(array("i", [of_file]) * len(spans))
 
@@ -84,10 +84,10 @@ class DamagedExtents(Sequence[DamagedBytes]):
         crowd = chunk.crowd
         assert crowd is not None
         heads = chunk.heads.numpy()
-        whole = np.flatnonzero(heads[kernel.VALID])
+        whole = np.flatnonzero(heads[buffers.VALID])
         positions = np.frombuffer(crowd.positions, np.int64)
-        offsets = np.append(kernel.NONE if last_offset is None else last_offset, heads[kernel.LAST_OFFSET][whole])
-        before = offsets[np.searchsorted(heads[kernel.POSITION][whole], positions)]
+        offsets = np.append(buffers.NONE if last_offset is None else last_offset, heads[buffers.LAST_OFFSET][whole])
+        before = offsets[np.searchsorted(heads[buffers.POSITION][whole], positions)]
         spans = np.stack([positions, np.frombuffer(crowd.lengths, np.int64), before], axis=1)
         self._spans.frombytes(spans.tobytes())
         self._numbers.extend(array("i", [self._files.setdefault(chunk.file, len(self._files))]) * len(crowd))
@@ -113,7 +113,7 @@ class DamagedExtents(Sequence[DamagedBytes]):
         for start in range(0, len(self), 4096):
             rows = zip(self._numbers[start : start + 4096], self.spans()[start : start + 4096].tolist(), strict=True)
             for number, (position, length, before) in rows:
-                yield DamagedBytes(files[number], position, length, None if before == kernel.NONE else before)
+                yield DamagedBytes(files[number], position, length, None if before == buffers.NONE else before)
 
     @overload
     def __getitem__(self, place: int) -> DamagedBytes: ...
@@ -125,12 +125,12 @@ class DamagedExtents(Sequence[DamagedBytes]):
             return list(self)[place]
         position, length, before = self.spans()[place].tolist()
         file = list(self._files)[self._numbers[place]]
-        return DamagedBytes(file, position, length, None if before == kernel.NONE else before)
+        return DamagedBytes(file, position, length, None if before == buffers.NONE else before)
 
 
 def last_before(chunk: Chunk, position: int, last_offset: int | None) -> int | None:
     """Return the last offset of the whole batch before a position in or after a chunk."""
-    row = bisect_left(chunk.heads.column(kernel.POSITION), position) - 1
-    while row >= 0 and not chunk.heads.cell(kernel.VALID, row):
+    row = bisect_left(chunk.heads.column(buffers.POSITION), position) - 1
+    while row >= 0 and not chunk.heads.cell(buffers.VALID, row):
         row -= 1
-    return last_offset if row < 0 else chunk.heads.cell(kernel.LAST_OFFSET, row)
+    return last_offset if row < 0 else chunk.heads.cell(buffers.LAST_OFFSET, row)

@@ -16,9 +16,9 @@ import numpy as np
 
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
 from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.tables.audit import GAP_CAUSES, GAP_KINDS
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,29 +3,143 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
+from typing import Any
 
-from kafkalog.auditing.partition.cuts import Cut, cut_of, is_cut, offsets_rise
-from kafkalog.auditing.partition.damaged import placed
-from kafkalog.auditing.partition.facts import PartitionAudit
+import numpy as np
+
+from kafkalog.auditing.partition.broken_sequences import broken_sequences
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.facts import Cut, PartitionAudit, cut_of, is_cut, offsets_rise
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
-from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
-from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.auditing.partition.sequences import broken_sequences
+from kafkalog.auditing.partition.scan import LogName, SegmentScan
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding
-from kafkalog.format.index import AbortedTransaction
-from kafkalog.log.folded import counted
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.readers import read_aborted_transactions
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.fold import MARKER_COLUMNS, Fold, FoldedLog
-from kafkalog.txn.loops import EXTENT_COLUMNS
-from kafkalog.txn.shares import Share
-from kafkalog.txn.stable import last_stable_offset
+from kafkalog.files.opening import open_source
+from kafkalog.findings import Finding, Severity
+from kafkalog.folds import fold as folds_fold
+from kafkalog.folds.fold import MARKER_COLUMNS, Fold, FoldedLog
+from kafkalog.folds.shares import Share
+from kafkalog.folds.stable import last_stable_offset
+from kafkalog.kafka.index import AbortedTransaction
+from kafkalog.kafka.layout import RECORD_BATCH
+from kafkalog.kafka.snapshot import ProducerState
+from kafkalog.kernel.fold import EXTENT_COLUMNS
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.segments.folded import counted
+from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
+from kafkalog.tables.audit_tables import SEGMENTS
 
-__all__ = ["join"]
+__all__ = ["join", "open_at_start", "placed", "segment_row"]
+
+
+# Bytes of a log that are no whole batch, placed between the offsets around them.
+
+
+def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], DamagedExtents]:
+    """Return the findings of a partition's segments, and their damage with the offsets before it across segments.
+
+    Zeros up to the end of a segment are damage unless it is the last one. The batch that a `running` broker was writing
+    at the log's end is a note and no damage.
+    """
+    findings: list[Finding] = []
+    damaged = DamagedExtents()
+    last: int | None = None
+    for number, scan in enumerate(scans):
+        is_active = number == len(scans) - 1
+        torn = {finding.position for finding in _torn(scan)} if is_active and running else set()
+        findings += [
+            found._replace(severity=Severity.NOTE)
+            if found.code == "batch-truncated" and found.position in torn
+            else found
+            for found in scan.findings
+        ]
+        if scan.damaged:
+            damaged.extend(DamagedExtents.of(scan.damaged).without(torn), last)
+        if scan.zero_tail is not None:
+            if is_active:
+                findings.append(scan.zero_tail)
+            else:
+                zeros = _zeros(scan, scan.zero_tail)
+                findings.append(zeros)
+                before = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+                damaged.append(DamagedBytes(zeros.file, zeros.position or 0, zeros.length or 0, before))
+        last = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+    return findings, damaged
+
+
+def _zeros(scan: SegmentScan, tail: Finding) -> Finding:
+    message = f"{tail.length} zero bytes at the end of a segment that is not the last one"
+    return Finding.of("bytes-zero", scan.segment.path, message, position=tail.position, length=tail.length)
+
+
+def _torn(active: SegmentScan) -> Iterator[Finding]:
+    """Yield the batch that a broker was writing: its offset continues the log."""
+    for finding in active.findings:
+        if finding.code == "batch-truncated" and _goes_on(active, finding.position or 0):
+            yield finding
+
+
+def _goes_on(scan: SegmentScan, position: int) -> bool:
+    """Say whether the written part of a batch's header has the next offset and a magic that exists."""
+    last = scan.stretch.last_offset
+    after = scan.segment.base_offset if last is None else last + 1
+    if after < 0:  # no offset of a broker's
+        return False
+    try:
+        source = open_source(scan.segment.path, max_bytes=scan.segment.size)
+    except UnreadableError:  # it vanished since
+        return False
+    with closing(source):
+        head = source.read(position, RECORD_BATCH.position("magic") + 1)
+    goes_on = after.to_bytes(8, "big").startswith(head[:8])
+    return goes_on and head[RECORD_BATCH.position("magic") :] in (b"", b"\0", b"\1", b"\2")
+
+
+# The transactions that were open where a log begins, by the producer snapshot taken there.
+
+
+def open_at_start(directory: PartitionDirectory, report: Callable[[Finding], object]) -> Columns:
+    """Return the transactions that were open where the log begins, by the snapshot taken there."""
+    if not directory.segments or directory.segments[0].base_offset == 0:
+        return Columns.empty(folds_fold.COLUMNS)
+    path = directory.snapshots.get(directory.segments[0].base_offset)
+    if path is None:
+        return Columns.empty(folds_fold.COLUMNS)
+    try:
+        wrong: list[Finding] = []
+        states = read_snapshot(path, on_finding=wrong.append)
+    except UnreadableError as error:
+        report(Finding.of("file-unreadable", path, str(error)))
+        return Columns.empty(folds_fold.COLUMNS)
+    for finding in wrong:
+        report(finding)
+    if wrong:  # a broker throws it away
+        return Columns.empty(folds_fold.COLUMNS)
+    opened = [state for state in states if state.current_txn_first_offset >= 0]
+    return Columns(
+        {name: np.array([_seeded(state, name) for state in opened], np.int64) for name in folds_fold.COLUMNS}
+    )
+
+
+def _seeded(state: ProducerState, name: str) -> int:
+    values = {
+        "log_id": 0,
+        "producer_id": state.producer_id,
+        "first_offset": state.current_txn_first_offset,
+        "last_offset": max(state.last_offset, state.current_txn_first_offset),
+        "batches": 0,
+        "records": 0,
+        "size": 0,
+        "min_timestamp": NONE if state.timestamp < 0 else state.timestamp,
+        "max_timestamp": state.timestamp,
+        "first_epoch": state.producer_epoch,
+        "last_epoch": state.producer_epoch,
+        "marker_type": folds_fold.OPEN,
+    }
+    return int(values.get(name, NONE))
 
 
 def join(
@@ -190,3 +304,29 @@ def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
                 needed=old,
                 found=new,
             )
+
+
+# A segment as a row of the table ``segments``.
+
+
+def segment_row(of: LogName, scan: SegmentScan) -> tuple[Any, ...]:
+    """Make a row of one pass over a segment."""
+    stretch, findings = scan.stretch, scan.findings
+    return SEGMENTS.of(
+        log=of.log,
+        topic=of.topic,
+        partition=of.partition,
+        file=scan.segment.path,
+        base_offset=scan.segment.base_offset,
+        size_bytes=scan.segment.size,
+        first_offset=stretch.first_offset,
+        last_offset=stretch.last_offset,
+        batches=stretch.batches,
+        records=stretch.records,
+        control_records=stretch.control_records,
+        transactions=scan.transactions,
+        first_timestamp_ms=scan.oldest,
+        last_timestamp_ms=stretch.newest,
+        damaged_bytes=sum(extent.length for extent in scan.damaged),
+        findings=sum(finding.severity > Severity.NOTE for finding in findings),
+    )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.findings import Finding, Severity
-from kafkalog.format import header_sums, kernel
-from kafkalog.log.chunk import Chunk
-from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.kernel import buffers, headers
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchEnd", "Neighbours", "WrongFields"]
 
 _KEPT: Final = (
-    kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.VALID,
+    buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH, buffers.VALID,
 )  # fmt: skip
 _POSITION, _SIZE, _BASE, _LAST, _EPOCH, _VALID = range(len(_KEPT))
 
@@ -51,7 +51,7 @@ class Neighbours:
 
     def __init__(self, file: str, base_offset: int = 0, end: Sequence[BatchEnd] = ()) -> None:
         self._file = file
-        first = BatchEnd(0, 0, kernel.NONE, base_offset - 1, kernel.NONE, 1)
+        first = BatchEnd(0, 0, buffers.NONE, base_offset - 1, buffers.NONE, 1)
         rows = [first, first, *end][-2:]
         self._before = array("q", np.array(rows, np.int64).T.tobytes())
         self._known = max(1, len(end))
@@ -69,13 +69,13 @@ class Neighbours:
         """
         heads = chunk.heads
         wrong: list[Finding] = []
-        if header_sums.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
+        if headers.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
             before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
             rows = np.concatenate([before, heads.numpy()[list(_KEPT)]], axis=1)
             wrong += self._wrong(rows)
         if wrong:
             _correct(chunk, wrong)
-        header_sums.last_two(heads.cells, heads.capacity, heads.count, self._before)
+        headers.last_two(heads.cells, heads.capacity, heads.count, self._before)
         chunk.only_possible()
         self._known = min(2, self._known + heads.count)
         return wrong
@@ -86,7 +86,7 @@ class Neighbours:
             return
         rows = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)
         end = rows[_POSITION, -1] + rows[_SIZE, -1]
-        after = np.array([[end], [0], [offset], [kernel.NONE], [kernel.NONE], [1]], np.int64)
+        after = np.array([[end], [0], [offset], [buffers.NONE], [buffers.NONE], [1]], np.int64)
         yield from self._wrong(np.concatenate([rows, after], axis=1))
 
     def _wrong(self, rows: NDArray[np.int64]) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ class Neighbours:
         )
         first, last = batch[_BASE], batch[_LAST]
         lowest, highest = before[_LAST] + 1, after[_BASE] - (last - first) - 1  # where it may begin between the two
-        known = (first != kernel.NONE) & (after[_BASE] != kernel.NONE) & (last >= first)
+        known = (first != buffers.NONE) & (after[_BASE] != buffers.NONE) & (last >= first)
         odd = whole & known & (lowest <= highest) & ((first < lowest) | (first > highest))
         for row in np.flatnonzero(odd & ~_beside(odd)).tolist():
             low, high = int(lowest[row]), int(highest[row])
@@ -123,14 +123,14 @@ class Neighbours:
 def _correct(chunk: Chunk, wrong: Sequence[Finding]) -> None:
     """Set the base offsets of a chunk's batches that can only be one."""
     heads = chunk.heads
-    row_of = {position: row for row, position in enumerate(heads.numpy()[kernel.POSITION].tolist())}
+    row_of = {position: row for row, position in enumerate(heads.numpy()[buffers.POSITION].tolist())}
     for finding in wrong:
         row = row_of.get(finding.position)
         if row is not None and finding.code == "base-offset-wrong" and isinstance(finding.needed, int):
             if row in chunk.impossible:
                 chunk.impossible.remove(row)
-            by = finding.needed - heads.cell(kernel.BASE_OFFSET, row)
-            for column in (kernel.BASE_OFFSET, kernel.LAST_OFFSET):
+            by = finding.needed - heads.cell(buffers.BASE_OFFSET, row)
+            for column in (buffers.BASE_OFFSET, buffers.LAST_OFFSET):
                 heads.cells[column * heads.capacity + row] += by
 
 

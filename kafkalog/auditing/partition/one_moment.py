@@ -9,22 +9,112 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
-from kafkalog.auditing.partition.steady import gone_finding, moving_finding, unreadable_while_moving
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Severity
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
-from kafkalog.log.names import is_remote
-from kafkalog.txn.shares import Share
+from kafkalog.files.directories import exists
+from kafkalog.files.names import is_remote
+from kafkalog.files.watch import watch
+from kafkalog.findings import Finding, Severity
+from kafkalog.folds.shares import Share
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
+from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
+from kafkalog.segments.chunk import Limits
 
-__all__ = ["Settled", "settled", "with_note"]
+__all__ = [
+    "ReadLog",
+    "Settled",
+    "gone_finding",
+    "moving_finding",
+    "read_log",
+    "settled",
+    "steady_findings",
+    "unreadable_while_moving",
+    "with_note",
+]
+
+
+# What may be said of a partition whose files moved during each reading: what all readings show, the rest is a note.
+
+
+_SHOWN = 5
+
+
+def steady_findings(
+    newest: Sequence[Finding], earlier: Sequence[Sequence[Finding]], directory: PartitionDirectory, moved: Movement
+) -> list[Finding]:  # fmt: skip
+    """Return the newest reading's findings that the `earlier` ones also have, notes, and one note about the others.
+
+    A file that is there and could not be read did not move: that is kept, too.
+    """
+    if moved.is_gone:
+        return [moving_finding(directory, moved, ())]
+    known = [{_key(finding) for finding in findings} for findings in earlier]
+    kept: list[Finding] = []
+    once: list[Finding] = []
+    for finding in newest:
+        is_steady = finding.severity is Severity.NOTE or all(_key(finding) in keys for keys in known)
+        is_steady |= finding.code == "file-unreadable" and exists(finding.file)
+        (kept if is_steady else once).append(finding)
+    return [*kept, moving_finding(directory, moved, once)] if once else kept
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return (finding.code, finding.file, finding.position, finding.offset, finding.last_offset, finding.producer_id)
+
+
+def gone_finding(directory: PartitionDirectory, error: UnreadableError) -> Finding:
+    """Report a partition that can't be listed again, though no broker deleted it: what was read may not be all."""
+    name = f"{directory.topic}-{directory.partition}"
+    return Finding.of(
+        "file-unreadable", directory.log, f"{name} could not be listed again after it was read: {error}",
+        log=directory.log, topic=directory.topic, partition=directory.partition,
+    )  # fmt: skip
+
+
+def moving_finding(directory: PartitionDirectory, moved: Movement, once: Sequence[Finding]) -> Finding:
+    """Make the note about a partition that moved; `once` are the findings that not every reading has."""
+    name = f"{directory.topic}-{directory.partition}"
+    if moved.is_gone:
+        message = f"{name} was deleted while it was read"
+    elif not once:
+        message = f"{_few(moved)} went while {name} was read; it was read again without"
+    else:
+        codes = ", ".join(f"{count} {code}" for code, count in sorted(Counter(f.code for f in once).items()))
+        message = (
+            f"files of {name} moved during each of {READINGS} readings, the last time {_few(moved)}; not every reading"
+            f" shows these findings, so they are not reported: {codes}"
+        )
+    return Finding.of(
+        "partition-moving", directory.log, message, found=len(moved.files),
+        log=directory.log, topic=directory.topic, partition=directory.partition,
+    )  # fmt: skip
+
+
+def _few(moved: Movement) -> str:
+    names = sorted(moved.files)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def unreadable_while_moving(directory: PartitionDirectory, movements: Sequence[Movement]) -> list[Finding]:
+    """Report the closed segments that were replaced or written to during every one of all readings."""
+    if len(movements) < READINGS:
+        return []
+    always = frozenset.intersection(*(moved.files for moved in movements))
+    return [
+        Finding.of(
+            "file-unreadable", segment.path,
+            f"{segment.path}: it was replaced or written to during each of {READINGS} readings",
+        )
+        for segment in directory.segments[:-1]
+        if os.path.basename(segment.path) in always
+    ]  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -99,3 +189,23 @@ def _emptied(directory: PartitionDirectory) -> PartitionDirectory:
         directory, segments=(), snapshots={}, left_over=(), orphans=(), leader_epochs=(), checkpoints={},
         txn_indexes=frozenset(), files={},
     )  # fmt: skip
+
+
+# One log read by itself: its segments scanned, the scans joined.
+
+
+class ReadLog(NamedTuple):
+    """A log's facts, and the scans of its segments that were joined to them."""
+
+    partition: PartitionAudit
+    scans: list[SegmentScan]
+
+
+def read_log(directory: PartitionDirectory, policies: Collection[str | None], limits: Limits | None = None) -> ReadLog:
+    """Scan a partition's segments one after the other and join them; `policies` as in ``join``."""
+    watch().begin(directory.size, len(directory.segments))
+    scans = []
+    for segment in directory.segments:
+        scans.append(scan_segment(directory, segment, limits))
+        watch().found(scans[-1].findings)
+    return ReadLog(join(directory, scans, policies), scans)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
 from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.format import kernel, markers
-from kafkalog.format.state_columns import StateColumns
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.folded import FileFindings, is_extent
-from kafkalog.log.logdir import Segment
-from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.state_columns import read_state_columns
-from kafkalog.txn.fold import Fold, FoldedLog
-from kafkalog.txn.shares import Share
+from kafkalog.folds.fold import Fold, FoldedLog
+from kafkalog.folds.shares import Share
+from kafkalog.kafka.state_records import StateColumns
+from kafkalog.kernel import buffers, headers
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.folded import FileFindings, is_extent
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.state_blocks import read_state_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,15 +94,15 @@ def scan_segment(
             heads = chunk.heads
             if not heads.count:
                 continue
-            last_position = heads.cell(kernel.POSITION, heads.count - 1)
-            if len(types) < heads.capacity:
-                types = array("q", bytes(8 * heads.capacity))
-                coordinator_epochs = types[:]
-            if markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
-                chunk.open_wrappers()
+            last_position = heads.cell(buffers.POSITION, heads.count - 1)
             for finding in around.chunk(chunk):
                 reported.kept.add(finding)
             look(chunk)
+            if len(types) < heads.capacity:
+                types = array("q", bytes(8 * heads.capacity))
+                coordinator_epochs = types[:]
+            if headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
+                chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
         reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))

@@ -6,12 +6,12 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
-from kafkalog.auditing.pipeline.coordinator_message import coordinator_for, coordinator_messages, read_coordinator
-from kafkalog.auditing.pipeline.kept_folders import LocalFolder, ScanFolder
-from kafkalog.auditing.pipeline.kept_rows import KeptRows
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
-from kafkalog.auditing.pipeline.messages import (
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptRows, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.messages_between_stages import (
+    coordinator_for,
+    coordinator_messages,
     read_conflict,
+    read_coordinator,
     read_counts,
     read_keys,
     read_place,
@@ -22,7 +22,6 @@ from kafkalog.auditing.pipeline.messages import (
     write_place,
     write_summary,
 )
-from kafkalog.auditing.pipeline.origin import VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
@@ -33,6 +32,7 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
+from kafkalog.auditing.pipeline.provenance_files import VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
 from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit

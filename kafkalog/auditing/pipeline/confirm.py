@@ -27,11 +27,11 @@ from kafkalog.auditing.transactions import (
     Reported,
     TransactionFindings,
 )
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.log.names import STATE_TOPIC
+from kafkalog.folds import fold
 from kafkalog.quantities import at_newest
-from kafkalog.tables.audit import CERTAINTIES
-from kafkalog.txn import extents
+from kafkalog.tables.audit_tables import CERTAINTIES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def _open(log: LogAudit) -> _Open:
     judged = log.verdicts.judged
     names = ("producer_id", "first_offset", "last_offset", "marker_type")
     rows = log.verdicts.rows.take(judged.places, *names)
-    numbers = np.flatnonzero(rows["marker_type"] == extents.OPEN)
+    numbers = np.flatnonzero(rows["marker_type"] == fold.OPEN)
     columns = (rows[name][numbers].tolist() for name in names[:3])
     return _Open(numbers, list(zip(*columns, strict=True)), judged.certainty[numbers])
 

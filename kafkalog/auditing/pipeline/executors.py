@@ -14,13 +14,12 @@ from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
 from kafkalog.auditing.transactions import AtomicityCheck, Judgement, LogAudit, Reused, Surroundings, across_partitions
+from kafkalog.files.names import STATE_TOPIC, is_remote
+from kafkalog.files.processes import POOL_BYTES, in_processes, job_count
+from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.forked import in_processes
-from kafkalog.log.logdir import Segment
-from kafkalog.log.names import STATE_TOPIC, is_remote
-from kafkalog.log.processes import POOL_BYTES, job_count
-from kafkalog.log.watch import watch
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.chunk import Limits
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import time
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
 
 from kafkalog.auditing.partition import (
     DIGEST_SIZE,
@@ -31,28 +35,197 @@ from kafkalog.auditing.partition import (
     scan_messages,
     scan_segment,
 )
-from kafkalog.auditing.pipeline.kept_folders import ScanFolder
-from kafkalog.auditing.pipeline.kept_rows import KeptRows
-from kafkalog.auditing.pipeline.origin import sha256_of
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
+from kafkalog.auditing.pipeline.provenance_files import sha256_of
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.columns.named import Columns
+from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.errors import UnreadableError
-from kafkalog.log.chunk import Limits
-from kafkalog.log.clusters import Cluster
-from kafkalog.log.files import open_source
-from kafkalog.log.likeness import likeness
-from kafkalog.log.logdir import LogDirectory, Segment
-from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.log.storage import open_tree
-from kafkalog.txn.wire import WireError
+from kafkalog.files.directories import open_tree
+from kafkalog.files.names import METADATA_TOPIC, is_remote, local_path
+from kafkalog.files.opening import FileSource, open_source
+from kafkalog.files.tree import FileIdentity
+from kafkalog.kernel.slots import secret_bits
+from kafkalog.log_dirs.clusters import Cluster
+from kafkalog.log_dirs.log_directory import LogDirectory, Segment
+from kafkalog.segments.chunk import Limits
+from kafkalog.tables.audit_tables import TRANSACTIONS
+from kafkalog.tables.parquet import WholeFile, is_table
 from kafkalog.version import VERSION
 
-__all__ = ["Keeping", "KeptScans", "PlaceScan"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Keeping", "KeptRows", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness"]
+
+
+# Folders of files that last, on a disk: where an audit keeps its scans and rows. Spark has one for object stores.
+
+
+class ScanFolder(Protocol):
+    """A folder of kept scans; it goes to tasks."""
+
+    @property
+    def path(self) -> str:
+        """Return its path or URI."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file that appears under its name when it is whole."""
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Have a file of another folder, whose content is `data`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder of kept scans on a disk."""
+
+    path: str
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file under another name, then give it its own."""
+        temporary = f"{self.path}/.{name}.{secret_bits(32):08x}"
+        try:
+            with open(temporary, "xb", buffering=0) as file:
+                file.write(data)
+            os.replace(temporary, f"{self.path}/{name}")
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Link the file, or write it again where that is not possible; one that is here already stays."""
+        try:
+            os.link(local_path(path), f"{self.path}/{name}")
+        except FileExistsError:
+            return
+        except OSError:  # another file system, another owner
+            self.put(name, data)
+
+
+# Files of rows that last: kept beside an audit's scans, for the next audit in which the same rows come to be.
+#
+# What a file's rows are made of is its key. Who reads it believes nothing of it that its checksum or its key does not
+# prove: a damaged file, one of another version, of other rows or of producers with other names is no file at all.
+
+
+_ROWS_SUFFIX: Final = ".rows"
+
+_KEPT: Final = Schema(
+    "kept-rows", 1, (WireTable("about", ("rows",), ("key", "names")), WireTable("producers", ("producer_id",)))
+)  # fmt: skip
+
+_DIGEST: Final = 32
+
+_LENGTH: Final = struct.Struct("<Q")
+
+_ROW_BYTES: Final = 1 << 10  # a file takes at most so many for each row, and some more
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Files of rows: they are kept in a folder, and those in the folders of `earlier` audits are taken."""
+
+    folder: ScanFolder
+    earlier: tuple[str, ...] = ()
+
+    def take(self, key: str, rows: int, names: Callable[[NDArray[np.int64]], bytes]) -> WholeFile | None:
+        """Return the file of a key if it has so many rows, and the digest of their producers' `names` is the same."""
+        for folder in self.earlier:
+            path = f"{folder}/{key}{_ROWS_SUFFIX}"
+            try:
+                data = _rows_content(path, _LEAST + _ROW_BYTES * rows)
+                found = _taken(data, key, rows, names)
+            except (UnreadableError, WireError):
+                continue
+            if found is not None:
+                self.folder.take_over(path, f"{key}{_ROWS_SUFFIX}", data)
+                return found
+        return None
+
+    def put(self, key: str, file: WholeFile, producers: NDArray[np.int64], names: bytes) -> None:
+        """Keep a file with the ids of its producers, and the digest of their names."""
+        about = write_message(
+            _KEPT, {"about": [(file.rows, key, names.hex())], "producers": Columns({"producer_id": producers})}
+        )
+        parts = [_LENGTH.pack(len(about)), about, file.data]
+        self.folder.put(f"{key}{_ROWS_SUFFIX}", b"".join([_digest(*parts), *parts]))
+
+
+def _digest(*parts: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def _rows_content(path: str, most: int) -> bytes:
+    with closing(open_source(path)) as source:
+        if source.size > most:
+            raise UnreadableError(f"{path}: {source.size} bytes are no rows of a segment")
+        return source.read(0, source.size)
+
+
+def _taken(
+    data: bytes, key: str, rows: int, names: Callable[[NDArray[np.int64]], bytes]
+) -> WholeFile | None:  # fmt: skip
+    start = _DIGEST + _LENGTH.size
+    if len(data) < start or _digest(memoryview(data)[_DIGEST:]) != data[:_DIGEST]:
+        raise WireError("kept-rows: its checksum is wrong")
+    (length,) = _LENGTH.unpack_from(data, _DIGEST)
+    if length > len(data) - start:
+        raise WireError(f"kept-rows: needed {length} bytes, the file has {len(data)}")
+    message = read_message(_KEPT, data[start : start + length])
+    about = message.rows("about")
+    producers = message.columns("producers")["producer_id"]
+    if about != [(rows, key, names(producers).hex())]:
+        return None
+    content = data[start + length :]
+    return WholeFile(content, rows) if is_table(content, TRANSACTIONS, rows) else None
+
+
+# What tells a file from others without reading it: its inode, size and time, its ETag, checksums of some of its bytes.
+#
+# Whether a file is still the one that was read before is asked here. What a broker never changes in place, it need not
+# read again.
+
+
+_HEADER: Final = 61  # bytes of a batch's header of magic 2; of the older ones with their first record
+
+
+class Likeness(NamedTuple):
+    """A file as it is now: which one it is, its version in an object store ("" elsewhere), CRCs of its headers."""
+
+    identity: FileIdentity
+    etag: str
+    sums: tuple[int, ...]
+
+
+def likeness(path: str, positions: Sequence[int]) -> Likeness:
+    """Look at a file and at the batch headers at some `positions`. Raises UnreadableError."""
+    if is_remote(path):
+        from kafkalog.files.object_stores import look_at  # pyarrow, which local files do not need
+
+        identity, etag, pieces = look_at(path, positions, _HEADER)
+    else:
+        source = FileSource(path)
+        try:
+            identity, etag = source.identity, ""
+            pieces = [source.read(position, _HEADER) for position in positions]
+        finally:
+            source.close()
+    return Likeness(identity, etag, tuple(map(zlib.crc32, pieces)))
+
 
 LEAST_BYTES: Final = 256 << 10  # of a segment: a smaller one is scanned in less time than a kept scan is looked at
+
 _SUFFIX: Final = ".scan"
+
 _KEY: Final = 40  # hexadecimal digits
+
 _GROWTH: Final = 16  # a scan takes at most so many times its segment's bytes
+
 _LEAST: Final = 1 << 20
 
 

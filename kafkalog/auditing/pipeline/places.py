@@ -8,11 +8,11 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from kafkalog.log.clusters import Cluster
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.processes import packed_tasks
-from kafkalog.log.tree import FileIdentity
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.files.processes import packed_tasks
+from kafkalog.files.tree import FileIdentity
+from kafkalog.log_dirs.clusters import Cluster
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 
 __all__ = [
     "SHARE_BYTES",

@@ -22,10 +22,10 @@ from kafkalog.auditing.transactions import (
     Surroundings,
     may_lack_its_end,
 )
-from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.moving import lost_directories
-from kafkalog.log.names import STATE_TOPIC
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.log_dirs.moving import lost_directories
 
 __all__ = ["audit", "run_stages"]
 

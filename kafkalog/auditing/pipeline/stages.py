@@ -14,9 +14,9 @@ from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
 from kafkalog.findings import Finding
-from kafkalog.log.clusters import Cluster
+from kafkalog.folds.shares import Share
+from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.quantities import LAST_MS
-from kafkalog.txn.shares import Share
 
 __all__ = ["Clock", "judge_partition", "surround"]
 

@@ -11,8 +11,8 @@ from contextlib import closing
 from typing import Final
 
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.log.files import open_source
-from kafkalog.log.storage import exists, is_directory
+from kafkalog.files.directories import exists, is_directory
+from kafkalog.files.opening import open_source
 from kafkalog.provenance import SCANS, SUCCESS
 from kafkalog.tables.manifest import MANIFEST, read_manifest, sealed, unsealed
 from kafkalog.untrusted import is_count

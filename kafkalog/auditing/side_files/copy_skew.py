@@ -20,9 +20,9 @@ from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import open_tree
+from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
-from kafkalog.log.storage import open_tree
 
 __all__ = ["SKEWED", "explains_transactions", "settle_copy"]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
-from kafkalog.log.logdir import Segment
+from kafkalog.log_dirs.log_directory import Segment
 
 __all__ = ["Doubts"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.format import kernel
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.kernel import buffers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.auditing.side_files.index_witness import Batches
-    from kafkalog.format.batch import CellTable
+    from kafkalog.kafka.batch import CellTable
 
 __all__ = ["EpochRun", "EpochRuns", "runs_of_log"]
 
@@ -40,7 +40,7 @@ class EpochRuns:
         """Take in a chunk of one epoch, which is that of the batches before it."""
         if not self.runs:
             epoch, first, last = (
-                heads.cell(column, 0) for column in (kernel.LEADER_EPOCH, kernel.BASE_OFFSET, kernel.LAST_OFFSET)
+                heads.cell(column, 0) for column in (buffers.LEADER_EPOCH, buffers.BASE_OFFSET, buffers.LAST_OFFSET)
             )
             self.runs.append(EpochRun(epoch, first, last, None))
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.format import header_sums
-from kafkalog.format.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
+from kafkalog.kernel import headers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.format.batch import CellTable
+    from kafkalog.kafka.batch import CellTable
 
 __all__ = ["Batches", "OffsetIndex", "TimeIndex"]
 
@@ -106,7 +106,7 @@ class OffsetIndex(_Index):
     def plain(self, heads: CellTable, _before: int) -> None:
         """Look the entries up that a chunk of plain batches bears on."""
         by_position, by_offset = self._by_position, self._by_offset
-        header_sums.at_offsets(
+        headers.at_offsets(
             heads.cells, heads.capacity, heads.count, by_position.values, by_position.order, self.first, self.last,
             by_offset.values, by_offset.order, self.ends_at,
         )  # fmt: skip
@@ -156,7 +156,7 @@ class TimeIndex(_Index):
 
     def plain(self, heads: CellTable, before: int) -> None:
         """Look the entries up that a chunk of plain batches after offset `before` bears on."""
-        self.newest = header_sums.at_times(
+        self.newest = headers.at_times(
             heads.cells, heads.capacity, heads.count, before, self.newest, self._by_offset.values,
             self._by_offset.order, self.there, self.before,
         )  # fmt: skip

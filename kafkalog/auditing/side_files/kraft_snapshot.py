@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
-from kafkalog.format.control import ControlType
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.names import FileKind, FileName, parse_name
-from kafkalog.log.readers import control_records
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.storage import exists, open_tree
+from kafkalog.kafka.control import ControlType
+from kafkalog.kernel import buffers
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.segments.readers import control_records
+from kafkalog.segments.segment import segment_chunks
 
 __all__ = ["bootstrap_snapshot", "kraft_snapshots", "snapshot_offsets"]
 
@@ -78,11 +78,11 @@ def _wrong(path: str, epoch: int | None) -> str:
         if chunk.findings:
             return ""
         for row in range(chunk.heads.count):
-            base = chunk.heads.cell(kernel.BASE_OFFSET, row)
+            base = chunk.heads.cell(buffers.BASE_OFFSET, row)
             if base != offset:
                 return f"a batch begins at offset {base}, not {offset}: a snapshot counts from 0 without gaps"
-            offset = chunk.heads.cell(kernel.LAST_OFFSET, row) + 1
-            epochs.add(chunk.heads.cell(kernel.LEADER_EPOCH, row))
+            offset = chunk.heads.cell(buffers.LAST_OFFSET, row) + 1
+            epochs.add(chunk.heads.cell(buffers.LEADER_EPOCH, row))
     if epoch is not None and epochs - {epoch}:
         return f"the file name has epoch {epoch}, but a batch has epoch {min(epochs - {epoch})}"
     types = [control.type for _, _, control in control_records(path, on_finding=lambda _: None)]

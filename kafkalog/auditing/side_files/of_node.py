@@ -16,13 +16,13 @@ from kafkalog.auditing.side_files.copy_skew import SKEWED
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity, Where
-from kafkalog.format.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.mixed import copies, copy_finding
-from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.storage import exists
+from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
+from kafkalog.log_dirs.clusters import copies, copy_finding
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.segments.readers import read_checkpoint, read_properties
 
 __all__ = ["compare_cluster", "compare_node", "twice_findings"]
 
@@ -146,6 +146,7 @@ def _checkpoint(
         rows: list[PartitionOffset] = read_checkpoint(path, on_finding=lambda _: None).rows
     except UnreadableError:
         return
+    there = {(directory.topic, directory.partition) for directory in node.partitions if not directory.suffix}
     named: set[tuple[str, int]] = set()
     strange = []
     for row in rows:
@@ -154,8 +155,9 @@ def _checkpoint(
         if key in named:
             yield Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} has two entries")
         named.add(key)
-        if audit is None:
-            strange.append(f"{row.topic}-{row.partition}")
+        if audit is None:  # it is not there, or could not be read, which has its own finding
+            if key not in there:
+                strange.append(f"{row.topic}-{row.partition}")
             continue
         found = _offset(kind, row.offset, audit)
         if found is not None:
@@ -170,7 +172,7 @@ def _checkpoint(
         yield Finding.of("checkpoint-names-absent", path, message, found=len(strange))
     if kind == "recovery_point" and node.clean_shutdown:
         for key, audit in audits.items():
-            if key not in named and audit.directory.topic != METADATA_TOPIC and audit.log_end_offset:
+            if key not in named and audit.directory.topic != METADATA_TOPIC and audit.directory.size:
                 message = f"{key[0]}-{key[1]} has no entry, although the broker was stopped cleanly"
                 yield _of(audit.directory, "checkpoint-wrong", path, message, needed=audit.log_end_offset)
 

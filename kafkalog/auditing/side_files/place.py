@@ -7,7 +7,7 @@ from typing import Unpack
 
 from kafkalog.auditing.partition import located
 from kafkalog.findings import Finding, Where
-from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 
 __all__ = ["SegmentFiles"]
 

@@ -13,24 +13,25 @@ from typing import Final
 
 import numpy as np
 
-from kafkalog.auditing.side_files.coverage import Coverage
+from kafkalog.auditing.side_files.batch_coverage import Coverage
 from kafkalog.auditing.side_files.epoch_runs import EpochRun, EpochRuns
 from kafkalog.auditing.side_files.index_witness import Batches
 from kafkalog.auditing.side_files.place import SegmentFiles
 from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
 from kafkalog.auditing.side_files.state_pieces import StatePiece, StatePieces
 from kafkalog.findings import Finding
-from kafkalog.format import header_sums, kernel
-from kafkalog.format.batch import CellTable
-from kafkalog.log.chunk import Chunk
-from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import buffers, headers
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+from kafkalog.segments.chunk import Chunk
 
 __all__ = ["RebuiltSegment", "SideFiles"]
 
 _COLUMNS: Final = array(
     "q",
     [
-        kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.MAX_TIMESTAMP,
+        buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH,
+        buffers.MAX_TIMESTAMP,
     ],
 )  # fmt: skip
 _CHUNKS: Final = 8  # whose batches are compared with the indexes together
@@ -91,7 +92,7 @@ class SideFiles:
             self._kept = array("q", [0]) * (self._room * len(_COLUMNS))
         elif self._rows + heads.count > self._room:
             self._take()
-        self._rows = header_sums.keep(
+        self._rows = headers.keep(
             heads.cells, heads.capacity, heads.count, _COLUMNS, self._kept, self._room, self._rows
         )
 

@@ -9,13 +9,13 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkalog.format import kernel, markers
-from kafkalog.txn.producer_states import ProducerStates
+from kafkalog.folds.producer_states import ProducerStates
+from kafkalog.kernel import buffers, headers
 
 if TYPE_CHECKING:
-    from kafkalog.log.chunk import Chunk
-    from kafkalog.log.logdir import PartitionDirectory, Segment
-    from kafkalog.txn.columns import Columns
+    from kafkalog.columns.named import Columns
+    from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+    from kafkalog.segments.chunk import Chunk
 
 __all__ = ["StatePiece", "StatePieces"]
 
@@ -54,11 +54,11 @@ class StatePieces:
     def chunk(self, chunk: Chunk) -> None:
         """Take in the next chunk of the segment."""
         heads = chunk.heads
-        if not self._to_end and not (self._stops and min(heads.column(kernel.BASE_OFFSET)) < self._stops[-1]):
+        if not self._to_end and not (self._stops and min(heads.column(buffers.BASE_OFFSET)) < self._stops[-1]):
             return
         if len(self._types) < heads.capacity:
             self._types, self._coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
-        markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
+        headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
         self._states.batches(heads, self._types, self._coordinator_epochs)
 
     def finish(self) -> tuple[StatePiece, ...]:

@@ -2,20 +2,243 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalog.auditing.partition import LostOffsets, PartitionAudit
+import numpy as np
+
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
 from kafkalog.auditing.side_files.place import SegmentFiles
-from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFaults, Reach
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.files.directories import exists
 from kafkalog.findings import Finding, Severity
-from kafkalog.format.index import AbortedTransaction
-from kafkalog.format.layout import ABORTED_TXN
-from kafkalog.log.logdir import Segment
-from kafkalog.log.storage import exists
-from kafkalog.txn.tally import tally
+from kafkalog.folds.fold import ABORT
+from kafkalog.folds.tally import tally
+from kafkalog.kafka.index import AbortedTransaction
+from kafkalog.kafka.layout import ABORTED_TXN
+from kafkalog.log_dirs.log_directory import Segment
 
-__all__ = ["TxnIndexFaults", "txn_index_faults"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Aborts", "EntryFault", "EntryFaults", "Reach", "TxnIndexFaults", "txn_index_faults"]
+
+
+# ``.txnindex`` compared with the transactions that ABORT markers ended.
+#
+# Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset
+# directly after it: the first offset of the oldest other transaction that is open there. A follower that appends
+# several batches at once has begun the transactions after the marker, too: where none is open, it may write the first
+# offset of the next one that another producer began. A broker looks for a fetch's aborted transactions up to the first
+# entry whose last stable offset is not below the fetch's end.
+
+
+_NEEDED = ("producer_id", "first_offset", "last_offset", "marker_type", "marker_offset")
+
+_NEVER = 2**63 - 1
+
+
+class EntryFault(NamedTuple):
+    """What is wrong with an entry: its number, None where one is missing for the marker at `offset`.
+
+    `harm` is what read_committed consumers get by it, or do not get; empty if none of them sees a difference.
+    """
+
+    entry: int | None
+    offset: int
+    producer_id: int
+    needed: int | None
+    found: int | None
+    message: str
+    harm: str
+
+
+class EntryFaults(NamedTuple):
+    """What is wrong with the entries of one file: how many faults there are, and whether none is an entry.
+
+    `first` is the first one that harms consumers, if any does.
+    """
+
+    first: EntryFault
+    number: int
+    all_missing: bool
+
+
+class Reach(NamedTuple):
+    """Up to where a log is not whole.
+
+    `missing` says whether an offset is not in it. Below `unknown_below` batches and markers may be missing: an entry
+    may then show more than the log, never less. Below `damaged_below` markers may be lost whose data is here: then the
+    log is no evidence.
+    """
+
+    missing: Callable[[int], bool]
+    unknown_below: int
+    damaged_below: int
+
+
+class Aborts:
+    """A log's ABORT markers, by their offsets, with the entries that brokers made of them."""
+
+    def __init__(self, transactions: Packed) -> None:
+        rows = transactions.columns(*_NEEDED)
+        aborts = rows.take(rows["marker_type"] == ABORT)
+        aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
+        self.marker = self.stable = aborts["marker_offset"]
+        self.producer = aborts["producer_id"]
+        self.first = aborts["first_offset"]
+        self._ended, self._begun = aborts, rows.take(rows["first_offset"] != NONE)
+        if not len(aborts):
+            return
+        ends = np.where(self._begun["marker_offset"] == NONE, _NEVER, self._begun["marker_offset"])
+        order = np.argsort(ends)
+        oldest = _smallest_from(self._begun["first_offset"][order])  # of the transactions that end after each
+        self.stable = np.minimum(oldest[np.searchsorted(ends[order], self.marker, "right")], self.marker + 1)
+
+    @cached_property
+    def _next(self) -> NDArray[np.int64]:
+        """Return the first offset of the next transaction after each marker that another producer began."""
+        begun = self._begun.take(np.argsort(self._begun["first_offset"]))
+        who, firsts = np.append(begun["producer_id"], NONE), np.append(begun["first_offset"], _NEVER)
+        changes = np.append(np.flatnonzero(who[1:] != who[:-1]) + 1, len(who) - 1)
+        at = np.searchsorted(begun["first_offset"], self.marker)
+        after = changes[np.minimum(np.searchsorted(changes, at, "right"), len(changes) - 1)]
+        found: NDArray[np.int64] = firsts[np.where(who[at] == self.producer, after, at)]
+        return found
+
+    @cached_property
+    def _oldest_after(self) -> NDArray[np.int64]:
+        """Return the smallest first offset of the aborted transactions whose markers are after each marker."""
+        return _smallest_from(np.where(self.first == NONE, _NEVER, self.first))[1:]
+
+    @cached_property
+    def _by_producer(self) -> tuple[Columns, Columns]:
+        """Return ABORT markers, and transactions, by producer and offset."""
+        return _ordered(self._ended, "marker_offset"), _ordered(self._begun, "first_offset")
+
+    def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> EntryFaults | None:
+        """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
+        found: list[EntryFault] = []
+        here = slice(*np.searchsorted(self.marker, [low, high]).tolist())
+        markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True)) if entries else {}
+        before = low - 1
+        listed = set()
+        for number, entry in enumerate(entries):
+            if entry.last_offset <= before:
+                message = f"an entry has last offset {entry.last_offset}, the one before it has {before}"
+                found.append(
+                    EntryFault(
+                        number, entry.last_offset, entry.producer_id, before + 1, entry.last_offset, message,
+                        "the broker may refuse the file",
+                    )
+                )  # fmt: skip
+            before = max(before, entry.last_offset)
+            row = markers.get(entry.last_offset)
+            if row is not None:
+                listed.add(row)
+                fault = self._fault(number, entry, row, reach)
+            elif entry.last_offset < reach.unknown_below or reach.missing(entry.last_offset):
+                fault = None  # the marker is gone
+            else:
+                message = f"there is no ABORT marker of producer {entry.producer_id} at offset {entry.last_offset}"
+                fault = EntryFault(
+                    number, entry.last_offset, entry.producer_id, None, entry.last_offset, message,
+                    f"read_committed consumers may skip what producer {entry.producer_id} committed from offset"
+                    f" {entry.first_offset} on",
+                )  # fmt: skip
+            found += [fault] if fault is not None else []
+        unlisted = self.first[here] != NONE
+        unlisted[[row - here.start for row in listed]] = False
+        missing = np.flatnonzero(unlisted) + here.start  # of a log without the file all of them: they are only counted
+        if not len(found) + len(missing):
+            return None
+        worst = next((one for one in found if one.harm), None)
+        if worst is None:
+            worst = self._missing(int(missing[0])) if len(missing) else found[0]
+        return EntryFaults(worst, len(found) + len(missing), all_missing=not found)
+
+    def _missing(self, row: int) -> EntryFault:
+        first, marker, producer = int(self.first[row]), int(self.marker[row]), int(self.producer[row])
+        message = (
+            f"the transaction of producer {producer} at {offset_range(first, marker)} was aborted, but has no entry"
+        )
+        return EntryFault(None, marker, producer, marker, None, message, _gets(first, marker - 1))
+
+    def _fault(self, number: int, entry: AbortedTransaction, row: int, reach: Reach) -> EntryFault | None:
+        producer, first, stable = int(self.producer[row]), int(self.first[row]), int(self.stable[row])
+        if entry.producer_id != producer:
+            message = (
+                f"the marker at offset {entry.last_offset} is of producer {producer}, but its entry has producer"
+                f" {entry.producer_id}"
+            )
+            harm = _gets(first, entry.last_offset - 1)
+            return EntryFault(number, entry.last_offset, producer, producer, entry.producer_id, message, harm)
+        faults = []
+        for what, needed, found in (
+            ("first offset", first, entry.first_offset),
+            ("last stable offset", stable, entry.last_stable_offset),
+        ):
+            is_first = what == "first offset"
+            if found == needed or NONE < needed < reach.damaged_below:
+                continue
+            # A transaction may have begun where the log no longer has it.
+            if 0 <= found < reach.unknown_below and (needed == NONE or found < needed or not is_first):
+                continue
+            if not is_first and needed == entry.last_offset + 1 and found == self._next[row]:
+                continue
+            message = (
+                f"the entry of producer {producer}'s marker at offset {entry.last_offset} has {what} {found}, but it is"
+                f" {'unknown' if needed == NONE else needed} in the log"
+            )
+            harm = self._harm_of_first(row, found) if is_first else self._harm_of_stable(row, found)
+            known = None if needed == NONE else needed
+            faults.append(EntryFault(number, entry.last_offset, producer, known, found, message, harm))
+        return max(faults, key=lambda fault: bool(fault.harm), default=None)
+
+    def _harm_of_first(self, row: int, found: int) -> str:
+        """Say what an entry does whose first offset is wrong: its producer counts as aborted from there on.
+
+        It does up to the producer's next ABORT marker.
+        """
+        first, marker = int(self.first[row]), int(self.marker[row])
+        if first != NONE and found > first:
+            return _gets(first, min(found, marker) - 1)
+        begin = marker if first == NONE else first
+        aborts, transactions = self._by_producer
+        if (ended := self._before(aborts, row, begin)) is not None and ended["marker_offset"] >= found:
+            return "" if first == NONE else _gets(first, marker - 1)
+        if (other := self._before(transactions, row, begin)) is not None and other["last_offset"] >= found:
+            skipped = offset_range(max(found, other["first_offset"]), other["last_offset"])
+            return f"read_committed consumers may skip the committed {skipped}"
+        return ""
+
+    def _before(self, rows: Columns, row: int, offset: int) -> dict[str, int] | None:
+        """Return the last of some rows of an abort's producer below an offset; they are by producer and offset."""
+        start, end = (int(np.searchsorted(rows["producer_id"], self.producer[row], side)) for side in ("left", "right"))
+        at = start + int(np.searchsorted(rows["offset"][start:end], offset)) - 1
+        return next(iter(rows.take(slice(at, at + 1)))) if at >= start else None
+
+    def _harm_of_stable(self, row: int, found: int) -> str:
+        """Say what an entry does whose last stable offset is wrong: one that is too high hides the entries after it."""
+        hidden = int(self._oldest_after[row])
+        return _gets(hidden, found - 1) if hidden < found else ""
+
+
+def _gets(first: int, last: int) -> str:
+    return f"read_committed consumers may get aborted records at {offset_range(first, last)}"
+
+
+def _ordered(rows: Columns, offset: str) -> Columns:
+    """Return rows by producer and one of their offsets, which is their column ``offset``."""
+    ordered = rows.take(np.lexsort((rows[offset], rows["producer_id"])))
+    return Columns({**{name: ordered[name] for name in _NEEDED}, "offset": ordered[offset]})
+
+
+def _smallest_from(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the smallest of the offsets from each on; after the last one there is none."""
+    return np.append(np.minimum.accumulate(offsets[::-1])[::-1], _NEVER)
 
 
 @dataclass(frozen=True, slots=True)

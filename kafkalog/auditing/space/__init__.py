@@ -17,11 +17,11 @@ from kafkalog.auditing.space.measuring import (
     measure,
     settle,
 )
-from kafkalog.auditing.space.moment import Present, moment_of
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
-from kafkalog.auditing.space.rows import segment_rows
+from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
+from kafkalog.auditing.space.space_rows import segment_rows
 from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
 from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log
 

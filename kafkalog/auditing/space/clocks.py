@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.format.times import iso
-from kafkalog.tables.space import CLOCKS
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.quantities import iso
+from kafkalog.tables.space_tables import CLOCKS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

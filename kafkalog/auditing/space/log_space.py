@@ -10,11 +10,11 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log.moving import PAUSES, movement
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
+from kafkalog.log_dirs.moving import PAUSES, movement
+from kafkalog.segments.chunk import Limits
 
-__all__ = ["LogSpace", "known_space", "read_space"]
+__all__ = ["LogSpace", "Verdict", "known_space", "read_space"]
 
 
 @dataclass(slots=True)
@@ -79,3 +79,34 @@ def known_space(node: LogDirectory, directory: PartitionDirectory, settings: Set
 
 def _policies(settings: TopicSettings) -> set[str | None]:
     return {",".join(sorted(settings.policies))}
+
+
+# What holds the bytes of a partition's directory, in one row.
+
+
+@dataclass(slots=True)
+class Verdict:
+    """One cause with its evidence. `bytes` is what would go without it, None where only the records' keys would tell.
+
+    `is_pending` says that nothing holds them: the broker would take them now. `is_damaged` that the cleaner can't read
+    a batch there; `could_end_it` that such a batch could end the cleaner's thread. `since_cleanable` is when a pending
+    one became that (ms). `incident` is the id of its incident, once that is known.
+    """
+
+    cause: str
+    bytes: int | None
+    evidence: str
+    next_step: str | None = None
+    since_ms: int | None = None
+    since_offset: int | None = None
+    certainty: str = "proved"
+    is_pending: bool = False
+    is_damaged: bool = False
+    could_end_it: bool = False
+    since_cleanable: int | None = None
+    incident: str | None = None
+
+    @property
+    def weight(self) -> int:
+        """Return the bytes to compare causes by."""
+        return 1 if self.bytes is None else self.bytes

@@ -10,25 +10,24 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
 from kafkalog.auditing.space.clocks import clock_rows
-from kafkalog.auditing.space.log_space import LogSpace, read_space
-from kafkalog.auditing.space.moment import Present, moment_of
+from kafkalog.auditing.space.log_space import LogSpace, Verdict, read_space
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import producer_group_rows
-from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
+from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings
+from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
 from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
-from kafkalog.auditing.space.verdict import Verdict
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding
-from kafkalog.log.chunk import Limits
-from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.moving import lost_directories
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.quantities import When
+from kafkalog.segments.chunk import Limits
 from kafkalog.tables import Table
-from kafkalog.tables.space import (
+from kafkalog.tables.space_tables import (
     BLOCKERS,
     CLOCKS,
     NEXT_START,

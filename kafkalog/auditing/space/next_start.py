@@ -15,12 +15,12 @@ from kafkalog.auditing.partition import SegmentScan, read_log
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
-from kafkalog.format import kernel
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import Segment
-from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.log.segment import possible_chunks
-from kafkalog.tables.space import NEXT_START
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.kernel import buffers
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.segment import possible_chunks
+from kafkalog.tables.space_tables import NEXT_START
 
 __all__ = ["next_start_row"]
 
@@ -141,8 +141,8 @@ def _part(segment: Segment, start: int, until: int, limits: Limits) -> int:
     try:
         for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             heads = chunk.heads.numpy()
-            last = heads[kernel.LAST_OFFSET]
-            size += int(heads[kernel.SIZE][(last >= start) & (last < until)].sum())
+            last = heads[buffers.LAST_OFFSET]
+            size += int(heads[buffers.SIZE][(last >= start) & (last < until)].sum())
     except UnreadableError:
         return size
     return size

@@ -11,8 +11,8 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
-from kafkalog.tables.space import PRODUCER_GROUPS
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.tables.space_tables import PRODUCER_GROUPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
-from kafkalog.format import kernel
-from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.logdir import PartitionDirectory, Segment
-from kafkalog.log.segment import possible_chunks
+from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
+from kafkalog.kernel import buffers
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]
 
@@ -56,28 +56,28 @@ class SegmentFacts:
         heads = chunk.heads.numpy()
         if not heads.shape[1]:
             return
-        valid = heads[kernel.VALID] != 0
+        valid = heads[buffers.VALID] != 0
         for row in np.flatnonzero(~valid)[:_MOST]:
-            codec = int(heads[kernel.ATTRIBUTES][row]) & CODEC_MASK
-            self._doubtful[int(heads[kernel.POSITION][row])] = int(heads[kernel.BASE_OFFSET][row]), codec
-        times = heads[kernel.MAX_TIMESTAMP][valid]
+            codec = int(heads[buffers.ATTRIBUTES][row]) & CODEC_MASK
+            self._doubtful[int(heads[buffers.POSITION][row])] = int(heads[buffers.BASE_OFFSET][row]), codec
+        times = heads[buffers.MAX_TIMESTAMP][valid]
         if not len(times):
             return
         if not self.batches:
             self.first_timestamp = int(times[0])
         self.batches += len(times)
         self.largest = max(self.largest, int(times.max()))
-        self.newest_magic = max(self.newest_magic, int(heads[kernel.MAGIC][valid].max()))
-        modern = valid & (heads[kernel.MAGIC] >= 2)
-        attributes = heads[kernel.ATTRIBUTES]
-        dated = heads[kernel.BASE_TIMESTAMP][modern & (attributes & DELETE_HORIZON != 0)]
+        self.newest_magic = max(self.newest_magic, int(heads[buffers.MAGIC][valid].max()))
+        modern = valid & (heads[buffers.MAGIC] >= 2)
+        attributes = heads[buffers.ATTRIBUTES]
+        dated = heads[buffers.BASE_TIMESTAMP][modern & (attributes & DELETE_HORIZON != 0)]
         if len(dated):
             low, high = int(dated.min()), int(dated.max())
             known = self.horizons or (low, high)
             self.horizons = (min(low, known[0]), max(high, known[1]))
         control = modern & (attributes & CONTROL != 0)
         self.control_batches += int(control.sum())
-        self.control_bytes += int(heads[kernel.SIZE][control].sum())
+        self.control_bytes += int(heads[buffers.SIZE][control].sum())
 
     def settle(self, limits: Limits) -> None:
         """Say which batches with a wrong checksum can be read all the same, as the cleaner would."""
@@ -113,15 +113,15 @@ def _readable(segment: Segment, doubtful: Container[int], limits: Limits) -> set
         for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             heads = chunk.heads
             for row in range(heads.count):
-                if heads.cell(kernel.POSITION, row) not in doubtful:
+                if heads.cell(buffers.POSITION, row) not in doubtful:
                     chunk.skip(row)
-            rows = [row for row in range(heads.count) if heads.cell(kernel.SECTION_START, row) >= 0]
+            rows = [row for row in range(heads.count) if heads.cell(buffers.SECTION_START, row) >= 0]
             for _ in chunk.records():
                 pass
             for row in rows:
-                whole = heads.cell(kernel.DECODED, row) == heads.cell(kernel.COUNT, row)
-                if whole and not heads.cell(kernel.ERROR, row):
-                    found.add(heads.cell(kernel.POSITION, row))
+                whole = heads.cell(buffers.DECODED, row) == heads.cell(buffers.COUNT, row)
+                if whole and not heads.cell(buffers.ERROR, row):
+                    found.add(heads.cell(buffers.POSITION, row))
     except UnreadableError:
         return set()
     return found
@@ -135,23 +135,23 @@ def future_batches(segment: Segment, now: int, limits: Limits) -> tuple[int, int
     largest, where, when = -1, None, -1
     for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
         heads = chunk.heads
-        times, starts = heads.column(kernel.MAX_TIMESTAMP), heads.column(kernel.BASE_TIMESTAMP)
-        ahead = [row for row in range(heads.count) if times[row] > now and heads.cell(kernel.VALID, row)]
+        times, starts = heads.column(buffers.MAX_TIMESTAMP), heads.column(buffers.BASE_TIMESTAMP)
+        ahead = [row for row in range(heads.count) if times[row] > now and heads.cell(buffers.VALID, row)]
         for row in range(heads.count):
-            if heads.cell(kernel.VALID, row):
+            if heads.cell(buffers.VALID, row):
                 largest = max(largest, times[row] if times[row] <= now else starts[row] if starts[row] <= now else -1)
         if ahead and where is None:
             for row in range(heads.count):
                 if row != ahead[0]:
                     chunk.skip(row)
-            where, when = heads.cell(kernel.BASE_OFFSET, ahead[0]), times[ahead[0]]
+            where, when = heads.cell(buffers.BASE_OFFSET, ahead[0]), times[ahead[0]]
             where, when = _first_after(chunk, now) or (where, when)
     return largest, where, when
 
 
 def _first_after(chunk: Chunk, now: int) -> tuple[int, int] | None:
     for block in chunk.records():
-        times, offsets = block.recs.column(kernel.TIMESTAMP), block.recs.column(kernel.OFFSET)
+        times, offsets = block.recs.column(buffers.TIMESTAMP), block.recs.column(buffers.OFFSET)
         for number, time in enumerate(times):
             if time > now:
                 return offsets[number], time

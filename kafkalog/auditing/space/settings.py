@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.log.files import open_source
-from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.readers import OnFinding, read_properties
+from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
+from kafkalog.files.opening import open_source
+from kafkalog.segments.readers import OnFinding, read_properties
 from kafkalog.untrusted import untrusted_json
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafkalog.columns.texts import PackedTexts
 from kafkalog.errors import UnreadableError
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import StateColumns
-from kafkalog.format.texts import PackedTexts
-from kafkalog.log.chunk import Limits
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.state_columns import read_state_columns
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.state_records import StateColumns
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.state_blocks import read_state_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

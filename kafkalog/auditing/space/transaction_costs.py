@@ -11,9 +11,9 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
-from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
-from kafkalog.tables.space import TRANSACTION_COSTS
-from kafkalog.txn.columns import NONE
+from kafkalog.columns.named import NONE
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.tables.space_tables import TRANSACTION_COSTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

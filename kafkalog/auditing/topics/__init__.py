@@ -6,17 +6,24 @@ applied.
 
 from __future__ import annotations
 
-from kafkalog.auditing.topics.absent import COPY_MS, absent_findings
-from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, Names
-from kafkalog.auditing.topics.fates import ABORTED, PENDING, STATES, Fates
-from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
+from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, Fates, Names
+from kafkalog.auditing.topics.groups import group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
-from kafkalog.auditing.topics.leaders import LeadersAt, Led, leaders_of
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import leader_now, leader_spans, leaderless, policies
+from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
+from kafkalog.auditing.topics.metadata_joins import (
+    COPY_MS,
+    LeadersAt,
+    Led,
+    absent_findings,
+    leader_now,
+    leader_spans,
+    leaderless,
+    leaders_of,
+    policies,
+)
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
-from kafkalog.auditing.topics.metadata_tables import leadership_rows, metadata_rows, metadata_view
-from kafkalog.auditing.topics.spans import Span
+from kafkalog.auditing.topics.partition_history import Span
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 
 __all__ = [

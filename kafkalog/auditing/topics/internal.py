@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.expansion import OVER_BUDGET
 from kafkalog.findings import Finding
-from kafkalog.log.blocks import Rows
-from kafkalog.log.chunk import Limits
-from kafkalog.log.expansion import OVER_BUDGET
-from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
-from kafkalog.log.internals import TOPICS, Written
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.moment import Moment
-from kafkalog.log.selection import Picks
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.internal_blocks import TOPICS, InternalRecords, Written, internal_blocks
+from kafkalog.segments.moment import Moment
+from kafkalog.segments.selection import Picks
 from kafkalog.tables import Table
-from kafkalog.tables.internal import INTERNAL
+from kafkalog.tables.internal_tables import INTERNAL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.log.internal_rows import InternalBlocks
+    from kafkalog.segments.internal_rows import InternalBlocks
 
 __all__ = [
     "TOPICS",
@@ -134,7 +133,7 @@ class InternalView:
         The next run uses the same cells.
         """
         if self._blocks is None:
-            from kafkalog.log.internal_rows import InternalBlocks  # an audit needs no text
+            from kafkalog.segments.internal_rows import InternalBlocks  # an audit needs no text
 
             directory = self._directory
             self._blocks = InternalBlocks(

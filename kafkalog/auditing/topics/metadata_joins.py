@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Final, NamedTuple
+import os
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.partition_history import Partition
-from kafkalog.auditing.topics.spans import Span
-from kafkalog.log.moment import Moment
+from kafkalog.auditing.topics.partition_history import Partition, Span
+from kafkalog.findings import Finding, Severity
+from kafkalog.kernel.buffers import NONE
+from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.quantities import iso
+from kafkalog.segments.moment import Moment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
+    "COPY_MS",
     "Assigned",
+    "LeadersAt",
+    "Led",
+    "absent_findings",
     "absent_partitions",
     "epoch_leaders",
     "leader_at",
     "leader_now",
     "leader_spans",
     "leaderless",
+    "leaders_of",
     "policies",
     "policy_at",
 ]
 
+
 _TOPIC: Final = 2
+
 _BROKER: Final = 4
+
 _EVERY_BROKER: Final = ""
+
 _POLICY: Final = "cleanup.policy"
+
 _BROKERS_POLICY: Final = "log.cleanup.policy"
+
 # Ids that mean no directory: not yet moved to directory ids, unassigned, lost.
 _NO_DIRECTORY: Final = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})
 
@@ -151,3 +174,113 @@ def _assigned_since(spans: list[Span], node: int) -> int:
             break
         since = span.since
     return since
+
+
+# Partitions that the metadata assigns to a node and that are not in its directories.
+
+
+COPY_MS: Final = 600_000  # how long a copy takes if no option says it
+
+
+def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
+    """Yield a finding for each partition that is missing on a node whose log directories were given.
+
+    It is a note where nothing can be lost: the checkpoints say that the partition is empty, or it was assigned after
+    the time `late` (ms; -1 where the inputs are of one moment), so that a copy of a running broker may have missed it.
+    Nothing can be missed where only directories of single partitions were given.
+    """
+    of_node: dict[int, list[LogDirectory]] = {}
+    for node in nodes:
+        if node.node_id is not None and node.node_id.isdecimal():
+            of_node.setdefault(int(node.node_id), []).append(node)
+    for number, named in sorted(of_node.items()):
+        present = {(one.topic, one.partition) for node in named for one in node.partitions if one.suffix != "-stray"}
+        homes = [node for node in named if not node.alone]
+        if not homes:
+            continue
+        directories = {home.directory_id for home in homes if home.directory_id is not None}
+        running = not all(home.clean_shutdown for home in homes)
+        for found in absent_partitions(metadata, number, present, directories):
+            offset = _offset(homes, (found.topic, found.partition))
+            finding = _finding(homes[0].path, number, found, offset)
+            is_note = offset == 0 or (running and 0 <= late < found.since)
+            yield finding._replace(severity=Severity.NOTE) if is_note else finding
+
+
+def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:
+    """Return the highest offset that a checkpoint has for a partition; None where none names it."""
+    offsets = [rows[partition] for home in homes for rows in home.all_checkpoints.values() if partition in rows]
+    return max(offsets, default=None)
+
+
+def _finding(place: str, node: int, absent: Assigned, offset: int | None) -> Finding:
+    reached = "No checkpoint names it." if offset is None else f"Its checkpoint last recorded offset {offset}."
+    return Finding.of(
+        "partition-absent",
+        os.path.join(place, f"{absent.topic}-{absent.partition}"),
+        f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) has been assigned to node {node} since"
+        f" {iso(absent.since)}, and is missing here. {reached}",
+        topic=absent.topic,
+        partition=absent.partition,
+    )
+
+
+# Who led a partition: over all of its leader epochs, and at the offset of a finding.
+
+
+class Led(NamedTuple):
+    """A leader epoch: who led from when (ms) on, by which change, and the first offset of a log in it or after it.
+
+    `leader` is None for nobody; it, `since` and `change` are None where the metadata does not show them.
+    """
+
+    leader_epoch: int
+    leader: int | None
+    since: int | None
+    change: str | None
+    first_offset: int
+
+
+def leaders_of(partition: PartitionAudit, metadata: Metadata | None) -> list[Led]:
+    """Return the leader epochs of a log's batches and those of the metadata, oldest first."""
+    directory, epochs = partition.directory, sorted(partition.epochs)
+    end = partition.log_end_offset
+    found: list[Led] = []
+    for span in () if metadata is None else leader_spans(metadata, directory.topic, directory.partition):
+        epoch = span.value.leader_epoch
+        at = bisect_left(epochs, (epoch, -1))
+        first = epochs[at][1] if at < len(epochs) else end
+        leader = None if span.value.leader < 0 else span.value.leader
+        found.append(Led(epoch, leader, span.since, span.value.change, first))
+    known = {led.leader_epoch for led in found}
+    found += [Led(epoch, None, None, None, first) for epoch, first in epochs if epoch >= 0 and epoch not in known]
+    return sorted(found, key=lambda led: (led.leader_epoch, led.since or 0))
+
+
+class LeadersAt:
+    """Who led a log's partition when its offsets were written, by the leader epochs of the batches there."""
+
+    def __init__(self, partition: PartitionAudit, metadata: Metadata) -> None:
+        self._partition = partition
+        self._metadata = metadata
+
+    @cached_property
+    def _of_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the log's leader epochs begin, and who led in each; last NONE, for what is before the first."""
+        directory, epochs = self._partition.directory, self._partition.epochs
+        known = epoch_leaders(self._metadata, directory.topic, directory.partition)
+        led = [known.get(epoch, NONE) for epoch, _ in epochs]
+        return np.array([first for _, first in epochs], np.int64), np.array([*led, NONE], np.int64)
+
+    def at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the broker that led at each offset, NONE where the metadata does not reach back to its epoch."""
+        firsts, led = self._of_runs
+        found: NDArray[np.int64] = led[np.searchsorted(firsts, offsets, "right") - 1]
+        return found
+
+    def on(self, finding: Finding) -> Finding:
+        """Return a finding with the broker that led at its offset; without an offset it stays as it is."""
+        if finding.offset is None:
+            return finding
+        (leader,) = self.at(np.array([finding.offset])).tolist()
+        return finding if leader == NONE else finding._replace(leader=leader)

@@ -9,18 +9,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.topics.internal import TOPICS, blocks_of_directory
-from kafkalog.auditing.topics.metadata import CHANGING, Metadata
-from kafkalog.auditing.topics.partition_changes import PartitionChange, PartitionChanges
+from kafkalog.auditing.topics.metadata import CHANGING, Metadata, PartitionChange, PartitionChanges
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import METADATA_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.findings import Finding
-from kafkalog.format.control import ControlType
-from kafkalog.log.chunk import Limits
-from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
-from kafkalog.log.left_over import end_of_segment
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log.moving import READINGS, movement
-from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
-from kafkalog.log.readers import control_records
+from kafkalog.kafka.control import ControlType
+from kafkalog.log_dirs.left_over import end_of_segment
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
+from kafkalog.log_dirs.moving import READINGS, movement
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
+from kafkalog.segments.readers import control_records
 
 __all__ = ["Snapshot", "check_records", "cluster_metadata", "metadata_of", "snapshots"]
 

@@ -14,37 +14,39 @@ from kafkalog.auditing.transactions.atomicity import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
-from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches, together
+from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
-from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
-from kafkalog.auditing.transactions.many_rows import (
+from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge, with_own_epoch
+from kafkalog.auditing.transactions.narrow import narrowed
+from kafkalog.auditing.transactions.reported import Reported
+from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
+from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
+from kafkalog.auditing.transactions.table_batches import (
+    RowKeeper,
+    audit_batches,
+    coordinator_batches,
+    log_batches,
+    together,
+    transaction_parts,
+)
+from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
     MANY_ROWS,
     audit_columns,
-    transaction_columns,
-)
-from kafkalog.auditing.transactions.narrow import narrowed
-from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
-from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
-from kafkalog.auditing.transactions.prose import ABORT, READ_RECORDS
-from kafkalog.auditing.transactions.replicas import with_own_epoch
-from kafkalog.auditing.transactions.reported import Reported
-from kafkalog.auditing.transactions.reused import Reused
-from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
     gap_rows,
     log_rows,
+    notable_columns,
+    notable_rows,
     partition_row,
+    transaction_columns,
     unsettled_rows,
 )
-from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
-from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
+from kafkalog.auditing.transactions.transaction_findings import ABORT, OF_VERDICTS, READ_RECORDS, TransactionFindings
 
 __all__ = [
     "ABORT",

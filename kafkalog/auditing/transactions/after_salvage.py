@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import offset_range, read_log
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory
-from kafkalog.log.names import parse_name
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
+from kafkalog.files.names import parse_name
+from kafkalog.folds import fold
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
+from kafkalog.segments.chunk import Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,25 +107,25 @@ def _with_copy(segment: str, copy: str) -> PartitionDirectory | None:
 
 def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return for each transaction the first hole after its begin, and whether it ends after that hole."""
-    is_open = rows["marker_type"] == extents.OPEN
+    is_open = rows["marker_type"] == fold.OPEN
     end = np.where(is_open, 2**63 - 1, rows["marker_offset"])
     at = np.searchsorted(holes, rows["first_offset"])
     hole = holes[np.minimum(at, len(holes) - 1)]
     chosen = (rows["first_offset"] != NONE) & (at < len(holes)) & (hole < end)
     # Under transaction.version 2 a COMMIT marker has the next epoch: it is the data's own.
-    own = (rows["marker_type"] == extents.COMMIT) & (rows["marker_epoch"] == rows["last_epoch"] + 1)
+    own = (rows["marker_type"] == fold.COMMIT) & (rows["marker_epoch"] == rows["last_epoch"] + 1)
     chosen &= ~(own & (rows["older_records"] == NONE))
     return hole, chosen
 
 
 def _fate(row: dict[str, int], last_before: int) -> ChangedFate:
-    is_open = row["marker_type"] == extents.OPEN
+    is_open = row["marker_type"] == fold.OPEN
     merged = row["older_records"] != NONE or row["last_offset"] > last_before
     return ChangedFate(
         row["producer_id"],
         row["first_offset"],
         row["last_offset"],
-        row["marker_type"] == extents.COMMIT,
+        row["marker_type"] == fold.COMMIT,
         None if is_open else row["marker_offset"],
         "open" if is_open else "merged" if merged else "extended",
     )

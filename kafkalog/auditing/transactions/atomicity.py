@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located, offset_range
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import among
 from kafkalog.findings import Finding
-from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import among
-from kafkalog.txn.tally import tally
+from kafkalog.folds import fold
+from kafkalog.folds.tally import tally
+from kafkalog.log_dirs.log_directory import PartitionDirectory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class AtomicityCheck(NamedTuple):
 
 def differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
     """Make the finding that data ended in another way than a `proof` says."""
-    is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
+    is_now = "committed" if row["marker_type"] == fold.COMMIT else "aborted"
     offsets = offset_range(row["first_offset"], row["last_offset"])
     verb = "was" if row["first_offset"] == row["last_offset"] else "were"
     finding = Finding.of(
@@ -82,7 +82,7 @@ _AT_ONCE: Final = 1 << 20  # transactions that are compared with one another tog
 def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     """Say which transactions were ended by a marker whose epoch no other transaction of the producer has."""
     own: NDArray[np.bool_] = (
-        (rows["marker_type"] != extents.OPEN)
+        (rows["marker_type"] != fold.OPEN)
         & (rows["first_offset"] != NONE)
         & (rows["older_records"] == NONE)
         & (rows["marker_epoch"] > rows["last_epoch"])
@@ -130,7 +130,7 @@ def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
 
 def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[PartitionDirectory]) -> Finding:
     """Make a finding of a pair of ``conflicts``; `logs` are the cluster's by their numbers."""
-    how = "committed" if other["marker_type"] == extents.COMMIT else "aborted"
+    how = "committed" if other["marker_type"] == fold.COMMIT else "aborted"
     proof = f"the marker at offset {other['marker_offset']} of {logs[other['log']].log} {how} the same transaction"
     whose = f"producer {row['producer_id']} (marker epoch {row['marker_epoch']})"
     return differs(logs[row["log"]], row, whose, how, proof)

@@ -14,13 +14,13 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.transactions.surroundings import Surroundings
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.times import iso
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
+from kafkalog.folds import fold
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.quantities import iso
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ class Contradictions:
 
         An ABORT in the epoch of its data may be an administrator's.
         """
-        is_own = (rows["marker_type"] == extents.COMMIT) | (
+        is_own = (rows["marker_type"] == fold.COMMIT) | (
             (rows["first_offset"] != NONE) & (rows["marker_epoch"] > rows["last_epoch"])
         )
         rows = rows.take(np.flatnonzero(is_own & (rows["marker_offset"] != NONE) & (rows["marker_timestamp"] >= 0)))
@@ -139,7 +139,7 @@ class Contradictions:
 
     def _finding(self, directory: PartitionDirectory, rows: Columns, row: int, last: int) -> Finding:
         coordinator, states = self._coordinator, self._coordinator.states
-        kind = "COMMIT" if rows["marker_type"][row] == extents.COMMIT else "ABORT"
+        kind = "COMMIT" if rows["marker_type"][row] == fold.COMMIT else "ABORT"
         producer, marker = int(rows["producer_id"][row]), int(rows["marker_offset"][row])
         newest = f"no record of {STATE_TOPIC} names producer {producer}"
         if last >= 0:

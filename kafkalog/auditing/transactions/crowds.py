@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.transactions.findings import TransactionFindings
-from kafkalog.auditing.transactions.judged_rows import JudgedRows
+from kafkalog.auditing.transactions.judged_rows import CAUSE, JudgedRows
+from kafkalog.auditing.transactions.transaction_findings import TransactionFindings
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.auditing.transactions.words import CAUSE
+from kafkalog.columns.named import NONE
+from kafkalog.columns.placed import among, distinct
 from kafkalog.findings import Finding
-from kafkalog.txn.columns import NONE
-from kafkalog.txn.placed import among, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.transactions.judged_rows import JudgedRows
-from kafkalog.auditing.transactions.words import CAUSE
-from kafkalog.format.records.transaction_state import NO_TIMEOUT, TransactionState
-from kafkalog.txn.coordinator import Coordinator
+from kafkalog.auditing.transactions.judged_rows import CAUSE, JudgedRows
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,15 +12,15 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
-from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.ended import LATEST, is_sole
+from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Placed, among, distinct
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import Placed, among, distinct
+from kafkalog.folds import fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class _Compared:
                 return
             self.answered[number] = row["marker_timestamp"] >= decision["decided"]
         self.identified.append(row["marker_offset"])
-        if decision["committed"] != (row["marker_type"] == extents.COMMIT):
+        if decision["committed"] != (row["marker_type"] == fold.COMMIT):
             self.broken.append(row["marker_offset"])
             self.findings.append(_broken(self._audit, row, decision, self._found.name(number), sole=sole))
 
@@ -161,8 +161,8 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     parts = [
         rows.take(
             (
-                (rows["marker_type"] == extents.OPEN)
-                | ((rows["older_records"] != NONE) & (rows["marker_type"] == extents.COMMIT))
+                (rows["marker_type"] == fold.OPEN)
+                | ((rows["older_records"] != NONE) & (rows["marker_type"] == fold.COMMIT))
             )
             & among(rows["producer_id"], producers)
         )
@@ -171,7 +171,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     rows = Columns.concat(parts, names)
     if not len(rows):
         return np.zeros(len(decisions), bool)
-    is_open = rows["marker_type"] == extents.OPEN
+    is_open = rows["marker_type"] == fold.OPEN
     times = np.where(is_open, LATEST, np.clip(rows["marker_timestamp"], -LATEST, LATEST))
     two = rows["first_epoch"] != rows["last_epoch"]
     which, epochs, until = (

@@ -6,20 +6,21 @@ other replicas exist is nothing to report; that a partition there waits for a le
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkalog.auditing.side_files import SKEWED
 from kafkalog.auditing.topics import Metadata, Span, leaderless
+from kafkalog.columns.named import Columns
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding, Severity
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.times import iso
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.coordinator import Coordinator
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.quantities import iso
 
 if TYPE_CHECKING:
     pass
@@ -163,14 +164,14 @@ class _Elsewhere:
         stays = late | [not snapshot and self._is_newest(coordinator, row) for row in rows.tolist()]
         owner, listed = states.listed(rows)
         topics, numbers = states.listed_topic[listed].tolist(), states.listed_partition[listed].tolist()
+        names = {topic: states.topics[topic] for topic in set(topics)}
         places: dict[Place, list[int]] = {}
         for of, topic, number in zip(owner.tolist(), topics, numbers, strict=True):
-            if known[of] and (states.topics[topic], number) not in self._present:
-                places.setdefault((states.topics[topic], number), []).append(of)
+            if known[of] and (names[topic], number) not in self._present:
+                places.setdefault((names[topic], number), []).append(of)
         for place, which in sorted(places.items()):
             logs = [coordinator.logs[at] for at in coordinator.of_log[rows[which]].tolist()]
-            names = [states.ids[one] for one in decided["transactional_id"][which].tolist()]
-            yield from self._waiting(place, decided.take(np.array(which)), stays[which].tolist(), logs, names)
+            yield from self._waiting(place, decided.take(np.array(which)), stays[which].tolist(), logs, states.ids)
 
     def _is_newest(self, coordinator: Coordinator, row: int) -> bool:
         """Say whether a record's state partition has no newer records: its broker was stopped, and led it last."""
@@ -185,7 +186,7 @@ class _Elsewhere:
         return self._metadata.partitions.get((ids[-1], place[1]), ()) if self._metadata is not None and ids else ()
 
     def _waiting(
-        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], names: Sequence[str]
+        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: PackedTexts
     ) -> Iterator[Finding]:  # fmt: skip
         """Yield the decisions whose marker a partition elsewhere lacks, as one finding, and those that it may lack."""
         spans, missing = self._spans(place), set[int]()
@@ -193,19 +194,16 @@ class _Elsewhere:
             if not spans or spans[-1].until is not None:
                 return  # the topic was deleted: nothing takes its markers
             missing = set(spans[-1].value.replicas) - self._given
-        waiting: dict[bool, list[tuple[str, str]]] = {}
-        for one, is_sure, log, name in zip(decided, stays, logs, names, strict=True):
+        waiting: dict[bool, list[tuple[str, Mapping[str, int]]]] = {}
+        for one, is_sure, log in zip(decided, stays, logs, strict=True):
             is_complete = one["completed"] >= 0
             until = one["completed"] if is_complete else _LATEST
             has_none = self._metadata is not None and leaderless(self._metadata, *place, one["decided"], until)
             if has_none or not is_complete:
-                how = "commit" if one["committed"] else "abort"
-                why = "while the partition had no leader: its marker was never written" if is_complete else ""
-                said = f"{name} (producer {one['producer_id']}) to {how} (record at offset {one['offset']}) {why}"
-                waiting.setdefault(is_sure or has_none, []).append((log, said.rstrip()))
+                waiting.setdefault(is_sure or has_none, []).append((log, one))
         for is_certain, found in waiting.items():
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            told = "; ".join(said for _, said in found[:_SHOWN]) + more
+            told = "; ".join(_decision(one, ids[one["transactional_id"]]) for _, one in found[:_SHOWN]) + more
             said = f"The coordinator decided transactions that list {_name(place)}, where markers are missing or still"
             finding = self._of("decision-elsewhere", found[0][0], place, missing, f"{said} to come: {told}")
             yield finding if is_certain else finding._replace(severity=Severity.NOTE, certainty=SKEWED)
@@ -214,6 +212,12 @@ class _Elsewhere:
         needed = _directories(missing) if missing else "the directory of a broker that has the partition"
         message = f"{said}. The inputs lack {needed}"
         return Finding.of(code, file, message, needed=needed)._replace(topic=place[0], partition=place[1])
+
+
+def _decision(one: Mapping[str, int], name: str) -> str:
+    how = "commit" if one["committed"] else "abort"
+    why = " while the partition had no leader: its marker was never written" if one["completed"] >= 0 else ""
+    return f"{name} (producer {one['producer_id']}) to {how} (record at offset {one['offset']}){why}"
 
 
 def _name(place: Place) -> str:

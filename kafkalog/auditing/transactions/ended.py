@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import Placed, among, distinct, running_max
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Placed, among, distinct, running_max
+from kafkalog.folds import fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class EndedRows:
         wanted = distinct(producers)
         chosen, start = [np.empty(0, np.intp)], 0
         for rows in audit.transactions.blocks("producer_id", "marker_type", "marker_timestamp"):
-            is_meant = rows["marker_type"] != extents.OPEN
+            is_meant = rows["marker_type"] != fold.OPEN
             if since > -LATEST:
                 is_meant &= rows["marker_timestamp"] >= since
             ended = np.flatnonzero(is_meant)
@@ -55,7 +55,7 @@ class EndedRows:
     def placed(self) -> Placed:
         """Return the rows by producer, kind of marker and time."""
         rows = self.rows
-        kind = kinds(rows["marker_epoch"], rows["marker_type"] == extents.COMMIT)
+        kind = kinds(rows["marker_epoch"], rows["marker_type"] == fold.COMMIT)
         return Placed((rows["producer_id"], kind), self.times)
 
     @cached_property
@@ -113,7 +113,7 @@ class SentMarkers:
         ended = self._ended[1]
         last = ended.last_since(producers, epochs, times)
         there, kind = last >= 0, ended.rows["marker_type"]
-        return there, there & (kind[np.where(there, last, 0)] == extents.COMMIT) if len(kind) else there
+        return there, there & (kind[np.where(there, last, 0)] == fold.COMMIT) if len(kind) else there
 
 
 def kinds(epoch: NDArray[np.int64], committed: NDArray[np.int64] | NDArray[np.bool_]) -> NDArray[np.int64]:

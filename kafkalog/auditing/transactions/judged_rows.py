@@ -6,35 +6,124 @@ Each is compared with the coordinator's records: how it ended or why it is open,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit, fork_of
-from kafkalog.auditing.topics import leaderless
-from kafkalog.auditing.transactions.context import Context
+from kafkalog.auditing.partition import DamagedExtents, PartitionAudit, fork_of
+from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
-from kafkalog.auditing.transactions.unread import UnreadBytes
-from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import TOMBSTONE
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import Placed, among
-from kafkalog.txn.tally import tally
+from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Placed, among
+from kafkalog.folds import fold
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.tally import tally
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JudgedRows", "judged_rows"]
+__all__ = ["CAUSE", "CERTAINTY", "STATE", "Context", "JudgedRows", "UnreadBytes", "judged_rows"]
+
+
+# The places of a log where bytes can't be read: a marker may have been lost there.
+
+
+_NOWHERE: Final = np.empty(0, np.int64)
+
+
+class UnreadBytes:
+    """The offsets after which a log has damaged bytes, and those from which on offsets are missing through damage."""
+
+    def __init__(self, audit: PartitionAudit) -> None:
+        self._after = self._missing = _NOWHERE
+        self._at_start = False
+        self._log_end = audit.log_end_offset
+        if audit.damaged:
+            after = DamagedExtents.of(audit.damaged).spans()[:, 2]
+            self._after = np.sort(after[after != NONE])
+            self._at_start = bool((after == NONE).any())
+        if audit.gaps:
+            self._missing = np.sort(audit.gaps.first[audit.gaps.of_kind("damage")])
+
+    def __bool__(self) -> bool:
+        """Say whether there is such a place, or bytes before the first offset."""
+        return self._at_start or bool(len(self._after)) or bool(len(self._missing))
+
+    def reach(self, rows: Columns) -> NDArray[np.bool_]:
+        """Say which rows with data have such a place between their first batch and their marker, or are open."""
+        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        marker = np.where(rows["marker_type"] == fold.OPEN, 2**63 - 1, rows["marker_offset"])
+        found: NDArray[np.bool_] = has_data & self._between(first, marker)
+        return found
+
+    def are_inside(self, rows: Columns) -> NDArray[np.bool_]:
+        """Say whether there is such a place between each first batch and its marker, or the log's end."""
+        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        marker = np.where(rows["marker_type"] == fold.OPEN, self._log_end, rows["marker_offset"])
+        inside: NDArray[np.bool_] = self._between(first, marker) | (self._at_start & (rows["batches"] == 0))
+        inside &= has_data
+        return inside
+
+    def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not len(self._after) and not len(self._missing):
+            return np.zeros(len(first), bool)
+        unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)
+        missing = np.searchsorted(self._missing, first, "right") < np.searchsorted(self._missing, marker)
+        found: NDArray[np.bool_] = unread | missing
+        return found
+
+
+# The words of verdicts by their numbers.
+
+
+STATE: Final = {word: number for number, word in enumerate(STATES)}
+
+CAUSE: Final = {word: number for number, word in enumerate((None, *CAUSES))}
+
+CERTAINTY: Final = {word: number for number, word in enumerate(CERTAINTIES)}
+
+
+# What surrounds a log, as far as the verdicts on its transactions are based on it.
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
+
+    `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
+    that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
+    marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
+    the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
+    partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    """
+
+    coordinator: Coordinator
+    one_moment: bool
+    newest_broker: int
+    copy_ms: int
+    max_timeout_ms: int
+    state_cleaned: bool
+    own_markers: OwnMarkers
+    replicas: tuple[PartitionAudit, ...] = ()
+    several_nodes: bool = False
+    metadata: Metadata | None = None
+
 
 _S: Final = TransactionState
+
 _LOOKED_AT: Final = ("first_offset", "batches", "older_records", "marker_type", "marker_offset")
+
 _COLUMNS: Final = (
     *_LOOKED_AT, "producer_id", "last_epoch", "marker_epoch", "marker_timestamp", "min_timestamp", "max_timestamp",
 )  # fmt: skip
+
 _AT_ONCE: Final = 1 << 16  # rows that are judged together
 
 
@@ -63,6 +152,7 @@ class JudgedRows(NamedTuple):
 
 
 _TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
+
 _NO_ROWS: Final = JudgedRows(*(np.empty(0, kind) for kind in _TYPES))
 
 
@@ -98,7 +188,7 @@ class _Judge:
         if not len(places):
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type")
-        self.sent = SentMarkers(self.audit, who["producer_id"][who["marker_type"] == extents.OPEN])
+        self.sent = SentMarkers(self.audit, who["producer_id"][who["marker_type"] == fold.OPEN])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
         for first in range(0, len(places), _AT_ONCE):
             some = places[first : first + _AT_ONCE]
@@ -109,26 +199,24 @@ class _Judge:
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
         has_data = rows["first_offset"] != NONE
-        chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
+        chosen: NDArray[np.bool_] = rows["marker_type"] == fold.OPEN
         chosen |= (rows["older_records"] != NONE) | (has_data & (rows["batches"] == 0))
         if self._knows_decisions:
             foreign = ~among(rows["marker_offset"], self.context.own_markers.offsets)
-            chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
+            chosen |= (rows["marker_type"] == fold.ABORT) & has_data & foreign
         chosen |= self.unread.reach(rows)
         return chosen
 
     def _judged(self, places: NDArray[np.int64]) -> JudgedRows:
         rows = self.audit.transactions.take(places, *_COLUMNS)
         names = self.coordinator.names_of(rows["producer_id"])
-        is_open = rows["marker_type"] == extents.OPEN
+        is_open = rows["marker_type"] == fold.OPEN
         found = JudgedRows(places, *(np.full(len(rows), missing) for missing in (0, 0, 0, 0, -1, -1, False, False)))
         found.name[:] = names
         of_inside = np.where(self.unread.are_inside(rows), CERTAINTY["damage-between"], CERTAINTY["proved"])
         found.certainty[:] = of_inside
         ended = ~is_open
-        found.state[ended] = np.where(rows["marker_type"] == extents.COMMIT, STATE["committed"], STATE["aborted"])[
-            ended
-        ]
+        found.state[ended] = np.where(rows["marker_type"] == fold.COMMIT, STATE["committed"], STATE["aborted"])[ended]
         found.cause[ended] = self._causes_of_ended(rows, names)[ended]
         if is_open.any():
             opened = self._opened(found.take(is_open), rows.take(is_open))
@@ -148,7 +236,7 @@ class _Judge:
         return np.select(
             [
                 rows["first_offset"] == NONE, rows["older_records"] != NONE,
-                (rows["marker_type"] == extents.ABORT) & nobody_decided, rows["batches"] == 0,
+                (rows["marker_type"] == fold.ABORT) & nobody_decided, rows["batches"] == 0,
             ],
             [
                 CAUSE[word]
@@ -286,7 +374,7 @@ class _Judge:
             at = placed.first(group, np.zeros(len(rows), np.int64))
             for number in np.flatnonzero(left & placed.holds(at, group)).tolist():
                 left[number] = False
-                is_commit = ended["marker_type"][placed.order[at[number]]] == extents.COMMIT
+                is_commit = ended["marker_type"][placed.order[at[number]]] == fold.COMMIT
                 yield number, STATE["commit-pending" if is_commit else "abort-pending"]
 
 

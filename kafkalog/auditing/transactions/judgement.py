@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, compress
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kafkalog.auditing.partition import (
     PartitionAudit,
@@ -13,30 +17,260 @@ from kafkalog.auditing.partition import (
     located,
     log_findings,
     marker_findings,
+    reach,
     replica_forks,
 )
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
-from kafkalog.auditing.topics import LeadersAt, Led, leaders_of, policies
+from kafkalog.auditing.topics import (
+    ABORTED,
+    COMMIT_TYPES,
+    PENDING,
+    STATES,
+    Fates,
+    LeadersAt,
+    Led,
+    Metadata,
+    Names,
+    leader_now,
+    leader_spans,
+    leaders_of,
+    policies,
+)
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
-from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.decisions import against_coordinator
-from kafkalog.auditing.transactions.findings import TransactionFindings
+from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
-from kafkalog.auditing.transactions.pending_offsets import pending_offsets
-from kafkalog.auditing.transactions.replicas import say_once, speaker_of, with_own_epoch
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
+from kafkalog.auditing.transactions.transaction_findings import CODES, TransactionFindings, Unread
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.findings import Finding
-from kafkalog.log.folded import counted
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.names import OFFSETS_TOPIC
-from kafkalog.txn.columns import Packed
-from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
-from kafkalog.txn.shares import Share
+from kafkalog.columns.named import Packed
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
+from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.names import OFFSETS_TOPIC
+from kafkalog.findings import Finding, Severity
+from kafkalog.folds.shares import Share
+from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kernel import buffers
+from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.moving import is_lost
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.folded import counted
+from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 
-__all__ = ["Judgement", "LogAudit", "judge"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Judgement", "LogAudit", "judge", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
+
+
+# Offset commits in transactions: which groups wait for which transaction, and which commits were discarded.
+
+
+def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
+    """Yield for each group and producer how many offset commits are in open and in aborted transactions."""
+    fates = Fates(verdicts.rows, (PENDING, ABORTED))
+    if not len(fates):
+        return
+    counts: Counter[tuple[int, str, str]] = Counter()
+    for segment in directory.segments:
+        try:
+            for records in internal_blocks(
+                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.producers
+            ):
+                if isinstance(records, InternalRecords):
+                    _count(records, fates, counts)
+                elif records.code == OVER_BUDGET:
+                    yield records
+        except UnreadableError as error:
+            if exists(segment.path) or is_lost(directory.log):  # else a running broker deleted it since
+                yield Finding.of("file-unreadable", segment.path, str(error))
+    for (producer, group, state), count in sorted(counts.items()):
+        code = "offsets-pending" if state == PENDING else "offsets-aborted"
+        what = (
+            "in an open transaction"
+            if state == PENDING
+            else "in an aborted transaction"
+            if count == 1
+            else "in aborted transactions"
+        )
+        yield Finding.of(
+            code,
+            directory.log,
+            f"{count} offset commit{'s' * (count > 1)} of group {group}, written by producer {producer},"
+            f" {'is' if count == 1 else 'are'} {what}",
+            producer_id=producer,
+            found=count,
+        )
+
+
+def _count(records: InternalRecords, fates: Fates, counts: Counter[tuple[int, str, str]]) -> None:
+    """Count a block's commits whose keys could be read, by producer, group and state."""
+    producer_id = records.of_batches(buffers.PRODUCER_ID)
+    fate = fates.rows(producer_id, records.offset)
+    parts = records.keys(COMMIT_TYPES, np.flatnonzero(fate >= 0))
+    rows = np.sort(np.concatenate([np.empty(0, np.intp), *(part.of for part in parts)]))
+    groups = Names()
+    group = groups.numbers(records, *(records.field(parts, "group", number)[rows] for number in (0, 1)))
+    columns = np.column_stack([producer_id[rows], group, fates.states(fate[rows])])
+    found, count = np.unique(columns, axis=0, return_counts=True)
+    for (producer, number, state), many in zip(found.tolist(), count.tolist(), strict=True):
+        counts[producer, groups.texts[number], STATES[state] or ""] += many
+
+
+# Several replicas of one partition: which of them speaks for it, and what all of them show is reported once.
+
+
+# What is said of a producer and its transactions, and not of a file: replicas with the same batches show the same.
+_OF_PRODUCERS: Final = frozenset(
+    {
+        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "sequence-broken",
+        "transaction-hanging",
+        "transaction-overdue", "transaction-pending", "transaction-undecided",
+    }
+)  # fmt: skip
+
+
+def with_own_epoch(node: LogDirectory, partition: PartitionAudit, metadata: Metadata | None) -> PartitionAudit:
+    """Return a replica with the leader epoch that it leads in, from its end on, if it has written nothing in it.
+
+    Its checkpoint shows that, or an unclean election in the metadata: the end of such a leader is the partition's, and
+    what other replicas have after it is lost.
+    """
+    directory, end = partition.directory, partition.log_end_offset
+    newest = max((epoch for epoch, _ in partition.epochs), default=-1)
+    begun = [epoch for epoch, first in directory.leader_epochs if first == end]
+    if metadata is not None and node.node_id == str(leader_now(metadata, directory.topic, directory.partition)):
+        spans = leader_spans(metadata, directory.topic, directory.partition)
+        elected = (span.value for span in spans if span.value.change == "unclean-election")
+        begun += [value.leader_epoch for value in elected if str(value.leader) == node.node_id]
+    own = max(begun, default=-1)
+    return partition if own <= newest else partition._replace(epochs=(*partition.epochs, (own, end)))
+
+
+def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata: Metadata | None) -> int:
+    """Return the number of the replica that consumers read: the leader's by the metadata log.
+
+    Where the leader is not known or not given, it is the replica whose leader epochs reach furthest, then the longest.
+    """
+    if len(replicas) == 1:
+        return 0
+    directory = replicas[0][1].directory
+    leader = None if metadata is None else leader_now(metadata, directory.topic, directory.partition)
+
+    def rank(number: int) -> tuple[bool, tuple[int, int], int]:
+        node, partition = replicas[number]
+        return leader is not None and node.node_id == str(leader), reach(partition), -number
+
+    return max(range(len(replicas)), key=rank)
+
+
+def say_once(
+    replicas: Sequence[PartitionAudit], found: Sequence[Reported], speaker: int
+) -> Iterator[Reported]:  # fmt: skip
+    """Yield each replica's findings without what it repeats of the speaker, or of a replica before it.
+
+    Where a replica's history forks from the speaker's, what it alone says of transactions concerns no consumer.
+    """
+    said = _Said()
+    said.add(found[speaker])
+    for number, replica in enumerate(replicas):
+        if number == speaker:
+            yield found[number]
+            continue
+        new = said.without(found[number])
+        said.add(new)
+        fork = fork_of(replica, replicas[speaker])
+        yield new if fork is None else _unread(new, Unread(fork[0], replicas[speaker].directory.log))
+
+
+class _Said:
+    """What replicas have said: facts, and columns of those about transactions, which may be very many."""
+
+    def __init__(self) -> None:
+        self._facts: set[tuple[object, ...]] = set()
+        self._rows: NDArray[np.int64] = np.empty((3, 0), np.int64)
+
+    def add(self, found: Reported) -> None:
+        rows = [self._rows]
+        for part in found.parts():
+            if isinstance(part, list):
+                self._facts.update(map(_fact, part))
+                rows.append(_rows_of([one for one in part if _is_row(one)]))
+            else:
+                rows.append(part.facts())
+        self._rows = np.concatenate(rows, axis=1)
+
+    def without(self, found: Reported) -> Reported:
+        """Return the findings that no replica before has reported."""
+        parts: list[list[Finding] | TransactionFindings] = []
+        for part in found.parts():
+            if isinstance(part, list):
+                rows = [one for one in part if _is_row(one)]
+                again = set(compress(rows, _held(self._rows, _rows_of(rows)).tolist())) | self._facts_of(part)
+                parts.append([one for one in part if one.code not in _OF_PRODUCERS or one not in again])
+            else:
+                parts.append(part.some(np.flatnonzero(~_held(self._rows, part.facts()))))
+        return Reported(*parts)
+
+    def _facts_of(self, findings: Sequence[Finding]) -> set[Finding]:
+        return {one for one in findings if _fact(one) in self._facts}
+
+
+def _is_row(finding: Finding) -> bool:
+    """Say whether a finding is one of those that are also columns."""
+    return finding.code in CODES and None not in (finding.producer_id, finding.offset)
+
+
+def _rows_of(findings: Sequence[Finding]) -> NDArray[np.int64]:
+    """Return findings about transactions as ``TransactionFindings.facts`` does."""
+    rows = [(CODES.index(one.code), one.producer_id or 0, one.offset or 0) for one in findings]
+    return np.array(rows, np.int64).reshape(-1, 3).T
+
+
+def _held(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which columns of cells are among others."""
+    count = known.shape[1]
+    if not count or not asked.shape[1]:
+        return np.zeros(asked.shape[1], bool)
+    every = np.concatenate([known, asked], axis=1)
+    order = np.lexsort(every)
+    begins = np.zeros(len(order), bool)
+    for cells in every:
+        begins[1:] |= np.diff(cells[order]) != 0
+    group = np.cumsum(begins)
+    has = np.zeros(group[-1] + 1, bool)
+    has[group[order < count]] = True
+    found = np.empty(len(order), bool)
+    found[order] = has[group]
+    return found[count:]
+
+
+def _fact(finding: Finding) -> tuple[object, ...]:
+    where = finding.message if finding.offset is None else finding.offset
+    return finding.code, finding.producer_id, where, finding.found
+
+
+def _unread(found: Reported, unread: Unread) -> Reported:
+    """Return what a replica says that no consumer reads."""
+    return Reported(
+        *(
+            [_without_consumers(one, unread) for one in part]
+            if isinstance(part, list)
+            else part.without_consumers(unread)
+            for part in found.parts()
+        )
+    )
+
+
+def _without_consumers(finding: Finding, unread: Unread) -> Finding:
+    if finding.code not in _OF_PRODUCERS:
+        return finding
+    message = finding.message + unread.words
+    return finding._replace(message=message, severity=min(finding.severity, Severity.NOTE), remedy=None)
 
 
 @dataclass(slots=True)

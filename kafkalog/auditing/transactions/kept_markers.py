@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.transactions.ended import EndedRows
-from kafkalog.txn.columns import Columns
+from kafkalog.columns.named import Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

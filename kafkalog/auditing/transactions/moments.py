@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.fold import MARKER_COLUMNS
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.folds.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

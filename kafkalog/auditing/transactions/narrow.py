@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkalog.auditing.transactions.atomicity import unidentified
-from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
+from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.columns.placed import among
 from kafkalog.findings import Finding
-from kafkalog.format.state_columns import TOMBSTONE
-from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.folds import fold
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
-from kafkalog.txn import extents
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,7 @@ def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
     partition = partition._replace(
         transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
         records=int(rows["records"].sum()),
-        control_records=int((verdicts.rows["marker_type"] != extents.OPEN).sum()),
+        control_records=int((verdicts.rows["marker_type"] != fold.OPEN).sum()),
     )  # fmt: skip
     judged = log.judged._replace(audit=partition)
     return replace(log, partition=partition, verdicts=verdicts, judged=judged, unidentified=unidentified(judged))

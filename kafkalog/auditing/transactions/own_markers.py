@@ -14,10 +14,10 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
-from kafkalog.format.texts import PackedTexts
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.placed import Placed
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Placed
+from kafkalog.columns.texts import PackedTexts
+from kafkalog.folds.coordinator import Coordinator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.transactions.crowds import Crowd, shown, torn
-from kafkalog.auditing.transactions.findings import TransactionFindings
+from kafkalog.auditing.transactions.transaction_findings import TransactionFindings
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding, Severity
 

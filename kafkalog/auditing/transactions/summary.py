@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.audited import Audit, Reused
 from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.reused import Reused
+from kafkalog.columns.named import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
-from kafkalog.tables.audit import SUMMARY
-from kafkalog.txn.columns import NONE
+from kafkalog.tables.audit_tables import SUMMARY
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
 

@@ -10,14 +10,14 @@ from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, stat
 from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.auditing.transactions.elsewhere import ELSEWHERE, elsewhere_findings
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import TOMBSTONE, StateColumns
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.names import STATE_TOPIC
+from kafkalog.folds.coordinator import Coordinator, StateRows
+from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest
-from kafkalog.txn.coordinator import Coordinator, StateRows
+from kafkalog.segments.chunk import Limits
 
 __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.context import Context
-from kafkalog.auditing.transactions.judged_rows import JudgedRows, judged_rows
-from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
-from kafkalog.format.text_columns import TextColumn
-from kafkalog.tables.audit import CAUSES, CERTAINTIES, STATES
-from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.placed import among
-from kafkalog.txn.tally import tally
+from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
+from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.placed import among
+from kafkalog.columns.sentences import TextColumn
+from kafkalog.folds import fold
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.tally import tally
+from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +120,7 @@ class Verdicts:
         if not len(self.judged.places):
             return None
         some = self.rows.take(self.judged.places, "first_offset", "marker_type")
-        opened = np.flatnonzero(some["marker_type"] == extents.OPEN)
+        opened = np.flatnonzero(some["marker_type"] == fold.OPEN)
         if not len(opened):
             return None
         first = opened[np.argmin(some["first_offset"][opened])]
@@ -144,9 +142,7 @@ class Verdicts:
 
 
 # By the kind of a marker; what has none has a verdict of its own.
-_OF_MARKER: Final = np.array(
-    [STATE[{extents.COMMIT: "committed", extents.ABORT: "aborted"}[kind]] for kind in (0, 1)] + [-1]
-)
+_OF_MARKER: Final = np.array([STATE[{fold.COMMIT: "committed", fold.ABORT: "aborted"}[kind]] for kind in (0, 1)] + [-1])
 _DECIDED: Final = (STATE["committed"], STATE["aborted"])
 _AT_ONCE: Final = 4096  # rows that get their words together
 _STATES: Final = TextColumn.of(STATES)

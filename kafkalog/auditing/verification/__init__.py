@@ -5,9 +5,15 @@ It answers: is this evidence whole, and did it change since its checksums were c
 
 from __future__ import annotations
 
-from kafkalog.auditing.verification.against import changes_since, file_entries, read_recorded
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
-from kafkalog.auditing.verification.verifying import Verification, VerifyOptions, verify
+from kafkalog.auditing.verification.verifying import (
+    Verification,
+    VerifyOptions,
+    changes_since,
+    file_entries,
+    read_recorded,
+    verify,
+)
 
 __all__ = [
     "Verification",

@@ -3,30 +3,84 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, Final
 
-from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
+from kafkalog.files.hashing import HashedSource
+from kafkalog.files.names import FileKind, local_path, parse_name
+from kafkalog.files.opening import FileSource, SizedSource, open_source
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import kernel
-from kafkalog.format.checkpoint import leader_epochs, partition_metadata, partition_offsets, properties, quorum_state
-from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
-from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
-from kafkalog.format.snapshot import producer_snapshot
-from kafkalog.log.chunk import CROWDED, Chunk
-from kafkalog.log.files import FileSource, SizedSource, open_source
-from kafkalog.log.folded import MOST, Extents, is_extent
-from kafkalog.log.hashing import HashedSource
-from kafkalog.log.names import FileKind, local_path, parse_name
-from kafkalog.tables.verify import EXTENTS, FILES
+from kafkalog.kafka.checkpoint import leader_epochs, partition_metadata, partition_offsets, properties, quorum_state
+from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entries
+from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
+from kafkalog.kafka.snapshot import producer_snapshot
+from kafkalog.kernel import buffers, headers
+from kafkalog.segments.chunk import CROWDED, Chunk
+from kafkalog.segments.folded import MOST, Extents, is_extent
+from kafkalog.tables.verify_tables import EXTENTS, FILES
 
-__all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
+__all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"]
+
+
+# One segment's headers, looked at once by the kernel for all that a verification asks of them.
+
+
+_SHORT, _STANDS_FOR, _PLAIN = range(5, headers.SUMS)
+
+
+class Survey:
+    """Sums of each chunk's whole batches: call `chunk` for each chunk in order, and `done` when it was looked at.
+
+    `before` are the last two rows before the chunk, of which `known` exist, column by column; `base_offset` is the
+    lowest offset that the segment may have.
+    """
+
+    __slots__ = ("before", "found", "known")
+
+    def __init__(self, base_offset: int = 0) -> None:
+        self.before = array("q", [0, 0, 0, 0, 0, buffers.NONE, 0, base_offset - 1, 0, buffers.NONE, 0, 1])
+        self.known = 1
+        self.found = array("q", bytes(8 * headers.SUMS))
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Take in the next batches."""
+        heads = chunk.heads
+        headers.sums(heads.cells, heads.capacity, heads.count, self.before, self.known, self.found)
+
+    def done(self, chunk: Chunk) -> None:
+        """Keep the chunk's last rows for the next one."""
+        heads = chunk.heads
+        headers.last_two(heads.cells, heads.capacity, heads.count, self.before)
+        self.known = min(2, self.known + heads.count)
+
+    @property
+    def sums(self) -> array[int]:
+        """Return how many whole batches the chunk has, their records and bytes, the rows of the first and the last."""
+        return self.found[:_SHORT]
+
+    @property
+    def short(self) -> int:
+        """Return how many batches of magic 2 have fewer records than offsets."""
+        return self.found[_SHORT]
+
+    @property
+    def fingerprint(self) -> int:
+        """Return what stands for the CRCs of all batches so far, in their order."""
+        return self.found[_STANDS_FOR]
+
+    @property
+    def is_plain(self) -> bool:
+        """Say whether nothing can contradict the chunk's batches: each continues the one before it."""
+        return bool(self.found[_PLAIN])
+
 
 _MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
+
 _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
@@ -118,9 +172,9 @@ class FileFacts:
         self.good += size
         if batches:
             if self.first_offset is None:
-                base = heads.cell(kernel.BASE_OFFSET, first)
-                self.first_offset = heads.cell(kernel.LAST_OFFSET, first) if base == kernel.NONE else base
-            self.last_offset = heads.cell(kernel.LAST_OFFSET, last)
+                base = heads.cell(buffers.BASE_OFFSET, first)
+                self.first_offset = heads.cell(buffers.LAST_OFFSET, first) if base == buffers.NONE else base
+            self.last_offset = heads.cell(buffers.LAST_OFFSET, last)
         if chunk.crowd is not None:
             if CROWDED not in self.extents:
                 self.extents[CROWDED] = Extents(next(chunk.crowd.findings()))

@@ -14,8 +14,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
+from kafkalog.columns.placed import among
 from kafkalog.findings import Finding, Severity
-from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     import numpy as np

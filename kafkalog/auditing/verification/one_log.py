@@ -26,10 +26,10 @@ from kafkalog.auditing.verification.result import LogFacts
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_segment
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
 from kafkalog.errors import UnreadableError
-from kafkalog.log.folded import counted
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, list_again
-from kafkalog.log.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
-from kafkalog.log.names import is_remote
+from kafkalog.files.names import is_remote
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment, list_again
+from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
+from kafkalog.segments.folded import counted
 
 __all__ = ["log_of", "settled_log"]
 

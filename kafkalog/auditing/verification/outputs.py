@@ -12,12 +12,12 @@ from kafkalog.auditing.partition import DIGEST_SIZE
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.result import Verification
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import open_tree
+from kafkalog.files.names import FileKind
+from kafkalog.files.opening import open_source
 from kafkalog.findings import Finding
-from kafkalog.log.files import open_source
-from kafkalog.log.names import FileKind
-from kafkalog.log.search import search
-from kafkalog.log.storage import open_tree
-from kafkalog.log.walk import walk
+from kafkalog.log_dirs.search import search
+from kafkalog.log_dirs.walk import walk
 from kafkalog.provenance import BEGUN, PROVENANCE, SCANS, SUCCESS
 from kafkalog.tables.manifest import MANIFEST, Manifest, read_manifest, unsealed
 

@@ -11,9 +11,9 @@ from kafkalog.auditing.transactions import Summary, count_of
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.rows import DistinctIds, finding_row
-from kafkalog.tables.verify import LOGS
+from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.segments.file_rows import DistinctIds, finding_row
+from kafkalog.tables.verify_tables import LOGS
 
 __all__ = ["LogFacts", "Verification", "VerifySummary"]
 

@@ -11,17 +11,16 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
-from kafkalog.auditing.verification.accounting import FileFacts, open_file
+from kafkalog.auditing.verification.accounting import FileFacts, Survey, open_file
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.auditing.verification.segment_tasks import SegmentTask
-from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
-from kafkalog.format.state_columns import StateColumns
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.segment import chunks_of_source
+from kafkalog.kafka.state_records import StateColumns
+from kafkalog.kernel import buffers
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.segment import chunks_of_source
 
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
 
@@ -117,17 +116,17 @@ def check_batches(
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:
     cells = chunk.heads.numpy()
-    offsets = cells[kernel.LAST_OFFSET] - cells[kernel.BASE_OFFSET] + 1
-    counts = cells[kernel.COUNT]
-    short = (cells[kernel.VALID] != 0) & (cells[kernel.MAGIC] > 1) & (counts >= 0) & (counts < offsets)
+    offsets = cells[buffers.LAST_OFFSET] - cells[buffers.BASE_OFFSET] + 1
+    counts = cells[buffers.COUNT]
+    short = (cells[buffers.VALID] != 0) & (cells[buffers.MAGIC] > 1) & (counts >= 0) & (counts < offsets)
     for row in np.flatnonzero(short).tolist():
-        first, count = int(cells[kernel.BASE_OFFSET, row]), int(counts[row])
+        first, count = int(cells[buffers.BASE_OFFSET, row]), int(counts[row])
         yield Finding.of(
             "records-missing",
             chunk.file,
             f"the batch at offset {first} has {count} records for {int(offsets[row])} offsets, and was never cleaned",
-            position=int(cells[kernel.POSITION, row]),
-            length=int(cells[kernel.SIZE, row]),
+            position=int(cells[buffers.POSITION, row]),
+            length=int(cells[buffers.SIZE, row]),
             offset=first,
             needed=int(offsets[row]),
             found=count,

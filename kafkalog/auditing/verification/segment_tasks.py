@@ -13,8 +13,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from kafkalog.log.logdir import PartitionDirectory, Segment
-from kafkalog.log.names import local_path
+from kafkalog.files.names import local_path
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 
 __all__ = ["SegmentTask", "segment_tasks"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from xml.etree import ElementTree
 
 from kafkalog.escape import escape
-from kafkalog.format.times import iso
+from kafkalog.quantities import iso
 
-__all__ = ["Content", "Element", "data", "element", "html", "moment", "table", "text_of"]
+__all__ = ["Content", "Element", "data", "element", "html", "moment", "opening", "resource", "table", "text_of"]
 
 Element: TypeAlias = ElementTree.Element
 Content: TypeAlias = "Element | str | Iterable[Content] | None"
@@ -83,3 +85,36 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[Content]],
         ),
         class_="wide", tabindex="0", role="region", aria_label=caption,
     )  # fmt: skip
+
+
+# How every page begins: its style, and a Content-Security-Policy that lets nothing run or load but the page's own.
+
+
+_STYLES: Final = ("report.css", "treemap.css")
+
+
+def opening(title: str, script: str | None = None) -> bytes:
+    """Return a page up to its body's first element; without a `script` none may run."""
+    style = "".join(map(resource, _STYLES))
+    scripts = "'none'" if script is None else f"'sha256-{_digest(script)}'"
+    policy = (
+        f"default-src 'none'; script-src {scripts}; style-src 'sha256-{_digest(style)}'; base-uri 'none';"
+        " form-action 'none'"
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{html(element('title', title))}\n<style>{style}</style>\n</head>\n<body>\n"
+    ).encode()
+
+
+def resource(name: str) -> str:
+    """Read a file beside this module."""
+    from importlib.resources import files  # imports tempfile, also for an audit that writes no page
+
+    return (files("kafkalog.reports.page") / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.reports.moments import FIRST_MS, LAST_MS
+from kafkalog.columns.named import NONE
+from kafkalog.reports.lanes import FIRST_MS, LAST_MS
 from kafkalog.reports.source import AuditSource
-from kafkalog.tables.audit import STATES
-from kafkalog.txn.columns import NONE
+from kafkalog.tables.audit_tables import STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.format.times import iso
-from kafkalog.quantities import size_text
-from kafkalog.reports.page.elements import Element, element, html, table
-from kafkalog.reports.page.policy import opening
-from kafkalog.reports.page.sections import incident_sections, limited_table
+from kafkalog.quantities import iso, size_text
+from kafkalog.reports.page.elements import Element, element, html, opening, table
+from kafkalog.reports.page.page import incident_sections, limited_table
 from kafkalog.reports.page.treemap import Tile, bytes_table, cause_legend, treemap
 from kafkalog.tables import TABLES
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import kafkalog
 from kafkalog import RecordBlock
-from kafkalog.format import kernel, lines
-from kafkalog.log.names import is_remote
+from kafkalog.files.names import is_remote
+from kafkalog.kernel import buffers, kafka_text
 from kafkalog_cli.render.kafka.writer import java_path
 
 __all__ = ["Summaries"]
@@ -46,9 +46,9 @@ class Summaries:
         kept = self._breaks.setdefault(path, array("q"))
         previous = self._last_offset if self._last_file == path else None
         found = array("q", bytes(8 * recs.count))
-        offsets = recs.column(kernel.OFFSET)
+        offsets = recs.column(buffers.OFFSET)
         start = offsets[0] - 1 if previous is None else previous
-        for i in found[: lines.breaks(recs.cells, recs.capacity, recs.count, start, found)]:
+        for i in found[: kafka_text.breaks(recs.cells, recs.capacity, recs.count, start, found)]:
             kept.extend((offsets[i - 1] if i else start, offsets[i]))
         if not self._is_scala and len(kept) > self._room.setdefault(path, _PAIRS):
             kept = self._breaks[path] = _by_offset(kept)

@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.format import kernel, lines
-from kafkalog.format.compression import CODECS
+from kafkalog.kafka.compression import CODECS
+from kafkalog.kernel import buffers, kafka_text
 
 __all__ = ["FALSE_TRUE", "LineTemplate", "line_template"]
 
@@ -21,7 +21,7 @@ class _Step(NamedTuple):
     """A literal of a line and the value after it; `other` is the second column that a value may need."""
 
     text: str
-    kind: int = lines.NOTHING
+    kind: int = kafka_text.NOTHING
     column: int = 0
     mask: int = 0
     words: tuple[str, ...] = ()
@@ -29,48 +29,48 @@ class _Step(NamedTuple):
 
 
 def _integer(name: str, column: int) -> _Step:
-    return _Step(f" {name}: ", lines.INTEGER, column)
+    return _Step(f" {name}: ", kafka_text.INTEGER, column)
 
 
 def _flag(name: str, column: int, mask: int) -> _Step:
-    return _Step(f" {name}: ", lines.FLAG, column, mask, FALSE_TRUE)
+    return _Step(f" {name}: ", kafka_text.FLAG, column, mask, FALSE_TRUE)
 
 
 def _tail(timestamp_type: _Step) -> list[_Step]:
     return [
-        _integer("position", kernel.POSITION),
+        _integer("position", buffers.POSITION),
         timestamp_type,
-        _Step(": ", lines.INTEGER, kernel.MAX_TIMESTAMP),
-        _integer("size", kernel.SIZE),
-        _integer("magic", kernel.MAGIC),
-        _Step(" compresscodec: ", lines.WORD, kernel.ATTRIBUTES, 7, _CODEC_WORDS),
-        _integer("crc", kernel.CRC),
-        _flag("isvalid", kernel.VALID, 1),
+        _Step(": ", kafka_text.INTEGER, buffers.MAX_TIMESTAMP),
+        _integer("size", buffers.SIZE),
+        _integer("magic", buffers.MAGIC),
+        _Step(" compresscodec: ", kafka_text.WORD, buffers.ATTRIBUTES, 7, _CODEC_WORDS),
+        _integer("crc", buffers.CRC),
+        _flag("isvalid", buffers.VALID, 1),
         _Step("\n"),
     ]
 
 
-_TIMESTAMP_TYPE: Final = _Step(" ", lines.FLAG, kernel.ATTRIBUTES, 8, ("CreateTime", "LogAppendTime"))
+_TIMESTAMP_TYPE: Final = _Step(" ", kafka_text.FLAG, buffers.ATTRIBUTES, 8, ("CreateTime", "LogAppendTime"))
 _NO_TIMESTAMP: Final = _Step(" NoTimestampType")
-_LEGACY: Final = [_Step("offset: ", lines.INTEGER, kernel.LAST_OFFSET)]
+_LEGACY: Final = [_Step("offset: ", kafka_text.INTEGER, buffers.LAST_OFFSET)]
 _CURRENT: Final = [
-    _Step("baseOffset: ", lines.INTEGER, kernel.BASE_OFFSET),
-    _integer("lastOffset", kernel.LAST_OFFSET),
-    _integer("count", kernel.COUNT),
-    _integer("baseSequence", kernel.BASE_SEQUENCE),
-    _integer("lastSequence", kernel.LAST_SEQUENCE),
-    _integer("producerId", kernel.PRODUCER_ID),
-    _integer("producerEpoch", kernel.PRODUCER_EPOCH),
-    _integer("partitionLeaderEpoch", kernel.LEADER_EPOCH),
-    _flag("isTransactional", kernel.ATTRIBUTES, 0x10),
-    _flag("isControl", kernel.ATTRIBUTES, 0x20),
+    _Step("baseOffset: ", kafka_text.INTEGER, buffers.BASE_OFFSET),
+    _integer("lastOffset", buffers.LAST_OFFSET),
+    _integer("count", buffers.COUNT),
+    _integer("baseSequence", buffers.BASE_SEQUENCE),
+    _integer("lastSequence", buffers.LAST_SEQUENCE),
+    _integer("producerId", buffers.PRODUCER_ID),
+    _integer("producerEpoch", buffers.PRODUCER_EPOCH),
+    _integer("partitionLeaderEpoch", buffers.LEADER_EPOCH),
+    _flag("isTransactional", buffers.ATTRIBUTES, 0x10),
+    _flag("isControl", buffers.ATTRIBUTES, 0x20),
     _Step(
         " deleteHorizonMs: ",
-        lines.OPTIONAL,
-        kernel.ATTRIBUTES,
+        kafka_text.OPTIONAL,
+        buffers.ATTRIBUTES,
         0x40,
         ("OptionalLong[", "]", "OptionalLong.empty"),
-        kernel.BASE_TIMESTAMP,
+        buffers.BASE_TIMESTAMP,
     ),
     *_tail(_TIMESTAMP_TYPE),
 ]
@@ -79,7 +79,7 @@ _BATCHES: Final = (_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TY
 
 
 class LineTemplate(NamedTuple):
-    """The input of ``format.lines``: a batch's line by magic, the parts of a record's line, and all their bytes."""
+    """The input of ``kernel.kafka_text``: a batch's line by magic, the parts of a record's line, all their bytes."""
 
     batches: array[int]
     records: array[int]
@@ -117,7 +117,7 @@ class _Literals:
 
 
 def _laid_out(programs: Sequence[list[_Step]], literals: _Literals) -> array[int]:
-    """Lay the lines' steps and words out as ``format.lines`` reads them."""
+    """Lay the lines' steps and words out as ``kernel.kafka_text`` reads them."""
     cells = array("q", [0] * len(programs))
     words_at: list[tuple[int, tuple[str, ...]]] = []
     for number, steps in enumerate(programs):

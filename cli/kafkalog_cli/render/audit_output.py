@@ -1,0 +1,184 @@
+"""An audit as a directory of tables, each a directory of Parquet files, with their provenance beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
+from kafkalog.auditing.pipeline import VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.transactions import Audit, Summary
+from kafkalog.outcome import Exit
+from kafkalog.provenance import PROVENANCE, SUCCESS
+from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
+from kafkalog.segments.blocks import Rows
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.parquet import ParquetFile, WholeFile
+from kafkalog_cli.audit_folder import AuditFolder
+from kafkalog_cli.output import Target
+from kafkalog_cli.render.engine import parquet_engine
+from kafkalog_cli.render.folders import write_tables
+
+__all__ = ["ParquetSink", "files_of", "write_audit", "write_directory", "write_parquet"]
+
+
+Row = Sequence[Any]
+
+_KEPT_ROWS: Final = 1 << 16
+
+
+def write_audit(
+    audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
+    test_of: Callable[[Table], Callable[[Row], bool]] | None,
+    *, kept: KeptScans, command: str, arguments: Sequence[str], hashed: bool, started: float,
+) -> None:  # fmt: skip
+    """Write the tables, verdict.json and provenance.json to a directory.
+
+    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    Rows are taken and kept where scans are, by `kept`.
+    Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
+    """
+    engine = form if form == "ndjson" else parquet_engine()
+
+    def batches(table: Table) -> Iterable[Any]:
+        if test_of is None:
+            return batches_of_audit(audit, table.name, kept.rows)
+        return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
+
+    def rows(table: Table) -> Iterable[Row]:
+        found = rows_of_audit(audit, table.name)
+        return found if test_of is None else filter(test_of(table), found)
+
+    def origin() -> dict[str, Any]:
+        files = files_of(audit, hashed=hashed)
+        return provenance(command, summary, files, arguments, started, engine)
+
+    if form == "parquet":
+        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
+    else:
+        write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
+    folder.write(partial(_write_all, write, summary, status, origin))
+
+
+def write_directory(
+    target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    origin: Callable[[], dict[str, Any]],
+) -> None:  # fmt: skip
+    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
+
+    Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
+    done.
+    """
+    with target.folder(paths) as folder:
+        _write_all(write, summary, status, origin, folder)
+        (folder / SUCCESS).touch()
+
+
+def _write_all(
+    write: Callable[[Path], None], summary: Summary, status: Exit, origin: Callable[[], dict[str, Any]], folder: Path
+) -> None:
+    """Write tables, how the run ended, and where the tables come from."""
+    write(folder)
+    (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
+    (folder / PROVENANCE).write_text(as_text(origin()))
+
+
+def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
+    """Write each table as a directory of one Parquet file."""
+    parquet_engine()
+    _write_batches(((table, arrow_batches(rows, arrow_schema(table))) for table, rows in tables), folder)
+
+
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
+    """Write tables as files in the order of their rows: each run of batches is one, so is what is a whole one."""
+    for table, parts in tables:
+        number, file = 0, None
+        for part in parts:
+            if isinstance(part, WholeFile):
+                if file is not None:
+                    file.close()
+                    number, file = number + 1, None
+                _path(folder, table, number).write_bytes(part.data)
+                number += 1
+                continue
+            if file is None:
+                file = ParquetFile(_path(folder, table, number), table)
+            file.write(part)
+        if file is None and not number:  # a table without rows is a file with its columns
+            file = ParquetFile(_path(folder, table, number), table)
+        if file is not None:
+            file.close()
+
+
+def _path(folder: Path, table: Table, number: int = 0) -> Path:
+    (folder / table.name).mkdir(exist_ok=True)
+    return folder / table.name / f"part-{number:05}.parquet"
+
+
+class ParquetSink:
+    """Takes rows in their order: each table is a directory of one Parquet file."""
+
+    room = ARROW_ROOM
+    batches: int | None = None
+    spaced = True
+
+    def __init__(self, folder: Path, tables: Iterable[Table]) -> None:
+        parquet_engine()
+        self._folder = folder
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in tables}
+        self._blocks: dict[str, ArrowRows] = {}
+        self._writers: dict[str, ParquetFile] = {}
+
+    def names(self, table: Table) -> Sequence[str]:
+        return table.names
+
+    def block(self, rows: Rows) -> None:
+        """Take rows of a block; a table has only such rows, or none."""
+        table = rows.block.table
+        if table.name not in self._blocks:
+            self._blocks[table.name] = ArrowRows(arrow_schema(table), ())
+        self._take(table, self._blocks[table.name].add(rows))
+
+    def row(self, table: Table, row: Row) -> None:
+        """Keep a row until its table has some thousand."""
+        rows = self._rows.setdefault(table.name, [])
+        rows.append(tuple(row))
+        if len(rows) == _KEPT_ROWS:
+            self._write(table)
+
+    def flush(self) -> None:
+        """Show nothing before the end."""
+
+    def close(self) -> None:
+        """Write what is left; a table without rows is a file with its columns."""
+        for name in self._rows:
+            self._write(TABLES[name])
+            if name in self._blocks:
+                self._take(TABLES[name], self._blocks[name].last())
+            self._writers[name].close()
+
+    def _write(self, table: Table) -> None:
+        self._take(table, arrow_batches(self._rows[table.name], arrow_schema(table)))
+        self._rows[table.name].clear()
+
+    def _take(self, table: Table, batches: Iterator[Any]) -> None:
+        if table.name not in self._writers:
+            self._writers[table.name] = ParquetFile(_path(self._folder, table), table)
+        for batch in batches:
+            self._writers[table.name].write(batch)
+            del batch  # the next one is made in its buffers
+
+
+def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+    """Yield what provenance says of each segment: path, size and, if `hashed`, checksum."""
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            for segment in log.partition.directory.segments:
+                about: dict[str, Any] = {"file": segment.path, "size_bytes": segment.size}
+                if hashed:
+                    known = audit.sha256.get(segment)
+                    about["sha256"] = sha256_of(segment) if known is None else known
+                yield about

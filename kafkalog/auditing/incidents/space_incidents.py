@@ -1,0 +1,154 @@
+"""Bytes that could go and do not: what holds them, as incidents. Notes, as in ``kafkalog space``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
+from kafkalog.auditing.incidents.incident_rows import incidents_of_audit
+from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.findings import Finding, Severity
+from kafkalog.tables import Table
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.space_tables import SPACE
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.space import Space, Weighed
+
+__all__ = ["items_of_judged", "items_of_space", "join_incidents"]
+
+_KIND_OF: Final = {
+    "cleaner-stopped": "cleaner-stopped",
+    "partition-uncleanable": "cleaner-stopped",
+    "future-timestamp": "retention-blocked",
+    "open-transaction": "retention-blocked",
+    "tiered-copy-pending": "retention-blocked",
+}
+_SAID: Final = {
+    "cleaner-stopped": "The cleaner of a broker does not clean {where} any more",
+    "partition-uncleanable": "The cleaner can't clean {where}",
+    "future-timestamp": "Retention keeps {where}: timestamps are in the future",
+    "open-transaction": "An open transaction keeps the cleaner from {where}",
+    "tiered-copy-pending": "Segments of {where} wait for their copy to the remote store",
+}
+_MOST: Final = 20  # incidents of one cause; more become one
+_EVENTS: Final = 100
+
+
+def items_of_space(found: Space, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+    """Yield what a measurement found as rows of these tables and as findings: incidents too, joined with its causes.
+
+    Directories that an open transaction holds are audited for that: its incident is that of ``txn-audit``.
+    """
+    incidents = join_incidents(found) if {INCIDENTS.name, SPACE.name}.intersection(tables) else []
+    yield from found.items(tables)
+    if INCIDENTS.name in tables:
+        yield from ((INCIDENTS, one.row()) for one in incidents)
+
+
+def items_of_judged(
+    logs: Sequence[Weighed], tables: Collection[str]
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
+    """Yield the same of directories that were judged elsewhere, of the tables about single directories.
+
+    An open transaction's incident is not looked up.
+    """
+    from kafkalog.auditing.space import judged_items  # an audit does not need it
+
+    incidents = _of_causes(logs)
+    yield from judged_items(logs, tables)
+    if INCIDENTS.name in tables:
+        yield from ((INCIDENTS, one.row()) for one in incidents)
+
+
+def join_incidents(found: Space) -> list[Incident]:
+    """Return the incidents of what holds bytes, and give each directory its own; a mere setting is no incident."""
+    return _of_causes(found.logs) + _of_transactions(found)
+
+
+def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
+    """Return an incident for each directory, or for all of one cause if they are many.
+
+    A broker whose cleaner stopped is one incident, whatever number of partitions wait.
+    """
+    groups: dict[tuple[object, ...], list[Weighed]] = {}
+    for one in logs:
+        cause, directory = one.verdicts[0].cause, one.log.directory
+        if cause in _KIND_OF:
+            whole = cause == "cleaner-stopped"
+            key = (one.log.node.node_id,) if whole else (directory.topic, directory.partition)
+            groups.setdefault((cause, one.log.node.cluster_id, *key), []).append(one)
+    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for group in groups:
+        by_cause.setdefault(group[:2], []).append(group)
+    incidents = []
+    for about, keys in by_cause.items():
+        if len(keys) > _MOST:
+            incidents.append(_incident(about, (None,), [one for key in keys for one in groups[key]]))
+        else:
+            incidents += [_incident(about, key[2:], groups[key]) for key in keys]
+    return incidents
+
+
+def _of_transactions(found: Space) -> list[Incident]:
+    """Return the incidents of open transactions that hold bytes, as an audit of these directories finds them."""
+    held = [one for one in found.logs if one.verdicts[0].cause == "open-transaction"]
+    if not held:
+        return []
+    places = {(one.log.directory.topic, one.log.directory.partition) for one in held}
+    options = AuditOptions(found.options.limits, 1, now=found.options.now)
+    audited = audit(
+        found.paths,
+        options,
+        lambda directory: directory.topic == STATE_TOPIC or (directory.topic, directory.partition) in places,
+    )
+    joined = []
+    for incident in incidents_of_audit(audited):
+        mine = [one for one in held if _is_about(incident, one)]
+        for one in mine:
+            one.verdicts[0].incident = incident.id
+            one.verdicts[0].next_step = f"End the transaction: see incident {incident.id} of kafkalog txn-audit."
+        joined += [incident] * bool(mine)
+    return joined
+
+
+def _is_about(incident: Incident, held: Weighed) -> bool:
+    """Say whether an incident is the open transaction that holds a directory's bytes."""
+    directory, since = held.log.directory, held.verdicts[0].since_offset
+    return (
+        incident.kind in ("consumers-stopped", "copy-skewed")
+        and incident.cluster_id == held.log.node.cluster_id
+        and (directory.topic, directory.partition) in incident.partitions
+        and (incident.first_offset is None or incident.first_offset == since)
+    )
+
+
+def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Weighed]) -> Incident:
+    cause, cluster = str(about[0]), about[1]
+    kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
+    incident = Incident(kind, cause, key, Severity.NOTE, None if cluster is None else str(cluster))
+    incident.certainty = "proved" if all(one.certainty == "proved" for one in found) else "possible"
+    incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
+    times = [one.since_ms for one in found if one.since_ms is not None]
+    incident.since = Since(min(times), "broker") if times else None
+    if len(incident.partitions) == 1:
+        incident.first_offset = found[0].since_offset
+    for one in held[:_EVENTS]:
+        verdict = one.verdicts[0]
+        log, text = one.log.directory.log, f"{verdict.evidence}."
+        incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
+    sizes = [one.bytes for one in found if one.bytes is not None]
+    size = f"; {sum(sizes)} bytes would go without it" if len(sizes) == len(found) else ""
+    likely = " (likely)" if incident.certainty == "possible" else ""
+    incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
+    seen = INCIDENT_KINDS[kind].consumers
+    incident.consumers = Consumers(seen, seen)
+    steps = dict.fromkeys(one.next_step for one in found if one.next_step)
+    incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
+    for verdict in found:
+        verdict.incident = incident.id
+    return incident

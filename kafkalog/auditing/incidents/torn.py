@@ -1,0 +1,241 @@
+"""Records that ended otherwise than their transaction: torn transactions, and data that another marker ended."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from kafkalog.auditing.incidents.counting import add
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.leaders import leaderless_at
+from kafkalog.auditing.incidents.opened import OTHER_BROKERS
+from kafkalog.auditing.incidents.pool import Pool, severity_of
+from kafkalog.auditing.transactions import READ_RECORDS
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.quantities import iso
+
+__all__ = ["fates"]
+
+_MOST = 20  # incidents of one kind; more become one for each partition
+
+
+def fates(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield the incidents of transactions that ended differently in their partitions, and of data that was adopted."""
+    rows = {
+        (row["log"], row["producer_id"], row["first_offset"]): row
+        for of_log in known.transactions.values()
+        for row in of_log
+    }
+    for code, make in (("atomicity-broken", _torn), ("late-data-adopted", _adopted)):
+        groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]] = {}
+        for finding in pool.take(code):
+            row = rows.get((finding["log"], finding["producer_id"], finding["offset"]))
+            key = (
+                finding["producer_id"],
+                finding["found"],
+                finding["certainty"],
+                _decision_offset(known, finding, row),
+            )
+            groups.setdefault(key, []).append((finding, row))
+        for some in _few(groups):
+            yield make(known, some)
+
+
+def _few(groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]]) -> Iterator[list[tuple[Row, Row | None]]]:
+    """Yield the groups, put together for each partition where they are many."""
+    if len(groups) <= _MOST:
+        yield from groups.values()
+        return
+    by_place: dict[tuple[object, ...], list[tuple[Row, Row | None]]] = {}
+    for some in groups.values():
+        for one in some:
+            finding = one[0]
+            key = (finding["topic"], finding["partition"], finding["found"], finding["certainty"])
+            by_place.setdefault(key, []).append(one)
+    yield from by_place.values()
+
+
+def _decision(known: Known, finding: Row, row: Row | None) -> Row | None:
+    """Return the coordinator's decision on the transaction of a finding, None where no record shows it.
+
+    Of several by the producer that list the partition, it is the one whose time is nearest to the wrong marker.
+    """
+    place = f"{finding['topic']}-{finding['partition']}"
+    state = "prepare_commit" if finding["needed"] == "committed" else "prepare_abort"
+    steps = known.decisions.get((finding["producer_id"], state, place), [])
+    if row is None or row["marker_timestamp_ms"] is None:
+        return steps[-1] if steps else None
+    time = row["marker_timestamp_ms"]
+    at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
+    near = steps[max(0, at - 1) : at + 1]
+    return min(near, key=lambda step: abs(step["last_update_timestamp_ms"] - time), default=None)
+
+
+def _decision_offset(known: Known, finding: Row, row: Row | None) -> int | None:
+    decision = _decision(known, finding, row)
+    return None if decision is None else decision["offset"]
+
+
+def _begin(
+    known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None]], counted: str = "records"
+) -> Incident:  # fmt: skip
+    """Make an incident with what is the same in both kinds; its records are a column of the transactions."""
+    findings = [finding for finding, _ in some]
+    first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
+    key = (first["topic"], first["partition"], first["producer_id"], first["offset"])
+    incident = Incident(kind, cause, key, severity_of(findings), known.cluster_id)
+    incident.certainty = findings[0]["certainty"] or "proved"
+    incident.findings = [row["id"] for row in findings]
+    incident.partitions = {(row["topic"], row["partition"]) for row in findings}
+    incident.producer_ids = {row["producer_id"] for row in findings}
+    incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
+    incident.transactions = len(some)
+    rows = [row for _, row in some if row is not None]
+    if len(rows) == len(some):
+        incident.records = sum(row[counted] for row in rows)
+        times = [row["marker_timestamp_ms"] for row in rows if row["marker_timestamp_ms"] is not None]
+        incident.since = Since(min(times), "broker") if times else None
+    if len(incident.partitions) == 1:
+        incident.first_offset = min(row["offset"] for row in findings)
+        incident.last_offset = max(_last(finding, row) for finding, row in some)
+    places = ((row["log"], row["producer_id"], row["offset"]) for row in findings)
+    crowds = [known.crowds[place] for place in places if place in known.crowds]
+    add(known, incident, crowds, findings=True, counted=counted)
+    return incident
+
+
+def _last(finding: Row, row: Row | None) -> int:
+    """Return the last offset of the data: a finding's is that of the marker."""
+    last = finding["last_offset"] if row is None else row["last_offset"]
+    return int(finding["offset"] if last is None else last)
+
+
+def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
+    finding, row = some[0]
+    lost = finding["found"] == "no marker"
+    aborted = finding["found"] == "aborted"
+    kind = "records-lost" if lost else "transaction-torn"
+    cause = "marker-lost" if lost else "administrator" if aborted else "foreign-marker"
+    incident = _begin(known, kind, cause, some)
+    decision = _decision(known, finding, row)
+    who = f"producer {finding['producer_id']}"
+    if decision is not None:
+        incident.transactional_ids.add(decision["transactional_id"])
+        who = f"{decision['transactional_id']} (producer {finding['producer_id']})"
+        incident.events.append(_decided(incident, finding, decision, who))
+        incident.events += _without_leader(known, finding, decision)
+    for one, its in some[:_MOST]:
+        time = None if its is None else its["marker_timestamp_ms"]
+        incident.events.append(Event(time, "broker", one["file"], one["offset"], one["message"]))
+    where, when = incident.where(), "" if incident.since is None else f" at {iso(incident.since.time)}"
+    if lost:
+        incident.first_offset = incident.last_offset = None
+        gone = "is missing" if incident.certainty == "proved" else "may be missing"
+        incident.title = f"A committed transaction of {who} {gone} in {where}: the log has no marker of it."
+        gone = "They get the transaction's records in its other partitions, but none here."
+        incident.consumers = Consumers(gone, gone)
+        incident.steps = [
+            Step.running(
+                "Look for the records in the partition's other replicas, and save what still has them.",
+                *OTHER_BROKERS,
+            ),
+            Step("Write what is lost again by hand: no command puts it back."),
+        ]  # fmt: skip
+        return incident
+    place = f" at {offsets(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
+    records = "Records" if incident.records is None else many(incident.records, "record")
+    how = "committed" if finding["needed"] == "committed" else "aborted"
+    but = f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction"
+    verb = "was" if incident.records == 1 else "were"
+    if incident.certainty != "proved":
+        verb = "may have been"
+    incident.title = f"{records} of {who} in {where}{place} {verb} {finding['found']}{when}, although {but}."
+    if aborted:
+        incident.consumers = Consumers(
+            f"They skip the records{place}, which belong to a committed transaction.", "They get all records."
+        )
+        incident.steps = [_read(finding, row, "Read the records that read_committed consumers skip"),
+                          Step("Write them again by hand: no command commits what was aborted."),
+                          Step("Find out who ran kafka-transactions.sh abort on this partition.")]  # fmt: skip
+    else:
+        incident.consumers = Consumers(
+            f"They get the records{place}, which belong to an aborted transaction.", "They get all records."
+        )
+        incident.steps = [_read(finding, row, "Read the records that consumers got although they were aborted"),
+                          Step("Undo by hand what consumers did with them; find out who wrote the marker: no"
+                               f" coordinator did, by {STATE_TOPIC}.")]  # fmt: skip
+    return incident
+
+
+def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event:
+    here = {f"{topic}-{number}" for topic, number in incident.partitions}
+    others = sorted(set(decision["partitions"] or ()) - here)
+    too = f" It has data in {listed(others, 10)}, too." if others else ""
+    how = "commit" if finding["needed"] == "committed" else "abort"
+    what = f"The coordinator decided to {how} the transaction of {who}.{too}"
+    return Event(decision["last_update_timestamp_ms"], "broker", decision["log"], decision["offset"], what)
+
+
+def _decisions_before(known: Known, finding: Row, time: int) -> Iterator[Row]:
+    """Yield a producer's newest decisions on transactions of a partition before a time (ms)."""
+    place = f"{finding['topic']}-{finding['partition']}"
+    for state in ("prepare_commit", "prepare_abort"):
+        steps = known.decisions.get((finding["producer_id"], state, place), [])
+        at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
+        yield from steps[max(0, at - 2) : at]
+
+
+def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Event]:
+    """Say which times without a leader kept the markers of decisions away."""
+    rows = known.leadership.get((finding["topic"], finding["partition"]), ())
+    for decision in decisions:
+        decided = decision["last_update_timestamp_ms"]
+        without = leaderless_at(rows, decided)
+        if without is not None:
+            event, who = without.event(), decision["transactional_id"]
+            yield event._replace(what=f"{event.what} A decision for {who} came {decided - without.since} ms later.")
+
+
+def _read(finding: Row, row: Row | None, why: str) -> Step:
+    return Step.running(
+        f"{why}.", READ_RECORDS, ("--producer-id", finding["producer_id"]),
+        ("--offset", f"{finding['offset']}..{_last(finding, row)}"), finding["file"],
+    )  # fmt: skip
+
+
+def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
+    finding, row = some[0]
+    incident = _begin(known, "wrong-fate", "late-data", some, "older_records")
+    fate = "ended" if row is None else row["state"]
+    if row is not None:
+        time = row["marker_timestamp_ms"]
+        older = row["older_records"]
+        newer = many(row["records"] - older, "record")
+        begin = f"{many(older, 'record')} of an older epoch and {newer} of epoch {row['producer_epoch']} begin here."
+        incident.events.append(
+            Event(row["first_timestamp_ms"], "producer", finding["file"], row["first_offset"], begin)
+        )
+        incident.events.append(Event(time, "broker", finding["file"], row["marker_offset"], finding["message"]))
+        incident.events += _without_leader(known, finding, *_decisions_before(known, finding, time))
+    else:
+        incident.events += (
+            Event(None, "broker", one["file"], one["offset"], one["message"]) for one, _ in some[:_MOST]
+        )
+    name = next(iter(sorted(incident.transactional_ids)), None)
+    who = f"producer {finding['producer_id']}" if name is None else f"{name} (producer {finding['producer_id']})"
+    where = incident.where()
+    place = f" from offset {incident.first_offset} on" if incident.first_offset is not None else ""
+    when = "" if incident.since is None else f" at {iso(incident.since.time)}"
+    records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
+    verb = "was" if incident.records == 1 else "were"
+    if incident.certainty != "proved":
+        verb = "may have been"
+    incident.title = (
+        f"{records} of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's"
+        " next transaction."
+    )
+    gets = "They get them" if fate == "committed" else "They skip them"
+    incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
+    incident.steps = [_read(finding, row, "Check whether the records of the older epoch should be there")]
+    return incident

@@ -1,0 +1,188 @@
+"""Findings about a log as a whole: damage, gaps, leftovers."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.gaps import Gaps
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.findings import Finding, Severity
+from kafkalog.folds.tally import tally
+from kafkalog.log_dirs.left_over import left_over
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+
+__all__ = ["LostOffsets", "covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
+
+
+_WHY: Final = {
+    ("damage", "lost-segment"): "a segment is lost",
+    ("damage", "missing-batches"): "batches are lost, and the topic was never compacted",
+    ("unexplained", "missing-batches"): "the available files show no legal cause, and do not rule one out",
+}
+
+
+def log_findings(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the findings about a log as a whole, not about single producers."""
+    found = chain(audit.findings, left_over(audit.directory), _gaps(audit), _remote_part(audit.directory))
+    return (located(finding, audit.directory) for finding in found)
+
+
+def located(finding: Finding, directory: PartitionDirectory) -> Finding:
+    """Return a finding with its log."""
+    return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
+
+
+def covered(finding: Finding, directory: PartitionDirectory) -> Finding:
+    """Return a finding about missing offsets: a warning where a newer .checkpoint of a metadata log has their state."""
+    last = finding.offset if finding.last_offset is None else finding.last_offset
+    if last is None or last >= directory.covered_to:
+        return finding
+    message = f"{finding.message.rstrip('.')}. A .checkpoint has the state up to offset {directory.covered_to}."
+    return finding._replace(severity=min(finding.severity, Severity.WARNING), message=message)
+
+
+def offset_range(first: int, last: int) -> str:
+    """Write a range of offsets as messages have it."""
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+
+
+def file_of(directory: PartitionDirectory, offset: int) -> str:
+    """Return the path of the segment with an offset, of the directory where no segment has it."""
+    segments = directory.segments
+    number = bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1
+    return segments[number].path if number >= 0 else directory.log
+
+
+def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
+    gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
+    if not gaps:
+        return
+    for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
+        code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
+        missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
+        verb = "is" if gap.first_offset == gap.last_offset else "are"
+        finding = Finding.of(
+            code,
+            gap.file,
+            f"{missing} {verb} missing: {_WHY[gap.kind, gap.cause]} ({gap.cause}).",
+            position=gap.position,
+            offset=gap.first_offset,
+            last_offset=gap.last_offset,
+        )
+        yield covered(finding, audit.directory)
+
+
+def _remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Say from which offset on a log of a broker with tiered storage is local.
+
+    Its first segments were deleted here and nothing of them is left, but the log's start and the leader epochs are
+    those of the whole log. Where a snapshot or an index of them is left, they were lost. Where retention deleted them
+    for good, it raised the first leader epoch.
+    """
+    start = directory.checkpoints.get("log_start", -1)
+    if directory.suffix or not directory.segments or start < 0:
+        return
+    local = directory.segments[0].base_offset
+    has_epochs = any(first < local for _, first in directory.leader_epochs)
+    if start >= local or not has_epochs or any(offset < local for offset in (*directory.orphans, *directory.snapshots)):
+        return
+    yield Finding.of(
+        "log-partly-remote",
+        directory.log,
+        f"the log begins at offset {start} and is local from offset {local} on; offsets {start} to {local - 1} are in"
+        " remote storage: they were not read, nor were their transactions",
+        offset=start,
+        last_offset=local - 1,
+    )
+
+
+# A transaction's marker, compared with the data that it ends and the producer's markers before it.
+
+
+_NAMES: Final = ("producer_id", "first_offset", "last_epoch", "marker_offset", "marker_epoch", "coordinator_epoch")
+
+_HIGHEST: Final = 2**63 - 1
+
+_WORDS: Final = {
+    "marker_epoch": ("producer epoch", "the data that it ends"),
+    "coordinator_epoch": ("coordinator epoch", "the producer's marker before it"),
+}
+
+
+def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
+    if tally(audit.transactions).in_order:  # of most logs, which cost as little as possible
+        return
+    lowest, highest = _HIGHEST, NONE
+    for rows in audit.transactions.blocks(*_NAMES):
+        marked = rows["marker_offset"] != NONE
+        older = marked & (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0)
+        older &= rows["marker_epoch"] < rows["last_epoch"]
+        for row in np.flatnonzero(older).tolist():
+            yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
+        epochs = rows["coordinator_epoch"]
+        lowest = min(lowest, int(np.min(epochs, where=marked, initial=_HIGHEST)))
+        highest = max(highest, int(np.max(epochs, where=marked, initial=NONE)))
+    if lowest >= highest:  # nearly all logs; also one without a marker
+        return
+    columns = audit.transactions.columns(*_NAMES)
+    rows = columns.chosen(columns["marker_offset"] != NONE, _NAMES)
+    epochs = rows["coordinator_epoch"]
+    known = np.flatnonzero(epochs >= 0)
+    order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
+    before, after = order[:-1], order[1:]
+    falls = (rows["producer_id"][before] == rows["producer_id"][after]) & (
+        rows["coordinator_epoch"][after] < rows["coordinator_epoch"][before]
+    )
+    for at in np.flatnonzero(falls).tolist():
+        needed = int(rows["coordinator_epoch"][before[at]])
+        yield _of(
+            "coordinator-epoch-decreasing",
+            audit,
+            rows,
+            int(after[at]),
+            "coordinator_epoch",
+            needed,
+        )
+
+
+def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, needed: int) -> Finding:
+    what, before = _WORDS[name]
+    offset, producer, found = (int(rows[key][row]) for key in ("marker_offset", "producer_id", name))
+    return Finding.of(
+        code,
+        file_of(audit.directory, offset),
+        f"the marker of producer {producer} at offset {offset} has {what} {found}, {before} has {needed}",
+        offset=offset,
+        producer_id=producer,
+        needed=needed,
+        found=found,
+    )
+
+
+# The offsets that are missing in a log, and the offset below which some are missing.
+
+
+class LostOffsets:
+    """Gaps, to be asked many times."""
+
+    def __init__(self, gaps: Gaps) -> None:
+        order = np.argsort(gaps.first, kind="stable")
+        self._firsts = array("q", gaps.first[order].tobytes())
+        self._ends = array("q", np.maximum.accumulate(gaps.last[order] + 1).tobytes())
+
+    def __contains__(self, offset: int) -> bool:
+        at = bisect_right(self._firsts, offset) - 1
+        return at >= 0 and offset < self._ends[at]
+
+    def end_before(self, offset: int) -> int:
+        """Return the end of the last gap that begins before an offset, 0 where there is none."""
+        at = bisect_left(self._firsts, offset) - 1
+        return self._ends[at] if at >= 0 else 0

@@ -1,0 +1,392 @@
+"""What a pass of the cleaner would leave, without writing anything: bytes, records, tombstones, markers.
+
+As Kafka's Cleaner does it: the keys of the dirty part go into a map of their newest offsets, up to its capacity; then
+all batches below are filtered and those that lose records are written again. Batches are known by columns; no record
+is a Python object.
+"""
+
+from __future__ import annotations
+
+import gzip
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kafkalog.columns.named import NONE
+from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
+from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
+from kafkalog.kernel.slots import secret_bits
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.decoded import ROOM, RecordBlock
+from kafkalog.segments.segment import possible_chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.auditing.partition import PartitionAudit
+    from kafkalog.log_dirs.log_directory import Segment
+
+__all__ = ["Left", "Pass", "Rewriter", "Squeezed", "run_pass"]
+
+
+# How large compressed batches become when the cleaner writes what it keeps of them: compressed again, in part.
+#
+# The first megabytes that are kept are compressed with the batch's own codec; of the rest, the same share is assumed.
+
+
+_XERIAL_CHUNK: Final = 32 << 10
+
+_MEASURED: Final = 8 << 20  # bytes that are compressed; of the rest the share is assumed
+
+
+@dataclass(slots=True)
+class Squeezed:
+    """How many bytes were compressed, and to how many."""
+
+    raw: int = 0
+    packed: int = 0
+
+
+class Rewriter:
+    """The compressed batches of one chunk that lose records."""
+
+    def __init__(self, rows: int, share: Squeezed) -> None:
+        self._share = share
+        self._sizes = np.full(rows, -1, np.int64)
+        self._row = -1
+        self._codec = 0
+        self._raw = bytearray()
+        self._lost = False
+
+    def take(self, block: RecordBlock, kept: bytearray) -> None:
+        """Take in which of a block's records are kept."""
+        recs, heads = block.recs, block.heads
+        if block.outer is not None or not recs.count or self._share.raw >= _MEASURED:
+            return
+        batches, sizes = recs.column(buffers.BATCH), recs.column(buffers.RECORD_SIZE)
+        row = batches[0]
+        if not heads.cell(buffers.ATTRIBUTES, row) & CODEC_MASK:
+            return
+        rows = np.frombuffer(batches, np.int64)
+        widths = np.frombuffer(sizes, np.int64)
+        chosen = np.frombuffer(kept, np.uint8)[: recs.count] != 0
+        for row in np.unique(rows).tolist():
+            if row != self._row:
+                self.finish()
+                self._row, self._codec = row, heads.cell(buffers.ATTRIBUTES, row) & CODEC_MASK
+            mine = np.flatnonzero(rows == row)
+            picked = chosen[mine]
+            self._lost = self._lost or not picked.all()
+            stops = heads.cell(buffers.SECTION_START, row) - widths[mine].sum() + np.cumsum(widths[mine])
+            starts = stops - widths[mine]
+            view = memoryview(block.buf)
+            for start, stop in _runs(starts[picked], stops[picked]):
+                self._raw += view[start:stop]
+
+    def finish(self) -> None:
+        """Compress what is kept of the batch before."""
+        if self._row >= 0 and self._lost and self._raw:
+            self._sizes[self._row] = size = _packed_size(self._codec, bytes(self._raw))
+            self._share.raw += len(self._raw)
+            self._share.packed += size
+        self._row, self._lost, self._raw = -1, False, bytearray()
+
+    def sizes(self, before: NDArray[np.int64], plain: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sizes of the records of each batch, compressed: measured, or by the share of those before.
+
+        `before` are the sizes of the batches as they are, `plain` those of the records that are kept, not compressed.
+        """
+        share = self._share.packed / self._share.raw if self._share.raw else 1.0
+        assumed = np.minimum(before, (plain * share).astype(np.int64))
+        return np.where(self._sizes >= 0, self._sizes, assumed)
+
+
+def _runs(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Join neighbouring spans of bytes."""
+    if not len(starts):
+        return []
+    breaks = np.flatnonzero(starts[1:] != stops[:-1]) + 1
+    firsts, lasts = np.concatenate([[0], breaks]), np.concatenate([breaks, [len(starts)]]) - 1
+    return list(zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True))
+
+
+def _packed_size(codec: int, raw: bytes) -> int:
+    """Return the size of bytes as Kafka compresses them."""
+    if codec == 1:
+        return len(gzip.compress(raw, 6))
+    if codec == 2:
+        import snappy
+
+        size = 16
+        for at in range(0, len(raw), _XERIAL_CHUNK):
+            size += 4 + len(snappy.compress(raw[at : at + _XERIAL_CHUNK]))
+        return size
+    if codec == 3:
+        import lz4.frame
+
+        return len(lz4.frame.compress(raw, block_linked=False, store_size=False))
+    if codec == 4:
+        import zstandard
+
+        return len(zstandard.ZstdCompressor(level=3).compress(raw))
+    return len(raw)
+
+
+_ABORT: Final = 0  # a marker's type
+
+_NEVER: Final = 2**63 - 1
+
+_EMPTY_BATCH: Final = 61  # bytes of a batch without records
+
+_FIRST_SLOTS: Final = 1 << 12
+
+_KEPT, _TOMBSTONES, _PLAIN, _DATED = (
+    kernel_records.SUMS.index(name) for name in ("kept", "tombstones", "plain", "dated")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass of the cleaner: its dirty part [`dirty_from`, `until`), its clock, and what it may take.
+
+    Delete horizons up to `at_ms` have passed; new ones are `horizon_ms`. Tombstones below `old_below` that have no
+    horizon in their batch go too (brokers before 3.1 go by the times of files). `aborts_open` drops what open
+    transactions wrote.
+    """
+
+    dirty_from: int
+    until: int
+    at_ms: int
+    horizon_ms: int
+    map_entries: int
+    old_below: int = -1
+    aborts_open: bool = False
+
+
+@dataclass(slots=True)
+class Left:
+    """What a pass leaves of the `before` bytes that it reads. It ends before offset `until`: the map may be full."""
+
+    before: int = 0
+    bytes: int = 0
+    records: int = 0
+    tombstones: int = 0
+    markers: int = 0
+    keys: int = 0
+    until: int = 0
+    is_full: bool = False
+    unreadable: int = 0  # bytes of batches that can't be read
+
+    @property
+    def gain(self) -> int:
+        """Return the bytes that go; of batches that can't be read, the share that goes of the others."""
+        readable = self.before - self.unreadable
+        gone = max(0, readable - (self.bytes - self.unreadable))
+        return gone + (self.unreadable * gone // readable if readable > 0 else 0)
+
+
+class _Transactions:
+    """Which batches and markers of a log's transactions a pass drops; aborted ones by producer, in log order."""
+
+    def __init__(self, facts: PartitionAudit, oldest_producer_ms: int, *, aborts_open: bool) -> None:
+        empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
+        for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
+            ended = rows["marker_offset"] != NONE
+            empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
+            dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == _ABORT) | aborts_open & ~ended)
+            until = np.where(ended, rows["marker_offset"], _NEVER)
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
+        self.empty_markers = np.sort(np.concatenate(empty))
+        joined = np.concatenate(spans, axis=1)
+        self.producers, firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
+        # (producer, first offset) as one number that sorts alike: both by their ranks.
+        self.known = np.unique(self.producers)
+        self.firsts = np.sort(firsts)
+        self.ranks = self._ranks(np.searchsorted(self.known, self.producers), firsts)
+        producers = facts.producers
+        active = producers["last_timestamp"] >= oldest_producer_ms
+        self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
+
+    def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which data batches an ABORT marker drops."""
+        dropped = np.zeros(heads.shape[1], np.bool_)
+        if not len(self.producers):
+            return dropped
+        attributes = heads[buffers.ATTRIBUTES]
+        rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[buffers.MAGIC] >= 2))
+        producers = heads[buffers.PRODUCER_ID][rows]
+        ranks = np.minimum(np.searchsorted(self.known, producers), len(self.known) - 1)
+        is_known = self.known[ranks] == producers
+        rows, producers, ranks = rows[is_known], producers[is_known], ranks[is_known]
+        offsets = heads[buffers.LAST_OFFSET][rows]
+        at = np.searchsorted(self.ranks, self._ranks(ranks, offsets), "right") - 1
+        begun = (at >= 0) & (self.producers[np.maximum(at, 0)] == producers)
+        dropped[rows] = begun & (offsets < self.markers[np.maximum(at, 0)])
+        return dropped
+
+    def _ranks(self, producers: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return numbers that sort by producer, then by how many aborted transactions begin up to an offset."""
+        ranks: NDArray[np.int64] = producers * (len(self.firsts) + 1) + np.searchsorted(self.firsts, offsets, "right")
+        return ranks
+
+
+class _OffsetMap:
+    """Hashes of keys with the newest offset of each."""
+
+    def __init__(self, most: int, dirty_from: int) -> None:
+        self.hashes = array("q", bytes(8 * _FIRST_SLOTS))
+        self.newest = array("q", bytes(8 * _FIRST_SLOTS))
+        self.secret = secret_bits(61) * 2 + 1
+        self.state = array("q", [0, most, self.secret, dirty_from])
+
+    def put(self, block: RecordBlock) -> int | None:
+        """Put a block's keys into the map; the number of the first record without room, None if all have it."""
+        recs, at = block.recs, 0
+        while True:
+            at = kernel_records.put(
+                block.buf, recs.cells, recs.capacity, at, recs.count, self.hashes, self.newest, self.state
+            )
+            if at >= recs.count:
+                return None
+            if self.state[0] >= self.state[1]:
+                return at
+            size = 2 * len(self.hashes)
+            hashes, newest = array("q", bytes(8 * size)), array("q", bytes(8 * size))
+            kernel_records.move(self.hashes, self.newest, hashes, newest)
+            self.hashes, self.newest = hashes, newest
+
+
+def run_pass(
+    segments: Sequence[Segment], facts: PartitionAudit, wanted: Pass, limits: Limits, oldest_producer_ms: int
+) -> Left:  # fmt: skip
+    """Say what a pass over the `segments` below `wanted.until` leaves; their offsets rise.
+
+    Raises UnreadableError if a segment can't be read.
+    """
+    about = _Transactions(facts, oldest_producer_ms, aborts_open=wanted.aborts_open)
+    left = Left(until=wanted.until)
+    offsets = _OffsetMap(wanted.map_entries, wanted.dirty_from)
+    ends = [segment.base_offset for segment in segments[1:]] + [wanted.until]
+    for segment, end in zip(segments, ends, strict=True):
+        if end <= wanted.dirty_from or left.is_full or segment.base_offset >= wanted.until:
+            continue
+        _map(segment, offsets, about, wanted, limits, left)
+    left.keys = offsets.state[0]
+    rest = _Filter(offsets, about, wanted, limits, left)
+    for segment in segments:
+        if segment.base_offset >= wanted.until:
+            break
+        rest.segment(segment)
+    return left
+
+
+def _map(
+    segment: Segment, offsets: _OffsetMap, about: _Transactions, wanted: Pass, limits: Limits, left: Left
+) -> None:  # fmt: skip
+    """Put the keys of a dirty segment into the map, until it is full."""
+    for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        heads = chunk.heads.numpy()
+        if not heads.shape[1]:
+            continue
+        unwanted = about.drops(heads) | (heads[buffers.LAST_OFFSET] < wanted.dirty_from) | _control(heads)
+        heads[buffers.SECTION_START][unwanted] = -1
+        for block in chunk.records():
+            stopped = offsets.put(block)
+            if stopped is not None:
+                left.is_full = True
+                row = block.recs.cell(buffers.BATCH, stopped)
+                base = block.heads.cell(buffers.BASE_OFFSET, row)
+                left.until = max(wanted.dirty_from, base)
+                return
+
+
+class _Filter:
+    """The batches of a segment as the cleaner writes them."""
+
+    def __init__(
+        self, offsets: _OffsetMap, about: _Transactions, wanted: Pass, limits: Limits, left: Left
+    ) -> None:  # fmt: skip
+        self.offsets = offsets
+        self.about = about
+        self.wanted = wanted
+        self.limits = limits
+        self.left = left
+        numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
+        self.conditions = array("q", [min(number, _NEVER) for number in numbers])
+        self.kept = bytearray(ROOM)
+        self.share = Squeezed()
+
+    def segment(self, segment: Segment) -> None:
+        """Add what is left of a segment."""
+        self.left.before += segment.size
+        read = 0
+        for chunk in possible_chunks(segment.path, limits=self.limits, max_bytes=segment.size):
+            heads = chunk.heads.numpy()
+            if heads.shape[1]:
+                read += int(heads[buffers.SIZE].sum())
+                self.chunk(chunk, heads)
+        self.left.bytes += max(0, segment.size - read)
+        self.left.unreadable += max(0, segment.size - read)
+
+    def chunk(self, chunk: Chunk, heads: NDArray[np.int64]) -> None:
+        """Add what is left of a chunk's batches."""
+        left, sizes = self.left, heads[buffers.SIZE].copy()
+        counts, attributes, magics = (heads[n].copy() for n in (buffers.COUNT, buffers.ATTRIBUTES, buffers.MAGIC))
+        modern = magics >= 2
+        last = heads[buffers.LAST_OFFSET]
+        beyond = last >= left.until
+        control = _control(heads)
+        bare = control & np.isin(last, self.about.empty_markers)  # markers whose transactions have no data any more
+        dated = attributes & DELETE_HORIZON != 0
+        horizon_passed = dated & (heads[buffers.BASE_TIMESTAMP] <= self.wanted.at_ms)
+        horizon_passed |= ~dated & (last < self.wanted.old_below)
+        emptied = control & (counts == 0)
+        gone = (self.about.drops(heads) | (bare & horizon_passed) | emptied) & ~beyond
+        whole = beyond | (control & ~gone)
+        unread = heads[buffers.SECTION_START] < 0  # damage, or too large
+        heads[buffers.SECTION_START][gone | whole] = -1
+        skipped = heads[buffers.SECTION_START] < 0
+        sums = np.zeros((len(kernel_records.SUMS), heads.shape[1]), np.int64)
+        flat = memoryview(sums.reshape(-1))  # type: ignore[arg-type]  # a buffer; its type does not say so
+        rewriter = Rewriter(heads.shape[1], self.share)
+        for block in chunk.records():
+            self.block(block, flat, heads.shape[1])
+            rewriter.take(block, self.kept)
+        wrong = (heads[buffers.DECODED] < counts) & modern & ~skipped
+        kept, tombstones = sums[_KEPT].copy(), sums[_TOMBSTONES]
+        unchanged = whole | unread | wrong | (~skipped & (kept == counts) & (counts > 0))
+        left.unreadable += int(sizes[wrong | unread].sum())
+        redated = modern & ~dated & ((tombstones > 0) | (bare & ~gone & ~beyond))
+        sizes_after = np.where(redated, sums[_DATED], sums[_PLAIN]) + _EMPTY_BATCH
+        sizes_after[~modern] -= _EMPTY_BATCH
+        packed = (attributes & CODEC_MASK != 0) & modern
+        rewritten = ~unchanged & (kept > 0)
+        rewriter.finish()
+        np.copyto(sizes_after, rewriter.sizes(sizes, sums[_PLAIN]) + _EMPTY_BATCH, where=packed & rewritten)
+        np.copyto(sizes_after, sizes, where=unchanged & ~(redated & ~packed & ~control))
+        stays = unchanged | (kept > 0)
+        last_of_producer = modern & (heads[buffers.PRODUCER_ID] >= 0) & np.isin(last, self.about.last_offsets)
+        sizes_after[~stays] = np.where(last_of_producer, _EMPTY_BATCH, 0)[~stays]
+        left.bytes += int(sizes_after.sum())
+        left.records += int(np.where(whole & ~control, counts, kept)[~gone].sum())
+        left.tombstones += int(tombstones.sum())
+        left.markers += int((control & ~gone).sum())
+
+    def block(self, block: RecordBlock, sums: memoryview, rows: int) -> None:
+        """Add what is kept of a block's records to the sums of their batches."""
+        recs = block.recs
+        kernel_records.keep(
+            block.buf, block.heads.cells, block.heads.capacity, -1 if block.outer is None else block.outer,
+            recs.cells, recs.capacity, recs.count, self.offsets.hashes, self.offsets.newest,
+            sums, rows, self.conditions, self.kept,
+        )  # fmt: skip
+
+
+def _control(heads: NDArray[np.int64]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (heads[buffers.MAGIC] >= 2) & (heads[buffers.ATTRIBUTES] & CONTROL != 0)
+    return found

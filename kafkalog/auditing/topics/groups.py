@@ -1,0 +1,363 @@
+"""The groups and their committed offsets at a moment: the rows of ``kafkalog groups``."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.topics.commits import (
+    COMMIT_TYPES,
+    CommitKeys,
+    Commits,
+    Committed,
+    Fates,
+    Names,
+    OffsetBlocks,
+    WantedNames,
+)
+from kafkalog.auditing.topics.group_records import GroupRecords, NewestOfGroups
+from kafkalog.auditing.topics.internal import (
+    WHOLE,
+    InternalView,
+    RowForm,
+    Written,
+    blocks_of_directory,
+    split,
+    until,
+)
+from kafkalog.auditing.topics.topic_logs import (
+    TopicLog,
+    clusters_of,
+    lost_inputs,
+    moment_among,
+    places_of,
+    topic_logs,
+)
+from kafkalog.columns.named import Packed
+from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
+from kafkalog.files.processes import each_of, job_count
+from kafkalog.findings import Finding
+from kafkalog.kafka.message_json import plain
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.segments.blocks import Rows
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.column_blocks import ColumnBlock
+from kafkalog.segments.internal_blocks import InternalRecords
+from kafkalog.segments.moment import Moment
+from kafkalog.tables.column import Table
+from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "GROUP_TABLES",
+    "ChosenGroups",
+    "GroupLog",
+    "Item",
+    "ShareOffsets",
+    "group_of",
+    "group_rows",
+    "offsets_rows",
+    "read_groups",
+]
+
+
+# One partition of ``__consumer_offsets``: its groups and their commits, as rows.
+
+
+_SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
+
+_NO_COMMIT: Final[tuple[int, Rows | None]] = (0, None)
+
+Item = tuple[Table, tuple[Any, ...]] | Rows | Finding
+
+
+class ChosenGroups(NamedTuple):
+    """Which records count, and which tables are wanted."""
+
+    moment: Moment
+    groups: Collection[str]
+    tables: Container[str]
+
+    def has(self, record: Written, seen: set[str]) -> bool:
+        """Say whether a record counts; `seen` gets its group."""
+        name = group_of(record)
+        if name is not None:
+            seen.add(name)
+        return self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups)
+
+
+class GroupLog:
+    """The groups of one partition of ``__consumer_offsets``."""
+
+    def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups, form: RowForm = WHOLE) -> None:
+        self._form = form
+        self._view = InternalView(directory, form)
+        self._offsets: OffsetBlocks | None = None
+        self._directory = directory
+        self._chosen = chosen
+        self._names = Names()
+        self._keys = CommitKeys(self._names, Names())
+        self._committed = Committed(self._keys)
+        self._newest = NewestOfGroups()
+        self._records = GroupRecords(self._names)
+        self._wanted = WantedNames(self._names, chosen.groups)
+        self.topics: dict[str, str] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all groups that records are about."""
+        return self._names.texts
+
+    def read(self, transactions: Packed, limits: Limits) -> Iterator[Item]:
+        """Read all records; yield the rows of the tables that have one for each, then the findings.
+
+        `transactions` are those of the log.
+        """
+        fates = Fates(transactions)
+        findings: list[Finding] = []
+        for records in blocks_of_directory(self._directory, limits, findings.append):
+            findings += records.findings()
+            yield from self._take(records, fates)
+        yield from findings
+        for numbered in (self._names, self._keys, self._records):
+            numbered.forget_bytes()
+
+    def _take(self, records: InternalRecords, fates: Fates) -> Iterator[Item]:
+        chosen, is_held = self._chosen, until(self._chosen.moment, records)
+        is_read = records.is_read & is_held
+        is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
+        commits = self._commits(records, np.flatnonzero(is_commit), fates)
+        self._committed.take(commits)
+        self._newest.take(records, commits.rows, self._keys.group[commits.key])
+        others = np.flatnonzero(is_read & ~is_commit)
+        taken = self._records.take(records, others, self._wanted)
+        self._name_topics(records, others)
+        offsets: Iterator[Rows] = iter(())
+        if OFFSETS.name in chosen.tables:
+            if self._offsets is None:
+                names, room = self._form.names_of(OFFSETS), records.block.recs.capacity
+                self._offsets = OffsetBlocks(self._directory.log, names, room)
+            offsets = self._offsets.of(commits, self._keys, fates)
+        if INTERNAL.name not in chosen.tables:
+            yield from offsets
+            return
+        rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
+        of_commits = zip(commits.rows.tolist(), _one_by_one(offsets), strict=False)
+        number, row = next(of_commits, _NO_COMMIT)
+        for some, numbers in self._view.of(records, rows):
+            done = 0
+            while row is not None and number <= numbers[-1]:
+                stop = bisect_right(numbers, number, done)
+                yield Rows(some.block, some.start + done, some.start + stop)
+                done = stop
+                yield row
+                number, row = next(of_commits, _NO_COMMIT)
+            if done < len(numbers):
+                yield Rows(some.block, some.start + done, some.stop)
+
+    def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: Fates) -> Commits:
+        keys = self._keys.numbers(records, rows)
+        if self._wanted.narrow:
+            is_one = self._wanted.of(self._keys.group[keys])
+            rows, keys = rows[is_one], keys[is_one]
+        return Commits.of(records, rows, keys, fates, self._chosen.moment)
+
+    def _name_topics(self, records: InternalRecords, rows: NDArray[Any]) -> None:
+        """Note the ids and names of the topics that share groups' records name."""
+        named = rows[records.type[rows] == _SHARE_PARTITIONS]
+        for record in split(records.written(named) if len(named) else (), []):
+            if matches(group_of(record), self._chosen.groups):
+                self.topics.update(_topics_of(record))
+
+    def rows(self, form: RowForm) -> Iterator[Item]:
+        """Yield the rows of the groups and of what they have committed, the second many at once."""
+        log = self._directory.log
+        if GROUPS.name in self._chosen.tables:
+            names = self._names.texts
+            keys = self._records.keys()
+            committed, pending = self._committed.counts(len(names))
+            for group in sorted(self._newest.groups | keys.keys(), key=names.__getitem__):
+                state = self._records.state(group, keys.get(group, ()))
+                counts = committed[group], pending[group]
+                yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
+        if COMMITTED.name in self._chosen.tables:
+            block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
+            for columns in self._committed.columns(log):
+                yield from block.items(columns)
+
+
+def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
+    """Read a log of which no table has a row for each record; return its groups and what is wrong with records."""
+    groups = GroupLog(log.partition.directory, chosen)
+    findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]
+    return groups, findings
+
+
+def _one_by_one(parts: Iterable[Rows]) -> Iterator[Rows]:
+    return (Rows(some.block, row, row + 1) for some in parts for row in range(some.start, some.stop))
+
+
+def group_of(record: Written) -> str | None:
+    """Return the group that a record is about; None where its key names none."""
+    key = record.content.key if record.content is not None else None
+    name: str | None = (key or {}).get("group", (key or {}).get("groupId"))
+    return name
+
+
+def _topics_of(record: Written) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of the topics that a share group's record names."""
+    value = (record.content.value if record.content is not None else None) or {}
+    for listed in ("initializingTopics", "initializedTopics"):
+        for topic in value.get(listed) or ():
+            yield topic["topicId"], topic["topicName"]
+
+
+# The offsets of share groups: snapshots and updates of ``__share_group_state``.
+
+
+_SNAPSHOT: Final = 0
+
+_SAME: Final = -1  # a start offset in an update that does not change it
+
+
+@dataclass(slots=True)
+class _State:
+    """A share partition after its records so far."""
+
+    start_offset: int = -1
+    state_epoch: int | None = None
+    leader_epoch: int | None = None
+    in_flight: Any = None
+    newest: Written | None = None
+    deleted: bool = False
+
+
+class ShareOffsets:
+    """The share partitions of one log, in the order of its records."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[str, str, int], _State] = {}
+
+    def take(self, record: Written) -> None:
+        """Take in the next record."""
+        content = record.content
+        if content is None or content.key is None:
+            return
+        state = self._states.setdefault(
+            (content.key["groupId"], content.key["topicId"], content.key["partition"]), _State()
+        )
+        state.newest = record
+        state.deleted = content.value is None
+        if content.value is None:
+            return
+        value = content.value
+        state.leader_epoch = value["leaderEpoch"]
+        state.in_flight = plain(value["stateBatches"])
+        if content.type == _SNAPSHOT:
+            state.state_epoch = value["stateEpoch"]
+        if content.type == _SNAPSHOT or value["startOffset"] != _SAME:
+            state.start_offset = value["startOffset"]
+
+    def rows(self, topics: Mapping[str, str], log: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the table ``share_offsets``; `topics` are names by id."""
+        for (group, topic_id, partition), state in sorted(self._states.items()):
+            assert state.newest is not None  # a state begins with a record
+            yield SHARE_OFFSETS.of(
+                group=group,
+                topic_id=topic_id,
+                topic=topics.get(topic_id),
+                partition=partition,
+                start_offset=state.start_offset,
+                state_epoch=state.state_epoch,
+                leader_epoch=state.leader_epoch,
+                in_flight=state.in_flight,
+                timestamp_ms=state.newest.timestamp,
+                offset=state.newest.offset,
+                deleted=state.deleted,
+                log=log,
+            )
+
+
+GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL))
+
+
+def group_rows(
+    paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
+    groups: Collection[str] = (), tables: Container[str] = GROUP_TABLES, jobs: int | None = 1, form: RowForm = WHOLE,
+) -> Iterator[Item]:  # fmt: skip
+    """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
+
+    Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
+    as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal``, ``offsets``
+    and ``committed`` come many at once, in their `form`. Raises NothingMatchesError after the findings if no
+    group matches.
+    """
+    limits = limits or Limits()
+    findings: list[Finding] = []
+    clusters = clusters_of(paths, findings.append)
+    is_streamed = any(table.name in tables for table in (OFFSETS, INTERNAL))
+    size = sum(directory.size for *_, directory in places_of(clusters, OFFSETS_TOPIC))
+    with each_of(1 if is_streamed else job_count(jobs, size)) as each:
+        offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append, each=each)
+        share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
+        chosen = ChosenGroups(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
+        yield from findings
+        topics: dict[str, str] = {}
+        seen: set[str] = set()
+        if is_streamed:
+            for log in offsets_logs:
+                of_log = GroupLog(log.partition.directory, chosen, form)
+                yield from of_log.read(log.partition.transactions, limits)
+                topics |= of_log.topics
+                seen.update(of_log.names)
+                yield from of_log.rows(form)
+        else:
+            for of_log, found in each(partial(read_groups, chosen=chosen, limits=limits), offsets_logs):
+                yield from found
+                topics |= of_log.topics
+                seen.update(of_log.names)
+                yield from of_log.rows(form)
+    for log in share_logs:
+        yield from _share_log(log, chosen, limits, topics, seen, form)
+    yield from lost_inputs(clusters)
+    if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
+        raise nothing_matches("group", groups, seen)
+
+
+def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
+    """Yield the rows of the table ``offsets`` of one partition's directory, and every finding.
+
+    A segment alone is not enough: the marker that decides may be in another one.
+    """
+    return group_rows([path], limits=limits, tables=(OFFSETS.name,))
+
+
+def _share_log(
+    log: TopicLog, chosen: ChosenGroups, limits: Limits, topics: dict[str, str], seen: set[str], form: RowForm
+) -> Iterator[Item]:
+    directory = log.partition.directory
+    offsets, view = ShareOffsets(), InternalView(directory, form)
+    findings: list[Finding] = []
+    for records in blocks_of_directory(directory, limits, findings.append):
+        rows = []
+        for number, record in records.numbered(np.arange(records.count)):
+            if isinstance(record, Finding):
+                findings.append(record)
+            elif chosen.has(record, seen):
+                offsets.take(record)
+                rows.append(number)
+        if INTERNAL.name in chosen.tables:
+            yield from (some for some, _ in view.of(records, np.array(rows, np.int64)))
+    yield from findings
+    if SHARE_OFFSETS.name in chosen.tables:
+        for row in offsets.rows(topics, directory.log):
+            yield SHARE_OFFSETS, row

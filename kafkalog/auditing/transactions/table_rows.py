@@ -1,0 +1,483 @@
+"""An audit as rows of the tables that ``tables.audit`` declares."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
+from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
+from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.moments import NEVER, Moments
+from kafkalog.auditing.transactions.summary import LogSummary
+from kafkalog.auditing.transactions.transaction_findings import TransactionFindings
+from kafkalog.auditing.transactions.verdicts import Words
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import among, distinct
+from kafkalog.columns.sentences import TextColumn
+from kafkalog.errors import UnreadableError
+from kafkalog.folds import fold
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.stable import Aborted, visible_ranges
+from kafkalog.folds.tally import tally
+from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, CellTable
+from kafkalog.kafka.listed_partitions import listed_partitions
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.kernel import buffers
+from kafkalog.segments.column_blocks import ColumnsByName, rows_of
+from kafkalog.segments.file_rows import DistinctIds, finding_row, finding_rows
+from kafkalog.segments.segment import possible_chunks
+from kafkalog.tables import Column
+from kafkalog.tables.audit_tables import (
+    COORDINATOR,
+    FINDINGS,
+    GAPS,
+    LEADERS,
+    PARTITIONS,
+    PRODUCERS,
+    TRANSACTIONS,
+    VISIBLE,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "COLUMN_TABLES",
+    "MANY_ROWS",
+    "audit_columns",
+    "audit_rows",
+    "coordinator_columns",
+    "coordinator_rows",
+    "finding_columns",
+    "gap_rows",
+    "log_rows",
+    "notable_columns",
+    "notable_rows",
+    "partition_row",
+    "producer_columns",
+    "transaction_columns",
+    "transactions_at",
+    "unsettled_rows",
+]
+
+
+# The tables of an audit that have a row for each transaction or producer, as columns: some thousand rows at a time.
+#
+# A column of numbers is int64, with NONE for a missing value; the other columns are texts or JSON.
+
+
+_AT_ONCE: Final = 4096  # findings that become columns together
+
+_STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
+
+
+def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
+    """Yield the table ``transactions`` of a log; with an `order` the rows at these places."""
+    for rows, words in log.verdicts.in_order(order):
+        yield transactions_at(log, rows, words)
+
+
+def transactions_at(log: LogAudit, rows: Columns, words: Words) -> ColumnsByName:
+    """Return some transactions as rows of their table."""
+    return {
+        **_where_many(log, len(rows)),
+        "producer_id": rows["producer_id"],
+        "producer_epoch": rows["last_epoch"],
+        "transactional_id": words.transactional_id,
+        "state": words.state,
+        "first_offset": rows["first_offset"],
+        "last_offset": rows["last_offset"],
+        "marker_offset": rows["marker_offset"],
+        "marker_epoch": rows["marker_epoch"],
+        "coordinator_epoch": rows["coordinator_epoch"],
+        "batches": rows["batches"],
+        "records": rows["records"],
+        "size_bytes": rows["size"],
+        "first_timestamp_ms": rows["min_timestamp"],
+        "last_timestamp_ms": rows["max_timestamp"],
+        "marker_timestamp_ms": rows["marker_timestamp"],
+        "certainty": words.certainty,
+        "cause": words.cause,
+    }
+
+
+def producer_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+    """Yield the table ``producers`` of a log."""
+    producers, verdicts = log.partition.producers, log.verdicts
+    if not len(producers):
+        return
+    committed, aborted, opened = _ended(log)
+    start = 0
+    for rows in producers.blocks():
+        some = slice(start, start + len(rows))
+        start = some.stop
+        yield {
+            **_where_many(log, len(rows)),
+            "producer_id": rows["producer_id"],
+            "transactional_id": verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])),
+            "first_epoch": rows["first_epoch"],
+            "last_epoch": rows["last_epoch"],
+            "last_sequence": rows["last_sequence"],
+            "batches": rows["batches"],
+            "records": rows["records"],
+            "transactions": committed[some] + aborted[some] + opened[some],
+            "committed": committed[some],
+            "aborted": aborted[some],
+            "first_offset": rows["first_offset"],
+            "last_offset": rows["last_offset"],
+            "first_timestamp_ms": rows["first_timestamp"],
+            "last_timestamp_ms": rows["last_timestamp"],
+        }
+
+
+def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Count each producer's transactions with data: committed, aborted, open."""
+    ids = log.partition.producers["producer_id"]
+    counts = np.zeros((3, len(ids)), np.int64)
+    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
+        at = np.minimum(np.searchsorted(ids, rows["producer_id"]), len(ids) - 1)
+        known = (ids[at] == rows["producer_id"]) & (rows["first_offset"] != NONE)
+        for number, kind in enumerate((fold.COMMIT, fold.ABORT, fold.OPEN)):
+            np.add.at(counts[number], at[known & (rows["marker_type"] == kind)], 1)
+    committed, aborted, opened = counts
+    return committed, aborted, opened
+
+
+def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
+    """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
+    logs = TextColumn.of(coordinator.logs)
+    for rows, states in coordinator.by_name():
+        gone = states.state == TOMBSTONE
+        yield {
+            "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
+            "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
+            "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
+            "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
+            "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
+            "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
+            "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
+            "partitions": listed_partitions(states),
+            "offset": states.offset.astype(np.int64),
+            "log": logs.take(coordinator.of_log[rows]),
+        }
+
+
+def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+    """Yield the table ``findings`` of a log: those about one open transaction each are about different ones."""
+    node, distinct = log.node.node_id, DistinctIds()
+    for part in log.findings.parts():
+        if isinstance(part, TransactionFindings):
+            yield from part.columns(node)
+            continue
+        yield from _columns_of(distinct(finding_row(finding, node)) for finding in part)
+
+
+def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[ColumnsByName]:
+    while some := list(islice(rows, _AT_ONCE)):
+        yield dict(zip(FINDINGS.names, map(_column, FINDINGS.columns, zip(*some, strict=True)), strict=True))
+
+
+def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any] | TextColumn:
+    if column.type == "string":
+        return TextColumn.of(cells)
+    return np.array([NONE if cell is None else cell for cell in cells], np.int64)
+
+
+def _where_many(log: LogAudit, count: int) -> ColumnsByName:
+    directory = log.partition.directory
+    return {
+        "log": TextColumn.same(directory.log, count),
+        "topic": TextColumn.same(directory.topic, count),
+        "partition": np.full(count, directory.partition),
+    }
+
+
+COLUMN_TABLES: Final = frozenset((COORDINATOR.name, FINDINGS.name, PRODUCERS.name, TRANSACTIONS.name))
+
+MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
+    TRANSACTIONS.name: transaction_columns,
+    PRODUCERS.name: producer_columns,
+    FINDINGS.name: finding_columns,
+}
+
+
+def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
+    """Yield all rows of one of these tables."""
+    for cluster in audit.clusters:
+        if table == COORDINATOR.name:
+            yield from coordinator_columns(cluster.coordinator)
+            continue
+        if table == FINDINGS.name:
+            for findings, node in (
+                *((node.findings, node.node_id) for node in cluster.nodes),
+                (cluster.findings, None),
+            ):
+                yield from _columns_of(map(DistinctIds(), (finding_row(finding, node) for finding in findings)))
+        for log in cluster.logs:
+            yield from MANY_ROWS[table](log)
+
+
+Row = tuple[Any, ...]
+
+
+def _where(log: LogAudit) -> dict[str, Any]:
+    directory = log.partition.directory
+    return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
+
+
+_MOST: Final = 2**63 - 1  # damaged offsets may be further apart
+
+
+def unsettled_rows(audit: Audit) -> Iterator[Row]:
+    """Yield the rows of ``transactions`` that are neither committed nor aborted, of one replica of each partition."""
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            if not log.judged.spoken_for:
+                for rows, words in log.verdicts.unsettled():
+                    yield from rows_of(transactions_at(log, rows, words))
+
+
+def partition_row(summary: LogSummary) -> Row:
+    """Make a row of the table ``partitions`` of a log's summary."""
+    states = summary.states
+    return PARTITIONS.of(
+        log=summary.log,
+        topic=summary.topic,
+        partition=summary.partition,
+        cluster_id=summary.cluster_id,
+        node_id=summary.node_id,
+        topic_id=summary.topic_id,
+        log_start_offset=summary.log_start_offset,
+        log_end_offset=summary.log_end_offset,
+        high_watermark=summary.high_watermark,
+        last_stable_offset=summary.last_stable_offset,
+        segments=summary.segments,
+        size_bytes=summary.size,
+        batches=summary.batches,
+        records=summary.records,
+        control_records=summary.control_records,
+        committed=states["committed"],
+        aborted=states["aborted"],
+        open=summary.open,
+        hanging=states["hanging"],
+        gaps=sum(summary.gaps.values()),
+        findings=summary.serious,
+    )
+
+
+def _gaps(log: LogAudit) -> Iterator[Row]:
+    return gap_rows(log.partition)
+
+
+def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
+    """Yield the rows of the table ``gaps`` of a log."""
+    directory = partition.directory
+    for gap in partition.gaps:
+        yield GAPS.of(
+            log=directory.log,
+            topic=directory.topic,
+            partition=directory.partition,
+            first_offset=gap.first_offset,
+            last_offset=gap.last_offset,
+            count=min(gap.last_offset - gap.first_offset + 1, _MOST),
+            kind=gap.kind,
+            cause=gap.cause,
+            file=gap.file,
+            position=gap.position,
+        )
+
+
+def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
+    """Yield the rows of the table ``coordinator``."""
+    return chain.from_iterable(map(rows_of, coordinator_columns(coordinator)))
+
+
+def _visible(log: LogAudit) -> Iterator[Row]:
+    partition = log.partition
+    names = ("producer_id", "first_offset", "marker_offset")
+    rows = Columns.concat(
+        [
+            rows.take((rows["marker_type"] == fold.ABORT) & (rows["first_offset"] != NONE))
+            for rows in partition.transactions.blocks(*names, "marker_type")
+        ],
+        names,
+    )
+    aborted = Aborted(*(rows[name] for name in names))
+    for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
+        yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
+
+
+def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield first and last offsets of the batches with data that no aborted transaction hides."""
+    segments = log.partition.directory.segments
+    first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
+    for segment in segments[first:]:
+        try:
+            for chunk in possible_chunks(segment.path, max_bytes=segment.size):  # the audit has reported the findings
+                chunk.open_wrappers()
+                yield _shown_of(chunk.heads, aborted)
+        except UnreadableError:
+            continue
+
+
+def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells = heads.numpy()
+    control = (cells[buffers.ATTRIBUTES] & CONTROL != 0) & (cells[buffers.MAGIC] > 1)
+    whole = (cells[buffers.VALID] != 0) & (cells[buffers.COUNT] != 0) & (cells[buffers.BASE_OFFSET] != NONE)
+    rows = cells[:, whole & ~control]
+    shown = np.ones(rows.shape[1], bool)
+    in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
+    its = rows[:, in_transaction]
+    shown[in_transaction] = ~aborted.hides(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET])
+    return rows[buffers.BASE_OFFSET][shown], rows[buffers.LAST_OFFSET][shown]
+
+
+def _leaders(log: LogAudit) -> Iterator[Row]:
+    for led in log.leaders:
+        yield LEADERS.of(
+            **_where(log), leader_epoch=led.leader_epoch, leader=led.leader, since_ms=led.since, change=led.change,
+            first_offset=led.first_offset,
+        )  # fmt: skip
+
+
+_OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
+    "gaps": _gaps,
+    "leaders": _leaders,
+    "visible": _visible,
+}
+
+
+def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
+    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose rows are made of summaries."""
+    if table in MANY_ROWS:
+        return chain.from_iterable(map(rows_of, MANY_ROWS[table](log)))
+    return _OF_LOG[table](log)
+
+
+def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
+    """Yield the rows of one of the audit's tables."""
+    for cluster in audit.clusters:
+        yield from _rows(cluster, table)
+
+
+def _rows(cluster: ClusterAudit, table: str) -> Iterator[Row]:
+    if table == "coordinator":
+        yield from coordinator_rows(cluster.coordinator)
+        return
+    if table == "findings":
+        for node in cluster.nodes:
+            yield from finding_rows(node.findings, node.node_id)
+        yield from finding_rows(cluster.findings)
+    for log in cluster.logs:
+        if table == "partitions":
+            yield partition_row(LogSummary.of(log))
+        else:
+            yield from log_rows(log, table)
+
+
+# The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has.
+
+
+def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
+
+    `without` are the numbers of those whose verdicts no incident shows.
+
+    Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
+    one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
+    from the leader's.
+    """
+    return chain.from_iterable(map(rows_of, notable_columns(log, without)))
+
+
+def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
+    """Yield the rows of ``notable_rows`` as columns, if there are any."""
+    places = _places(log, without)
+    if not len(places):
+        return
+    rows, words = log.verdicts.of_places(places)
+    is_open = rows["marker_type"] == fold.OPEN  # of an ended one the marker's own time is known
+    not_before, not_after = np.full((2, len(rows)), NONE)
+    if is_open.any():
+        bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])
+        has_begin = rows["first_offset"][is_open] != NONE
+        not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
+        not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
+    yield {
+        **transactions_at(log, rows, words),
+        "not_before_ms": not_before,
+        "not_after_ms": not_after,
+        "after_commit": among(places, log.verdicts.judged.places[log.verdicts.judged.committed]),
+        "forked_records": _forked_records(log, rows),
+        "older_records": rows["older_records"],
+    }
+
+
+def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
+    """Return how many records of each row are after the log's fork; where a row reaches across it they are read."""
+    if log.fork is None:
+        return np.full(len(rows), NONE)
+    first, last = rows["first_offset"], rows["last_offset"]
+    found = np.where((first >= log.fork) & (first != NONE), rows["records"], 0)
+    across = np.flatnonzero((first < log.fork) & (first != NONE) & (last >= log.fork))
+    if len(across):
+        heads = _heads_from(log.partition, log.fork)
+        for row in across.tolist():
+            mine = (heads[0] == rows["producer_id"][row]) & (heads[1] <= last[row])
+            found[row] = int(heads[2][mine].sum())
+    return found
+
+
+def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
+    """Read the producer, last offset and records of each batch of producers from an offset on."""
+    segments = partition.directory.segments
+    ends = [*(segment.base_offset for segment in segments[1:]), partition.log_end_offset]
+    found = [np.empty((3, 0), np.int64)]
+    for segment, end in zip(segments, ends, strict=True):
+        if end <= offset:
+            continue
+        with suppress(UnreadableError):  # it vanished since: what was read of it before says so
+            for chunk in possible_chunks(segment.path, max_bytes=segment.size):
+                heads = chunk.heads.numpy()
+                mine = (heads[buffers.VALID] != 0) & (heads[buffers.LAST_OFFSET] >= offset)
+                mine &= (heads[buffers.PRODUCER_ID] >= 0) & (heads[buffers.ATTRIBUTES] & CONTROL == 0)
+                found.append(heads[[buffers.PRODUCER_ID, buffers.LAST_OFFSET, buffers.COUNT]][:, mine])
+    return np.concatenate(found, axis=1)
+
+
+def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return the numbers of the notable rows, in the order of the log."""
+    judged, counts = log.verdicts.judged.places, tally(log.verdicts.rows)
+    if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
+        return judged
+    hidden = np.empty(0, np.intp) if without is None else without
+    chosen = [judged[~among(judged, hidden)]]
+    aborted = np.empty((2, 0), np.int64)  # numbers, markers
+    start = 0
+    for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
+        marker = rows["marker_offset"]
+        ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == fold.ABORT))
+        if len(log.judged.broken):
+            broken = start + np.flatnonzero(among(marker, log.judged.broken))
+            chosen.append(broken[~among(broken, hidden)])
+        if len(ended):
+            aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
+            aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
+        if log.fork is not None:
+            chosen.append(start + np.flatnonzero(np.maximum(rows["last_offset"], marker) >= log.fork))
+        start += len(rows)
+    chosen.append(aborted[0].astype(np.intp))
+    if not any(map(len, chosen)):  # most logs of a cluster
+        return chosen[0]
+    places = distinct(np.concatenate(chosen))
+    rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
+    begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
+    return places[np.argsort(begins, kind="stable")]

@@ -1,0 +1,1 @@
+"""Files and directories: names, read-only opening, object stores, pipes."""

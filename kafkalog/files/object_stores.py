@@ -1,0 +1,311 @@
+"""Files in object stores, through pyarrow's file systems: listed once, read in blocks.
+
+A request costs more than its bytes: a block of 8 MiB is one request, and reading a batch's header costs no request of
+its own. Local files import nothing of this.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kafkalog.errors import UnreadableError
+from kafkalog.files.tree import DirectoryEntry, FileIdentity
+
+__all__ = [
+    "RemoteSource",
+    "RemoteTree",
+    "StorageOptions",
+    "file_system",
+    "kind_of",
+    "look_at",
+    "set_storage_options",
+    "storage_options",
+]
+
+
+# How object stores are reached: options of the whole process, which complete the environment.
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """How an object store is reached, as far as the environment does not say; never a secret.
+
+    `endpoint` is the URL of a server with the API of S3 or of Google's store, `anonymous` means unsigned requests.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    anonymous: bool = False
+
+
+def set_storage_options(options: StorageOptions) -> None:
+    """Use `options` for every path of this process from now on."""
+    global _options  # noqa: PLW0603  # one for the process, like the environment that they complete
+    _options = options
+
+
+def storage_options() -> StorageOptions:
+    """Return the process's options."""
+    return _options
+
+
+_options = StorageOptions()
+
+
+_In = TypeVar("_In")
+
+_Out = TypeVar("_Out")
+
+_BLOCK: Final = 8 << 20
+
+_KEPT: Final = 2  # blocks: a batch may cross an edge, and a reader goes back a little
+
+_AT_ONCE: Final = 16  # requests for side files
+
+# File systems of this process; a child process must make its own.
+_systems: dict[tuple[int, str, StorageOptions], Any] = {}
+
+
+class _Where(NamedTuple):
+    """A file system, and the name of something in it."""
+
+    system: Any
+    key: str
+
+
+def _where(path: str) -> _Where:
+    """Find the file system of a URI.
+
+    Raises UnreadableError if it can't be made, also if pyarrow is not installed.
+    """
+    scheme, _, rest = path.partition("://")
+    authority, _, key = rest.partition("/")
+    if "@" in authority and not scheme.startswith("abfs"):
+        raise UnreadableError("a URI with credentials, which every output would show: set them in the environment")
+    options = storage_options()
+    cached = (os.getpid(), f"{scheme}://{authority}", options)
+    if cached not in _systems:
+        try:
+            _systems[cached] = _system(scheme.replace("s3a", "s3"), authority, options)
+        except _pyarrow_errors() as error:
+            raise UnreadableError(f"{path}: {_words(error)}") from error
+    system, prefix = _systems[cached]
+    return _Where(system, posixpath.join(prefix, *key.split("/")).rstrip("/"))
+
+
+def file_system(path: str) -> tuple[Any, str]:
+    """Return the file system of a URI and the name there, for what is written. Raises UnreadableError."""
+    return _where(path)
+
+
+def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, str]:
+    """Make a file system; the second value is the prefix of its names."""
+    fs = _pyarrow_fs()
+    plain, endpoint = "https", options.endpoint
+    if scheme == "s3":
+        endpoint = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint and "://" in endpoint:
+        plain, _, endpoint = endpoint.rstrip("/").partition("://")
+    if scheme == "s3":
+        region = options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        if region is None and endpoint is None:
+            region = fs.resolve_s3_region(authority)
+        made = fs.S3FileSystem(endpoint_override=endpoint, scheme=plain, region=region, anonymous=options.anonymous)
+        return made, authority
+    if scheme == "gs":
+        made = fs.GcsFileSystem(endpoint_override=endpoint, scheme=plain, anonymous=options.anonymous)
+        return made, authority
+    made, prefix = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
+    return made, prefix
+
+
+def _pyarrow_fs() -> Any:
+    try:
+        from pyarrow import fs
+    except ImportError as error:
+        raise UnreadableError("object stores need pyarrow: pip install 'kafkalog[parquet]'") from error
+    return fs
+
+
+def _pyarrow_errors() -> tuple[type[Exception], ...]:
+    _pyarrow_fs()
+    from pyarrow import ArrowException
+
+    return (OSError, ArrowException)
+
+
+def _words(error: Exception) -> str:
+    """Return a pyarrow error on one line."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or directory"
+    text = " ".join(str(error).split())
+    return text.partition(" (Request ID")[0] or type(error).__name__
+
+
+class RemoteSource:
+    """An object, read in blocks up to its size at opening.
+
+    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read.
+    """
+
+    def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
+        self.name = path
+        self._file, self._whole, self._version = _open(path)
+        self._size = self._whole if max_bytes is None else min(self._whole, max_bytes)
+        self.is_cut = self._size < self._whole
+        self._blocks: dict[int, memoryview] = {}
+        self._fetched = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
+        view = view[: max(0, self._size - position)]
+        done = 0
+        while done < len(view):
+            number, at = divmod(position + done, _BLOCK)
+            if done >= least and number not in self._blocks:
+                break
+            piece = self._block(number)[at : at + len(view) - done]
+            if not piece:
+                break
+            view[done : done + len(piece)] = piece
+            done += len(piece)
+        return done
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._size - position)))
+        return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
+
+    def _block(self, number: int) -> memoryview:
+        if number not in self._blocks:
+            start = number * _BLOCK
+            try:
+                data = self._file.read_at(min(_BLOCK, self._size - start), start)
+            except _pyarrow_errors() as error:
+                raise UnreadableError(f"{self.name}: cannot read at position {start}: {_words(error)}") from error
+            self._fetched += 1
+            while len(self._blocks) >= _KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[number] = memoryview(data)
+        return self._blocks[number]
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None:
+        self._blocks.clear()
+        self._file.close()
+
+    def changes(self) -> str | None:
+        if self._fetched <= 1:  # all of it is from one moment
+            return None
+        try:
+            now, size, version = _open(self.name)
+        except UnreadableError:
+            return "vanished while it was read"
+        now.close()
+        if size != self._whole:
+            verb = "grew" if size > self._whole else "shrank"
+            return f"{verb} from {self._whole} to {size} bytes while it was read"
+        return None if version == self._version else "was replaced while it was read"
+
+
+def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
+    """Open an object: itself, its size, and what identifies this version of it in the store."""
+    system, key = _where(path)
+    try:
+        file = system.open_input_file(key)
+        known = file.metadata() or {}
+        return file, file.size(), {name: known[name] for name in ("ETag", "Last-Modified") if name in known}
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+
+
+def look_at(path: str, positions: Sequence[int], size: int) -> tuple[FileIdentity, str, list[bytes]]:
+    """Return which object is there, its ETag, and `size` bytes at each of some positions. Raises UnreadableError."""
+    system, key = _where(path)
+    try:
+        info = system.get_file_info([key])[0]
+        length = info.size or 0
+        with system.open_input_file(key) as file:
+            etag = (file.metadata() or {}).get("ETag", b"")
+            pieces = [bytes(file.read_at(min(size, max(0, info.size - at)), at)) for at in positions]
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+    return FileIdentity(0, length, info.mtime_ns or 0), os.fsdecode(etag), pieces
+
+
+class _RemoteEntry(NamedTuple):
+    """An object, or a directory, which exists only in the names of objects."""
+
+    name: str
+    path: str
+    is_directory: bool
+    size: int
+    mtime_ns: int
+
+    @property
+    def is_link(self) -> bool:
+        return False
+
+    @property
+    def identity(self) -> FileIdentity:
+        return FileIdentity(0, self.size, self.mtime_ns)
+
+
+class RemoteTree:
+    """Everything below a directory, from one listing."""
+
+    def __init__(self, root: str, *, deep: bool) -> None:
+        fs = _pyarrow_fs()
+        system, self._key = _where(root)
+        self._root = root.rstrip("/")
+        try:
+            infos = system.get_file_info(fs.FileSelector(self._key, recursive=deep))
+        except _pyarrow_errors() as error:
+            raise UnreadableError(f"{root}: {_words(error)}") from error
+        self._folders: dict[str, dict[str, _RemoteEntry]] = {self._root: {}}
+        for info in infos:
+            if info.path.strip("/") != self._key.strip("/"):
+                is_directory = info.type == fs.FileType.Directory
+                self._add(info.path, info.size or 0, info.mtime_ns or 0, is_directory=is_directory)
+
+    def _add(self, key: str, size: int, mtime_ns: int, *, is_directory: bool) -> None:
+        """Add an object and the directories above it."""
+        path = f"{self._root}/{key[len(self._key) :].strip('/')}"
+        folder, _, name = path.rpartition("/")
+        if is_directory:
+            self._folders.setdefault(path, {})
+        if folder not in self._folders:
+            self._add(f"{self._key}/{folder[len(self._root) :].strip('/')}", 0, 0, is_directory=True)
+        self._folders[folder].setdefault(name, _RemoteEntry(name, path, is_directory, size, mtime_ns))
+
+    def entries(self, path: str, /) -> list[DirectoryEntry]:
+        found = self._folders.get(path.rstrip("/"))
+        if found is None:
+            raise UnreadableError(f"{path}: no such file or directory")
+        return list(found.values())
+
+    def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(function, items))
+
+
+def kind_of(path: str) -> str:
+    """Say what is there: ``file``, ``directory``, or an empty string for nothing.
+
+    Raises UnreadableError if the store can't be reached.
+    """
+    fs = _pyarrow_fs()
+    system, key = _where(path)
+    try:
+        kind = system.get_file_info([key])[0].type
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+    return {fs.FileType.File: "file", fs.FileType.Directory: "directory"}.get(kind, "")

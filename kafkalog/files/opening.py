@@ -1,0 +1,244 @@
+"""Read-only sources of bytes: files, local or in an object store, and bytes in memory.
+
+Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
+access time does not change if the system allows that. A file ends where it ended when it was opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import closing
+from typing import BinaryIO, Final, Protocol
+
+from kafkalog.errors import UnreadableError
+from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.tree import FileIdentity
+
+__all__ = [
+    "BytesSource",
+    "FileSource",
+    "SizedSource",
+    "Source",
+    "open_file",
+    "open_source",
+    "open_unnoticed",
+    "read_small",
+]
+
+_SMALL: Final = 64 << 20  # bytes of a side file that are read at most
+
+
+class Source(Protocol):
+    """Bytes that can be read at any position, in any order, up to `size`; None while a stream's end is unknown."""
+
+    name: str
+    is_cut: bool  # whether the reader asked for an end before the file's own
+
+    @property
+    def size(self) -> int | None: ...
+
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
+        """Fill `view` with the bytes from `position` on, or with those that are there without waiting.
+
+        Returns how many these are: fewer than `least` only at the end.
+        """
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return the bytes from `position` on, fewer than `size` only at the end."""
+
+    def release(self, position: int) -> None:
+        """Declare that no byte before `position` will be read again."""
+
+    def close(self) -> None: ...
+
+    def changes(self) -> str | None:
+        """Say in words what happened to the file since it was opened, None if nothing did."""
+
+
+class SizedSource(Source, Protocol):
+    """A source whose end is known from the start."""
+
+    @property
+    def size(self) -> int: ...
+
+
+class BytesSource:
+    """Bytes in memory."""
+
+    is_cut = False
+
+    def __init__(self, data: bytes | bytearray | memoryview, name: str = "<bytes>") -> None:
+        self.name = name
+        self._data = memoryview(data)
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def read_into(self, position: int, view: memoryview, _least: int, /) -> int:
+        piece = self._data[position : position + len(view)]
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def read(self, position: int, size: int) -> bytes:
+        return bytes(self._data[position : position + size])
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None: ...
+
+    def changes(self) -> None: ...
+
+
+_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+
+
+def open_unnoticed(name: str, flags: int = 0) -> int:
+    """Open a local file or directory for reading, and leave its access time unchanged where the system allows that."""
+    path, flags = local_path(name), flags | _READ
+    try:
+        return os.open(path, flags | _NO_ATIME)
+    except PermissionError:  # only the owner may, and root
+        return os.open(path, flags)
+
+
+def open_file(name: str) -> BinaryIO:
+    """Open a local file for reading as Python has files, its access time unchanged."""
+    return open(local_path(name), "rb", opener=lambda _path, _flags: open_unnoticed(name))
+
+
+def _open(name: str) -> tuple[int, os.stat_result]:
+    try:
+        descriptor = open_unnoticed(name)
+    except OSError as error:
+        what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
+        raise UnreadableError(f"{name}: {what}") from error
+    except ValueError as error:  # a NUL in the name
+        raise UnreadableError(f"{name!r}: {error}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        what = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "not a regular file")
+        raise UnreadableError(f"{name}: {what}")
+    return descriptor, status
+
+
+class FileSource:
+    """A regular file, read with ``preadv`` up to its size at opening.
+
+    Raises UnreadableError if it can't be opened, is not a regular file, or a read fails.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
+        self.name = os.fspath(path)
+        self._descriptor, self._status = _open(self.name)
+        self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
+        self.is_cut = self._size < self._status.st_size
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
+        if len(view) > self._size - position:
+            view = view[: max(0, self._size - position)]
+        done, least = 0, min(least, len(view))
+        while done < least:
+            try:
+                got = os.preadv(self._descriptor, [view[done:] if done else view], position + done)
+            except OSError as error:
+                raise UnreadableError(
+                    f"{self.name}: cannot read at position {position + done}: {error.strerror}"
+                ) from error
+            if not got:
+                break
+            done += got
+        return done
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._size - position)))
+        got = self.read_into(position, memoryview(data), size) if data else 0
+        return bytes(data) if got == len(data) else bytes(data[:got])
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @property
+    def identity(self) -> FileIdentity:
+        """Return which file it was when it was opened."""
+        return FileIdentity.of(self._status)
+
+    def state(self) -> str:
+        """Say in one word what happened to the file since it was opened."""
+        now = os.fstat(self._descriptor)
+        if now.st_size != self._status.st_size:
+            return "grew" if now.st_size > self._status.st_size else "shrank"
+        if now.st_mtime_ns != self._status.st_mtime_ns:
+            return "written"
+        try:
+            there = os.stat(local_path(self.name))
+        except OSError:
+            return "vanished"
+        return "whole" if (there.st_dev, there.st_ino) == (now.st_dev, now.st_ino) else "replaced"
+
+    def changes(self) -> str | None:
+        state = self.state()
+        if state in ("grew", "shrank"):
+            now = os.fstat(self._descriptor).st_size
+            return f"{state} from {self._status.st_size} to {now} bytes while it was read"
+        words = {"written": "was written to", "vanished": "vanished", "replaced": "was replaced"}
+        return None if state == "whole" else f"{words[state]} while it was read"
+
+
+def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> SizedSource:
+    """Open a file by its path or its URI; with `max_bytes` it ends there at the latest.
+
+    Raises UnreadableError if it can't be opened or is not a regular file.
+    """
+    name = os.fspath(path)
+    if not is_remote(name):
+        return FileSource(name, max_bytes=max_bytes)
+    from kafkalog.files.object_stores import RemoteSource  # pyarrow, which local files do not need
+
+    return RemoteSource(name, max_bytes=max_bytes)
+
+
+def read_small(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole side file, at most 64 MiB of it.
+
+    Raises UnreadableError if it can't be opened or read, or is not a regular file.
+    """
+    name = os.fspath(path)
+    if is_remote(name):
+        with closing(open_source(name, max_bytes=_SMALL)) as source:
+            return source.read(0, source.size)
+    descriptor, status = _open(name)
+    try:
+        left = min(status.st_size, _SMALL)
+        data = os.read(descriptor, left)
+        if len(data) == left:  # as always, but where the file shrank, or the file system gives less
+            return data
+        parts = [data]
+        while (left := left - len(parts[-1])) and (part := os.read(descriptor, left)):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+"""Producers' states rebuilt from batches: the content of a ``.snapshot`` (ProducerStateManager), as a fold.
+
+A row says how a stretch of log changes the state of one producer. A batch or a marker is a row, so that reading a
+segment and joining stretches are one rule, ``kernel.states.absorb``. It is associative, not commutative.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.columns.named import Columns, one_cell
+from kafkalog.kernel import buffers
+from kafkalog.kernel import states as kernel_states
+from kafkalog.kernel.slots import lengthen, secret_bits
+from kafkalog.kernel.states import COLUMNS, STATE_SIZE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.kafka.batch import CellTable
+
+__all__ = ["COLUMNS", "ProducerStates", "collapse"]
+
+_FIRST_BITS: Final = 6  # half as many states as slots
+_MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
+_HEADS: Final = array(
+    "q",
+    [
+        buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAGIC, buffers.VALID, buffers.ATTRIBUTES,
+        buffers.MAX_TIMESTAMP, buffers.PRODUCER_ID, buffers.PRODUCER_EPOCH, buffers.LAST_SEQUENCE,
+    ],
+)  # fmt: skip
+
+
+class ProducerStates:
+    """How stretches of log change producers' states: one stretch that ends at each of `stops`, and the one after them.
+
+    `stops` are offsets that rise. Memory grows with the number of producers, not with the log.
+    """
+
+    def __init__(self, stops: Sequence[int] = ()) -> None:
+        self._stops = array("q", stops)
+        self._secret = secret_bits(62) * 2 + 1
+        self._bits = _FIRST_BITS
+        self._slots = array("q", [-1]) * (1 << self._bits)
+        self._states = array("q", [0]) * (STATE_SIZE << self._bits - 1)
+        self._used = array("q", [0])
+
+    def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
+        """Take in the next batches; `types` and `coordinator_epochs` are those of their markers."""
+        row = 0
+        while True:
+            row = kernel_states.batches(
+                heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._stops,
+                self._secret, self._bits, self._slots, self._states, self._used,
+            )  # fmt: skip
+            if row >= heads.count:
+                return
+            self._grow()
+
+    def rows(self, rows: Columns) -> None:
+        """Take in rows of another stretch, which join the first one here."""
+        flat, row = rows.flat(COLUMNS), 0
+        while True:
+            row = kernel_states.rows(
+                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._used
+            )
+            if row >= len(rows):
+                return
+            self._grow()
+
+    def result(self) -> list[Columns]:
+        """Return each stretch's rows, one of each producer, sorted by producer."""
+        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._used[0]]
+        order = np.lexsort((states[:, 1], states[:, 0]))
+        ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")
+        bounds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
+        found: list[dict[str, NDArray[np.int64]]] = [{} for _ in bounds]
+        for cell, name in enumerate(COLUMNS, 1):  # one after the other, as states are many
+            column = states[order, cell]
+            for piece, (begin, end) in zip(found, bounds, strict=True):
+                piece[name] = one_cell(column[begin:end].copy())
+        return [Columns(piece) for piece in found]
+
+    def _grow(self) -> None:
+        self._bits += 2 if self._bits < _MANY_BITS else 1
+        self._slots = array("q", [-1]) * (1 << self._bits)
+        lengthen(self._states, STATE_SIZE << self._bits - 1)
+        kernel_states.rehash(self._slots, self._states, self._used, self._secret, self._bits)
+
+
+def collapse(rows: Columns) -> Columns:
+    """Join each producer's rows, which are in log order, to one; they come out sorted by producer.
+
+    ``collapse(a + b) == collapse(collapse(a) + collapse(b))``.
+    """
+    states = ProducerStates()
+    states.rows(rows)
+    return states.result()[0]

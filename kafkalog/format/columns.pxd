@@ -1,8 +1,0 @@
-cdef extern from "json_text.h" nogil:
-    int kafkalog_kind(const unsigned char *in_, size_t size)
-
-cdef extern from "cells.h" nogil:
-    int kafkalog_all_equal(const long long *cells, size_t count, long long value)
-    int kafkalog_beyond(const long long *cells, size_t count, int width)
-    void kafkalog_narrow(unsigned char *out, int width, const long long *cells, size_t count)
-    void kafkalog_bits(unsigned char *out, size_t bit, const long long *cells, size_t count, int inverted)

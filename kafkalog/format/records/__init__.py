@@ -1,1 +1,0 @@
-"""The records of internal topics: schemas, and what they mean."""

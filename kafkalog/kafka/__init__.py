@@ -1,0 +1,1 @@
+"""What Kafka's bytes mean: layouts, messages, codecs, side files; knows no files."""

@@ -1,0 +1,1340 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Runs the programs of generated messages over many of them, into tables; see ``message_ops.py`` for what they are.
+
+It reads as Kafka's own code does and is as lenient; what Kafka only tolerates becomes a row of the table of remarks.
+"""
+
+from __future__ import annotations
+
+from kafkalog.kernel.buffers import NONE, RECORD_COLUMNS
+from kafkalog.kernel.message_ops import MESSAGE_COLUMNS
+
+try:
+    import cython
+except ImportError:  # not needed to run, only to compile
+    from kafkalog.kernel import _shadow as cython
+
+if cython.compiled:
+    from cython.cimports.kafkalog.kernel.buffers import (
+        KEY_SIZE,
+        KEY_START,
+        VALUE_SIZE,
+        VALUE_START,
+        int16,
+        int32,
+        int64,
+        unsigned32,
+        wrap32,
+    )
+    from cython.cimports.kafkalog.kernel.message_ops import (
+        A_TAG,
+        ARRAY,
+        BOOL,
+        BOOL_VALUE,
+        BYTES,
+        COMPACT,
+        ELEMENT_END,
+        ELEMENTS,
+        END,
+        ENDED,
+        FRAME,
+        INT8,
+        INT16,
+        INT32,
+        INT64,
+        IS_NULL,
+        LONG_VARINT,
+        M_A,
+        M_AT,
+        M_B,
+        M_ERROR,
+        M_NAME,
+        M_PROGRAM,
+        M_ROW,
+        M_SIZE,
+        M_START,
+        M_TAKEN,
+        MARK,
+        MARK_VALUE,
+        MOST_BYTES,
+        NUMBERS,
+        PLAIN16,
+        PROGRAM,
+        REFUSED,
+        SHORT,
+        SIZE_OF_TAG,
+        STEP,
+        STRING,
+        STRING_LENGTH,
+        TABLE,
+        TAG_COUNT,
+        TAG_END,
+        TAG_NEXT,
+        TAG_ORDER,
+        TAG_SIZE,
+        TAGS,
+        TAKE,
+        TAKE_TAG,
+        UINT16,
+        UINT32,
+        UUID,
+    )
+else:
+    from kafkalog.kernel.buffers import (
+        KEY_SIZE,
+        KEY_START,
+        VALUE_SIZE,
+        VALUE_START,
+        int16,
+        int32,
+        int64,
+        unsigned32,
+        wrap32,
+    )
+    from kafkalog.kernel.message_ops import (
+        A_TAG,
+        ARRAY,
+        BOOL,
+        BOOL_VALUE,
+        BYTES,
+        COMPACT,
+        ELEMENT_END,
+        ELEMENTS,
+        END,
+        ENDED,
+        FRAME,
+        INT8,
+        INT16,
+        INT32,
+        INT64,
+        IS_NULL,
+        LONG_VARINT,
+        M_A,
+        M_AT,
+        M_B,
+        M_ERROR,
+        M_NAME,
+        M_PROGRAM,
+        M_ROW,
+        M_SIZE,
+        M_START,
+        M_TAKEN,
+        MARK,
+        MARK_VALUE,
+        MOST_BYTES,
+        NUMBERS,
+        PLAIN16,
+        PROGRAM,
+        REFUSED,
+        SHORT,
+        SIZE_OF_TAG,
+        STEP,
+        STRING,
+        STRING_LENGTH,
+        TABLE,
+        TAG_COUNT,
+        TAG_END,
+        TAG_NEXT,
+        TAG_ORDER,
+        TAG_SIZE,
+        TAGS,
+        TAKE,
+        TAKE_TAG,
+        UINT16,
+        UINT32,
+        UUID,
+    )
+
+__all__ = [
+    "DONE",
+    "FACTS",
+    "NO_ROOM",
+    "SPECIAL",
+    "doubts",
+    "embedded",
+    "framed",
+    "keyed",
+    "number",
+    "place",
+    "read",
+    "write",
+]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def uvarint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
+    """Read an unsigned varint into 32 signed bits, as Java does: (value, position after it).
+
+    The position is -1 where the bytes end in it, -2 where a fifth byte says that another follows.
+    """
+    v: cython.longlong = 0
+    b: cython.longlong
+    shift: cython.int = 0
+    while True:
+        if p >= stop:
+            return 0, -1
+        b = buf[p]
+        p += 1
+        if b < 128 or shift == 28:
+            v |= b << shift
+            break
+        v |= (b & 127) << shift
+        shift += 7
+    if b >= 128:
+        return unsigned32(v), -2
+    return wrap32(v), p
+
+
+def read(
+    buf: cython.const[cython.uchar][::1],
+    messages: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    programs: cython.const[cython.longlong][::1],
+    steps: cython.const[cython.longlong][::1],
+    tables: cython.longlong[::1],
+    cells: cython.longlong[::1],
+    stack: cython.longlong[::1],
+) -> tuple[int, int, int]:
+    """Read the messages in rows [`first`, `count`) of `messages`, each by its program.
+
+    Answers (next message, table, rows): if the next message is not `count`, the table needs room for so many rows, and
+    a call with that message continues. A malformed message has an error, and no row in any table.
+    """
+    i: cython.Py_ssize_t = first
+    p: cython.Py_ssize_t
+    q: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    s: cython.Py_ssize_t  # of the step
+    t: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    origin: cython.Py_ssize_t  # of the row that is being read: of its first column's cell
+    room: cython.Py_ssize_t  # of the row's table
+    top: cython.Py_ssize_t  # of the stack
+    first_table: cython.Py_ssize_t
+    stop_table: cython.Py_ssize_t
+    full: cython.Py_ssize_t
+    wanted: cython.longlong
+    g: cython.longlong
+    op: cython.longlong
+    n: cython.longlong
+    m: cython.longlong
+    v: cython.longlong
+    tag: cython.longlong
+    error: cython.longlong
+    name: cython.longlong
+    at: cython.Py_ssize_t
+    a: cython.longlong
+    b: cython.longlong
+    is_remark: cython.bint
+    none: cython.longlong = NONE
+    if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
+        raise IndexError
+    for k in range(len(tables) // TABLE):
+        if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
+            raise IndexError
+    while i < count:
+        g = messages[M_PROGRAM * capacity + i]
+        if g < 0:
+            i += 1
+            continue
+        start = messages[M_START * capacity + i]
+        n = messages[M_SIZE * capacity + i]
+        if start < 0 or n < 0 or start > len(buf) or n > len(buf) - start:
+            raise IndexError
+        stop = start + n
+        p = start
+        s = programs[g * PROGRAM]
+        t = programs[g * PROGRAM + 1]
+        first_table = programs[g * PROGRAM + 2]
+        stop_table = programs[g * PROGRAM + 3]
+        tables[3] = tables[2]
+        for k in range(first_table, stop_table):
+            tables[k * TABLE + 3] = tables[k * TABLE + 2]
+        error = 0
+        name = -1
+        a = b = 0
+        at = 0
+        top = 0
+        full = -1
+        wanted = tables[t * TABLE + 2] + 1
+        if wanted > tables[t * TABLE + 1]:
+            return i, t, wanted
+        tables[t * TABLE + 2] = wanted
+        room = tables[t * TABLE + 1]
+        origin = tables[t * TABLE] + wanted - 1
+        while True:
+            op = steps[s]
+            if op == INT64:
+                if stop - p < 8:
+                    error = SHORT
+                    a = 8
+                    break
+                cells[origin + steps[s + 1] * room] = int64(buf, p)
+                p += 8
+                s += STEP
+            elif op == INT32:
+                if stop - p < 4:
+                    error = SHORT
+                    a = 4
+                    break
+                cells[origin + steps[s + 1] * room] = int32(buf, p)
+                p += 4
+                s += STEP
+            elif op == INT16:
+                if stop - p < 2:
+                    error = SHORT
+                    a = 2
+                    break
+                cells[origin + steps[s + 1] * room] = int16(buf, p)
+                p += 2
+                s += STEP
+            elif op == INT8:
+                if stop - p < 1:
+                    error = SHORT
+                    a = 1
+                    break
+                v = buf[p]
+                cells[origin + steps[s + 1] * room] = v - 256 if v > 127 else v
+                p += 1
+                s += STEP
+            elif op in (STRING, BYTES):
+                if steps[s + 4] == COMPACT:
+                    if p < stop and buf[p] < 128:
+                        v = buf[p]
+                        n = v - 1
+                        p += 1
+                    else:
+                        v, q = uvarint(buf, p, stop)
+                        if q < 0:
+                            error = ENDED if q == -1 else LONG_VARINT
+                            a = v
+                            break
+                        n = wrap32(v - 1)
+                        p = q
+                elif steps[s + 4] == PLAIN16:
+                    if stop - p < 2:
+                        error = SHORT
+                        a = 2
+                        break
+                    n = int16(buf, p)
+                    p += 2
+                else:
+                    if stop - p < 4:
+                        error = SHORT
+                        a = 4
+                        break
+                    n = int32(buf, p)
+                    p += 4
+                k = origin + steps[s + 1] * room
+                cells[k] = p
+                if n < 0:
+                    if not steps[s + 3]:
+                        error = IS_NULL
+                        break
+                    n = -1
+                elif n > 32767 and op == STRING:
+                    error = STRING_LENGTH
+                    a = n
+                    break
+                elif n > stop - p:
+                    error = TAKE
+                    a = n
+                    break
+                else:
+                    p += n
+                cells[k + room] = n
+                s += STEP
+            elif op in (ARRAY, NUMBERS):
+                if steps[s + 4] == COMPACT:
+                    if p < stop and buf[p] < 128:
+                        v = buf[p]
+                        n = v - 1
+                        p += 1
+                    else:
+                        v, q = uvarint(buf, p, stop)
+                        if q < 0:
+                            error = ENDED if q == -1 else LONG_VARINT
+                            a = v
+                            break
+                        n = wrap32(v - 1)
+                        p = q
+                else:
+                    if stop - p < 4:
+                        error = SHORT
+                        a = 4
+                        break
+                    n = int32(buf, p)
+                    p += 4
+                if n < 0:
+                    if not steps[s + 3]:
+                        error = IS_NULL
+                        break
+                    n = -1
+                elif n > stop - p:  # every element takes at least one byte
+                    error = ELEMENTS
+                    a = n
+                    break
+                t = steps[s + 5]
+                k = origin + steps[s + 1] * room
+                cells[k] = tables[t * TABLE + 2]
+                cells[k + room] = n
+                if op == NUMBERS:
+                    v = steps[s + 6]
+                    if n * v > stop - p:
+                        error = SHORT
+                        name = steps[s + 7]
+                        a = v
+                        p += (stop - p) // v * v
+                        break
+                    if n > 0:
+                        m = tables[t * TABLE + 2]
+                        if m + n > tables[t * TABLE + 1]:
+                            full = t
+                            wanted = m + n
+                            break
+                        tables[t * TABLE + 2] = m + n
+                        k = tables[t * TABLE] + m
+                        while n > 0:
+                            if v == 4:
+                                cells[k] = int32(buf, p)
+                            elif v == 8:
+                                cells[k] = int64(buf, p)
+                            elif v == 2:
+                                cells[k] = int16(buf, p)
+                            else:
+                                m = buf[p]
+                                cells[k] = m - 256 if m > 127 else m
+                            p += v
+                            k += 1
+                            n -= 1
+                    s += STEP
+                elif n <= 0:
+                    s = steps[s + 6]
+                else:
+                    wanted = tables[t * TABLE + 2] + 1
+                    if wanted > tables[t * TABLE + 1]:
+                        full = t
+                        break
+                    if top + FRAME > len(stack):
+                        raise IndexError
+                    stack[top] = s
+                    stack[top + 1] = n
+                    top += FRAME
+                    tables[t * TABLE + 2] = wanted
+                    room = tables[t * TABLE + 1]
+                    origin = tables[t * TABLE] + wanted - 1
+                    s += STEP
+            elif op == ELEMENT_END:
+                k = top - FRAME
+                n = stack[k + 1] - 1
+                if n > 0:
+                    stack[k + 1] = n
+                    t = steps[stack[k] + 5]
+                    wanted = tables[t * TABLE + 2] + 1
+                    if wanted > tables[t * TABLE + 1]:
+                        full = t
+                        break
+                    tables[t * TABLE + 2] = wanted
+                    origin = tables[t * TABLE] + wanted - 1
+                    s = stack[k] + STEP
+                else:
+                    top = k
+                    t = steps[s + 4]
+                    room = tables[t * TABLE + 1]
+                    origin = tables[t * TABLE] + tables[t * TABLE + 2] - 1
+                    s += STEP
+            elif op == TAGS:
+                k = steps[s + 4]
+                n = steps[k]
+                k += 1
+                while n > 0:
+                    cells[origin + steps[k] * room] = steps[k + 1]
+                    k += 2
+                    n -= 1
+                if p < stop and not buf[p]:  # the usual case: no tagged field
+                    p += 1
+                    s = steps[s + 5]
+                    continue
+                n, q = uvarint(buf, p, stop)
+                if q < 0:
+                    error = ENDED if q == -1 else LONG_VARINT
+                    a = n
+                    break
+                p = q
+                if steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
+                    error = TAG_COUNT
+                    a = n
+                    break
+                if top + FRAME > len(stack):
+                    raise IndexError
+                stack[top] = s
+                stack[top + 1] = n
+                stack[top + 2] = -1
+                top += FRAME
+                s += STEP
+            elif op == TAG_NEXT:
+                k = top - FRAME
+                q = stack[k]  # the step that began the tags
+                if stack[k + 1] <= 0:
+                    top = k
+                    s = steps[q + 5]
+                    continue
+                stack[k + 1] -= 1
+                name = A_TAG
+                tag, at = uvarint(buf, p, stop)
+                if at < 0:
+                    error = ENDED if at == -1 else LONG_VARINT
+                    a = tag
+                    break
+                p = at
+                name = SIZE_OF_TAG
+                n, at = uvarint(buf, p, stop)
+                if at < 0:
+                    error = ENDED if at == -1 else LONG_VARINT
+                    a = n
+                    break
+                p = at
+                name = -1
+                if tag <= stack[k + 2]:
+                    wanted = tables[2] + 1
+                    if wanted > tables[1]:
+                        full = 0
+                        break
+                    at = tables[0] + wanted - 1
+                    v = tables[1]
+                    cells[at] = i
+                    cells[at + v] = TAG_ORDER
+                    cells[at + 2 * v] = -1
+                    cells[at + 3 * v] = tag
+                    cells[at + 4 * v] = stack[k + 2]
+                    tables[2] = wanted
+                stack[k + 2] = tag
+                stack[k + 3] = p
+                stack[k + 4] = n
+                k = steps[q + 4]
+                k += 1 + 2 * steps[k]
+                m = steps[k]
+                k += 1
+                while m > 0 and steps[k] != tag:
+                    k += 2
+                    m -= 1
+                if m > 0:
+                    s = steps[k + 1]
+                    continue
+                if n < 0 or n > stop - p:
+                    error = TAKE_TAG
+                    a = n
+                    b = tag
+                    break
+                t = steps[q + 7]
+                wanted = tables[t * TABLE + 2] + 1
+                if wanted > tables[t * TABLE + 1]:
+                    full = t
+                    break
+                k = tables[t * TABLE] + wanted - 1
+                v = tables[t * TABLE + 1]
+                cells[k] = tag
+                cells[k + v] = p
+                cells[k + 2 * v] = n
+                tables[t * TABLE + 2] = wanted
+                k = origin + steps[q + 1] * room
+                if not cells[k + room]:
+                    cells[k] = wanted - 1
+                cells[k + room] += 1
+                p += n
+            elif op == TAG_END:
+                k = top - FRAME
+                v = p - stack[k + 3]
+                if v != stack[k + 4]:
+                    wanted = tables[2] + 1
+                    if wanted > tables[1]:
+                        full = 0
+                        break
+                    at = tables[0] + wanted - 1
+                    n = tables[1]
+                    cells[at] = i
+                    cells[at + n] = TAG_SIZE
+                    cells[at + 2 * n] = steps[s + 2]
+                    cells[at + 3 * n] = v
+                    cells[at + 4 * n] = stack[k + 4]
+                    tables[2] = wanted
+                s = stack[k] + STEP
+            elif op == END:
+                break
+            elif op == UUID:
+                if stop - p < 16:
+                    error = SHORT
+                    a = 16
+                    break
+                cells[origin + steps[s + 1] * room] = p
+                p += 16
+                s += STEP
+            elif op in (BOOL, MARK):
+                if op == MARK and steps[s + 4]:
+                    n, q = uvarint(buf, p, stop)
+                    if q < 0:
+                        error = ENDED if q == -1 else LONG_VARINT
+                        a = n
+                        break
+                    p = q
+                    v = n > 0
+                    is_remark = n not in (0, 1)
+                else:
+                    if p >= stop:
+                        error = ENDED if op == MARK else SHORT
+                        a = 1
+                        break
+                    n = buf[p]
+                    p += 1
+                    if op == MARK:
+                        v = n < 128
+                        is_remark = n not in (1, 255)
+                    else:
+                        v = n != 0
+                        is_remark = n > 1
+                if is_remark:
+                    wanted = tables[2] + 1
+                    if wanted > tables[1]:
+                        full = 0
+                        break
+                    at = tables[0] + wanted - 1
+                    m = tables[1]
+                    cells[at] = i
+                    cells[at + m] = MARK_VALUE if op == MARK else BOOL_VALUE
+                    cells[at + 2 * m] = steps[s + 2]
+                    cells[at + 3 * m] = n
+                    cells[at + 4 * m] = 0
+                    tables[2] = wanted
+                cells[origin + steps[s + 1] * room] = v
+                if op == MARK and not v:
+                    for k in range(steps[s + 6], steps[s + 7]):
+                        cells[origin + k * room] = none
+                    s = steps[s + 5]
+                else:
+                    s += STEP
+            elif op == UINT16:
+                if stop - p < 2:
+                    error = SHORT
+                    a = 2
+                    break
+                cells[origin + steps[s + 1] * room] = int16(buf, p) & 65535
+                p += 2
+                s += STEP
+            elif op == UINT32:
+                if stop - p < 4:
+                    error = SHORT
+                    a = 4
+                    break
+                cells[origin + steps[s + 1] * room] = unsigned32(int32(buf, p))
+                p += 4
+                s += STEP
+            else:
+                error = REFUSED
+                break
+        if error or full >= 0:
+            tables[2] = tables[3]
+            for k in range(first_table, stop_table):
+                tables[k * TABLE + 2] = tables[k * TABLE + 3]
+            if full >= 0:
+                return i, full, wanted
+            messages[M_ERROR * capacity + i] = error
+            messages[M_NAME * capacity + i] = steps[s + 2] if name < 0 else name
+            messages[M_AT * capacity + i] = (stop if error == ENDED else p) - start
+            messages[M_A * capacity + i] = a
+            messages[M_B * capacity + i] = b if error == TAKE_TAG else stop - p
+        else:
+            messages[M_ROW * capacity + i] = tables[programs[g * PROGRAM + 1] * TABLE + 2] - 1
+            messages[M_TAKEN * capacity + i] = p - start
+        i += 1
+    return i, -1, 0
+
+
+# Which program reads the key and the value of each record of an internal topic, by the numbers that they begin with.
+#
+# `kinds` has three cells for each record type from 0 on: the program of its key, -1 for a type that is not known; the
+# number of its value's versions; and the program of version 0, which those of the other versions follow. `facts` has
+# the columns type, version and doubt. A record that is not simply read is in doubt, and ``internal_record`` says what
+# it is.
+
+
+FACTS = ("type", "version", "doubt")
+
+
+def keyed(
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][::1],
+    room: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    kinds: cython.const[cython.longlong][::1],
+    keys: cython.longlong[::1],
+    values: cython.longlong[::1],
+    facts: cython.longlong[::1],
+) -> None:
+    """Set the programs and places of `count` records whose keys and values begin with an int16 each.
+
+    The version is -1 in a tombstone. All tables have the capacity `room`.
+    """
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    q: cython.Py_ssize_t
+    key_size: cython.longlong
+    value_size: cython.longlong
+    number: cython.longlong
+    version: cython.longlong
+    doubt: cython.bint
+    if count > room or len(recs) < room * len(RECORD_COLUMNS) or len(facts) < room * 3:
+        raise IndexError
+    if len(keys) < room * len(MESSAGE_COLUMNS) or len(values) < room * len(MESSAGE_COLUMNS):
+        raise IndexError
+    for i in range(count):
+        p = recs[KEY_START * room + i]
+        q = recs[VALUE_START * room + i]
+        key_size = recs[KEY_SIZE * room + i]
+        value_size = recs[VALUE_SIZE * room + i]
+        if p < 0 or q < 0 or key_size > len(buf) - p or value_size > len(buf) - q:
+            raise IndexError
+        keys[M_PROGRAM * room + i] = -1
+        values[M_PROGRAM * room + i] = -1
+        number = version = -1
+        doubt = True
+        if 2 <= key_size <= MOST_BYTES:
+            number = int16(buf, p)
+            if 0 <= number < len(kinds) // 3 and kinds[number * 3] >= 0:
+                keys[M_PROGRAM * room + i] = kinds[number * 3]
+                keys[M_START * room + i] = p + 2
+                keys[M_SIZE * room + i] = key_size - 2
+                if value_size < 0:
+                    doubt = False
+                elif 2 <= value_size <= MOST_BYTES:
+                    version = int16(buf, q)
+                    if 0 <= version < kinds[number * 3 + 1]:
+                        values[M_PROGRAM * room + i] = kinds[number * 3 + 2] + version
+                        values[M_START * room + i] = q + 2
+                        values[M_SIZE * room + i] = value_size - 2
+                        doubt = False
+        facts[i] = number
+        facts[room + i] = version
+        facts[2 * room + i] = doubt
+
+
+def framed(
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][::1],
+    room: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    kinds: cython.const[cython.longlong][::1],
+    values: cython.longlong[::1],
+    facts: cython.longlong[::1],
+) -> None:
+    """Set the programs and places of `count` records whose values begin with frame version, type and version.
+
+    The three are uvarints. All tables have the capacity `room`.
+    """
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    n: cython.Py_ssize_t
+    size: cython.longlong
+    number: cython.longlong
+    version: cython.longlong
+    doubt: cython.bint
+    if count > room or len(recs) < room * len(RECORD_COLUMNS) or len(facts) < room * 3:
+        raise IndexError
+    if len(values) < room * len(MESSAGE_COLUMNS):
+        raise IndexError
+    for i in range(count):
+        p = recs[VALUE_START * room + i]
+        size = recs[VALUE_SIZE * room + i]
+        if p < 0 or size > len(buf) - p:
+            raise IndexError
+        values[M_PROGRAM * room + i] = -1
+        number = version = -1
+        doubt = True
+        if (
+            3 <= size <= MOST_BYTES and buf[p] == 1 and buf[p + 2] < 128
+        ):  # longer numbers are in doubt, but for a type's two bytes
+            number = buf[p + 1]
+            n = 2
+            if number >= 128 and size >= 4:
+                number = (number & 127) | buf[p + 2] << 7
+                n = 3
+            version = buf[p + n]
+            n += 1
+            if number < len(kinds) // 3 and kinds[number * 3] >= 0 and version < kinds[number * 3 + 1]:
+                values[M_PROGRAM * room + i] = kinds[number * 3 + 2] + version
+                values[M_START * room + i] = p + n
+                values[M_SIZE * room + i] = size - n
+                doubt = False
+        facts[i] = number
+        facts[room + i] = version
+        facts[2 * room + i] = doubt
+
+
+def doubts(
+    count: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+    messages: cython.const[cython.longlong][::1],
+    remarks: cython.const[cython.longlong][::1],
+    facts: cython.longlong[::1],
+) -> None:
+    """Put the records in doubt whose `messages` are malformed, have a remark, or bytes after the last field."""
+    i: cython.Py_ssize_t
+    if count > room or len(messages) < room * len(MESSAGE_COLUMNS) or len(facts) < room * 3:
+        raise IndexError
+    for i in range(count):
+        if messages[M_PROGRAM * room + i] >= 0 and (
+            messages[M_ERROR * room + i] or messages[M_TAKEN * room + i] != messages[M_SIZE * room + i]
+        ):
+            facts[2 * room + i] = 1
+    for i in range(len(remarks)):
+        if 0 <= remarks[i] < count:
+            facts[2 * room + remarks[i]] = 1
+
+
+def embedded(
+    buf: cython.const[cython.uchar][::1],
+    types: cython.const[cython.longlong][::1],
+    type_sizes: cython.const[cython.longlong][::1],
+    firsts: cython.const[cython.longlong][::1],
+    counts: cython.const[cython.longlong][::1],
+    starts: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.longlong][::1],
+    wanted: cython.const[cython.uchar][::1],
+    program: cython.longlong,
+    newest: cython.longlong,
+    messages: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+) -> None:
+    """Set the programs and places of messages inside of groups' members, if the group's type is `wanted`.
+
+    A group has its type, and its members from a first row on; a member has bytes that begin with a version. `program`
+    is that of version 0, those of the versions up to the one after the newest follow.
+    """
+    g: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    version: cython.longlong
+    if len(messages) < capacity * len(MESSAGE_COLUMNS) or capacity < len(starts) or len(sizes) < len(starts):
+        raise IndexError
+    if min(len(type_sizes), len(firsts), len(counts)) < len(types):
+        raise IndexError
+    for i in range(len(starts)):
+        messages[M_PROGRAM * capacity + i] = -1
+    for g in range(len(types)):
+        if type_sizes[g] != len(wanted) or types[g] < 0 or types[g] > len(buf) - len(wanted):
+            continue
+        k = 0
+        while k < len(wanted) and buf[types[g] + k] == wanted[k]:
+            k += 1
+        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(starts) - firsts[g]:
+            continue
+        for i in range(firsts[g], firsts[g] + counts[g]):
+            p = starts[i]
+            if sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
+                continue
+            version = int16(buf, p)
+            version = max(version, 0)
+            version = min(version, newest + 1)
+            messages[M_PROGRAM * capacity + i] = program + version
+            messages[M_START * capacity + i] = p + 2
+            messages[M_SIZE * capacity + i] = sizes[i] - 2
+
+
+# Writes messages that ``message_loop`` read as JSON, as Kafka's generated converters do, or as rows have them.
+#
+# `steps` are programs in one flat buffer: steps of eight cells, (operation, literal start, literal size, column, what
+# is left out, and three cells by operation); ``message_templates`` makes them. A step writes its literal, then its
+# value. A tagged field is left out where it has its default; then a comma that its literal begins with is, too, after
+# a brace.
+
+
+if cython.compiled:
+    from cython.cimports.kafkalog.kernel.message_ops import (
+        FRAME,
+        M_PROGRAM,
+        M_ROW,
+        TABLE,
+        W_ARRAY,
+        W_BASE64,
+        W_BOOL,
+        W_ELEMENT_END,
+        W_EMBEDDED,
+        W_INTEGER,
+        W_LITERAL,
+        W_RETURN,
+        W_STRING,
+        W_STRUCT,
+        W_UNKNOWN,
+        W_UUID,
+        W_WORD,
+    )
+else:
+    import base64
+    from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
+
+    from kafkalog.kernel.kafka_text import java_text
+    from kafkalog.kernel.message_ops import (
+        FRAME,
+        M_PROGRAM,
+        M_ROW,
+        TABLE,
+        W_ARRAY,
+        W_BASE64,
+        W_BOOL,
+        W_ELEMENT_END,
+        W_EMBEDDED,
+        W_INTEGER,
+        W_LITERAL,
+        W_RETURN,
+        W_STRING,
+        W_STRUCT,
+        W_UNKNOWN,
+        W_UUID,
+        W_WORD,
+    )
+
+# Why ``write`` stopped: all done, no room in `out`, or the caller must write this message.
+DONE, NO_ROOM, SPECIAL = range(3)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    source: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Copy ``source[start:start + size]`` to ``out[w:]``, where there is room: the position after it."""
+    if cython.compiled:
+        if size > 0:
+            memcpy(cython.address(out[w]), cython.address(source[start]), size)
+        return w + size
+    out[w : w + size] = source[start : start + size]
+    return w + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
+    """Write `value` in decimal digits, at most 20 bytes: the position after it."""
+    if cython.compiled:
+        return w + kafkalog_digits(cython.address(out[w]), value)
+    digits = b"%d" % value
+    out[w : w + len(digits)] = digits
+    return w + len(digits)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_string(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    dialect: cython.int,
+) -> cython.Py_ssize_t:
+    """Write the content of a JSON string, at most 6 times `size` bytes: the position after it."""
+    if cython.compiled:
+        if size > 0 and dialect:
+            w += kafkalog_row_text(cython.address(out[w]), cython.address(buf[start]), size, dialect == 1)
+        elif size > 0:
+            w += kafkalog_json_text(cython.address(out[w]), cython.address(buf[start]), size)
+        return w
+    if dialect:
+        encode = encode_basestring_ascii if dialect == 1 else encode_basestring
+        text = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace"))
+        return put(out, w, text[1:-1].encode(), 0, len(text[1:-1].encode()))
+    text = encode_basestring(java_text(bytes(buf[start : start + size])))[1:-1]
+    if "\\u00" in text:  # Java writes these digits in upper case
+        parts = text.split("\\")
+        parts[1:] = [one[:3] + one[3:5].upper() + one[5:] if one.startswith("u00") else one for one in parts[1:]]
+        text = "\\".join(parts)
+    data = text.encode()
+    out[w : w + len(data)] = data
+    return w + len(data)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_base64(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    url: cython.bint,
+) -> cython.Py_ssize_t:
+    """Write bytes in base64, that of URLs without padding: the position after it."""
+    if cython.compiled:
+        if size > 0:
+            w += kafkalog_base64(cython.address(out[w]), cython.address(buf[start]), size, url)
+        return w
+    data = bytes(buf[start : start + size])
+    text = base64.urlsafe_b64encode(data).rstrip(b"=") if url else base64.b64encode(data)
+    out[w : w + len(text)] = text
+    return w + len(text)
+
+
+def write(
+    buf: cython.const[cython.uchar][::1],
+    messages: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    programs: cython.const[cython.longlong][::1],
+    steps: cython.const[cython.longlong][::1],
+    literals: cython.const[cython.uchar][::1],
+    tables: cython.const[cython.longlong][::1],
+    cells: cython.const[cython.longlong][::1],
+    stack: cython.longlong[::1],
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    starts: cython.longlong[::1],
+    sizes: cython.longlong[::1],
+    dialect: cython.int,
+) -> tuple[int, int, int]:
+    """Write the messages in rows [`first`, `count`) of `messages` to ``out[w:]``, and where each of them is.
+
+    `programs` have the first step for each program that reads. Answers (next message, bytes in `out`, why it stopped):
+    ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the message has what this can't write. A message that was not read
+    is passed over. `dialect` is that of the programs.
+    """
+    i: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    table: cython.Py_ssize_t
+    top: cython.Py_ssize_t
+    limit: cython.Py_ssize_t = len(out)
+    op: cython.longlong
+    v: cython.longlong
+    n: cython.longlong
+    g: cython.longlong
+    needed: cython.longlong
+    gap: cython.Py_ssize_t = 2 if dialect == 2 else 1  # of what is between two fields
+    if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
+        raise IndexError
+    if len(starts) < count or len(sizes) < count:
+        raise IndexError
+    for k in range(len(tables) // TABLE):
+        if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
+            raise IndexError
+    for i in range(first, count):
+        g = messages[M_PROGRAM * capacity + i]
+        row = messages[M_ROW * capacity + i]
+        if g < 0 or row < 0:
+            continue
+        s = programs[2 * g]
+        table = programs[2 * g + 1]
+        start = w
+        top = 0
+        while True:
+            op = steps[s]
+            needed = steps[s + 2] + 32
+            if needed > limit - w:
+                return i, start, NO_ROOM
+            at = tables[table * TABLE] + steps[s + 3] * tables[table * TABLE + 1] + row
+            if op == W_INTEGER:
+                v = cells[at]
+                if steps[s + 4] and v == steps[s + 5]:
+                    s += 8
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put_integer(out, w, v)
+                s += 8
+            elif op in (W_STRING, W_BASE64, W_EMBEDDED):
+                n = cells[at + tables[table * TABLE + 1]]
+                if steps[s + 4] and n in (steps[s + 6], -2):
+                    s += 8
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                if op == W_EMBEDDED and cells[at + 3 * tables[table * TABLE + 1]] >= 0:
+                    if top + FRAME > len(stack):
+                        raise IndexError
+                    w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                    stack[top] = s
+                    stack[top + 1] = row
+                    stack[top + 2] = table
+                    top += FRAME
+                    g = cells[at + 2 * tables[table * TABLE + 1]]
+                    row = cells[at + 3 * tables[table * TABLE + 1]]
+                    s = programs[2 * g]
+                    table = programs[2 * g + 1]
+                    continue
+                if n > 0:
+                    needed += 6 * n if op == W_STRING else 2 * n
+                    if needed > limit - w:
+                        return i, start, NO_ROOM
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                if n < 0:
+                    w = put(out, w, literals, 0, 4)
+                else:
+                    out[w] = 34
+                    if op == W_STRING:
+                        w = put_string(out, w + 1, buf, cells[at], n, dialect)
+                    else:
+                        w = put_base64(out, w + 1, buf, cells[at], n, False)
+                    out[w] = 34
+                    w += 1
+                s += 8
+            elif op == W_LITERAL:
+                w = put(out, w, literals, steps[s + 1], steps[s + 2])
+                s += 8
+            elif op == W_ARRAY:
+                n = cells[at + tables[table * TABLE + 1]]
+                if steps[s + 4] and n == steps[s + 5]:
+                    s = steps[s + 7]
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                if n < 0:
+                    w = put(out, w, literals, 0, 4)
+                    s = steps[s + 7]
+                elif n == 0:
+                    out[w] = 91
+                    out[w + 1] = 93
+                    w += 2
+                    s = steps[s + 7]
+                else:
+                    out[w] = 91
+                    w += 1
+                    if top + FRAME > len(stack):
+                        raise IndexError
+                    stack[top] = s
+                    stack[top + 1] = row
+                    stack[top + 2] = table
+                    stack[top + 3] = n
+                    top += FRAME
+                    row = cells[at]
+                    table = steps[s + 6]
+                    s += 8
+            elif op == W_ELEMENT_END:
+                k = top - FRAME
+                n = stack[k + 3] - 1
+                if n > 0:
+                    stack[k + 3] = n
+                    out[w] = 44
+                    if dialect == 2:
+                        w += 1
+                        out[w] = 32
+                    row += 1
+                    s = stack[k] + 8
+                else:
+                    out[w] = 93
+                    top = k
+                    row = stack[k + 1]
+                    table = stack[k + 2]
+                    s = steps[stack[k] + 7]
+                w += 1
+            elif op == W_STRUCT:
+                v = cells[at]
+                if steps[s + 4] and (v == steps[s + 5] or v > 0):
+                    if v > 0:  # it may equal its default
+                        return i, start, SPECIAL
+                    s = steps[s + 7]
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                if v > 0:
+                    s += 8
+                else:
+                    w = put(out, w, literals, 0, 4)
+                    s = steps[s + 7]
+            elif op == W_UUID:
+                v = cells[at]
+                n = 0
+                if v >= 0:
+                    for k in range(16):
+                        n |= buf[v + k]
+                if steps[s + 4] and not n:
+                    s += 8
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                out[w] = 34
+                w = put_base64(out, w + 1, buf, v, 16, True) if n else put(out, w + 1, literals, 4, 22)
+                out[w] = 34
+                w += 1
+                s += 8
+            elif op == W_BOOL:
+                v = cells[at]
+                if steps[s + 4] and v == steps[s + 5]:
+                    s += 8
+                    continue
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
+                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put(out, w, literals, 26 if v else 30, 4 if v else 5)
+                s += 8
+            elif op == W_WORD:
+                v = cells[at]
+                w = put(out, w, literals, steps[s + 1], steps[s + 2])
+                out[w] = 34
+                w += 1
+                if 0 <= v < steps[s + 5]:
+                    k = steps[s + 6] + 2 * v
+                    w = put(out, w, literals, steps[k], steps[k + 1])
+                else:
+                    w = put_integer(out, w, v)
+                out[w] = 34
+                w += 1
+                s += 8
+            elif op == W_UNKNOWN:
+                n = cells[at + tables[table * TABLE + 1]]
+                if n > 0:
+                    k = gap if out[w - 1] == 123 else 0
+                    w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                    g = tables[steps[s + 6] * TABLE] + cells[at]
+                    v = tables[steps[s + 6] * TABLE + 1]
+                    at = steps[s + 7]
+                    w = put(out, w, literals, steps[at], steps[at + 1])
+                    while n > 0:
+                        needed = 2 * cells[g + 2 * v] + 128
+                        if needed > limit - w:
+                            return i, start, NO_ROOM
+                        w = put_integer(out, w, cells[g])
+                        w = put(out, w, literals, steps[at + 2], steps[at + 3])
+                        w = put_base64(out, w, buf, cells[g + v], cells[g + 2 * v], False)
+                        n -= 1
+                        k = at + 4 if n > 0 else at + 6
+                        w = put(out, w, literals, steps[k], steps[k + 1])
+                        g += 1
+                s += 8
+            elif op == W_RETURN:
+                if not top:
+                    break
+                top -= FRAME
+                s = stack[top] + 8
+                row = stack[top + 1]
+                table = stack[top + 2]
+            else:
+                return i, start, SPECIAL
+        starts[i] = start
+        sizes[i] = w - start
+    return count, w, DONE
+
+
+# Numbers for strings of bytes: equal ones get one number, in the order in which they first occur.
+#
+# The hash is a polynomial in a secret number, modulo 2**31 - 1: who writes the evidence can't make strings collide.
+# `slots` hold numbers plus one, `spans` three cells for each string: where it begins in `arena`, its size and its
+# hash.
+
+
+def number(
+    buf: cython.const[cython.uchar][::1],
+    starts: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.longlong][::1],
+    first: cython.Py_ssize_t,
+    numbers: cython.longlong[::1],
+    slots: cython.longlong[::1],
+    spans: cython.longlong[::1],
+    arena: cython.uchar[::1],
+    state: cython.longlong[::1],
+) -> int:
+    """Set the `numbers` of the strings at `starts` in `buf` from the `first` one on; one of size below 0 gets -1.
+
+    `state` is (how many strings there are, bytes of the arena that they take, the secret). Answers the next string that
+    there is no room for, or how many there are.
+    """
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    last: cython.longlong = -1
+    size: cython.longlong
+    h: cython.longlong
+    n: cython.longlong
+    secret: cython.longlong = state[2]
+    prime: cython.longlong = 2147483647
+    mask: cython.longlong = len(slots) - 1
+    if len(sizes) < len(starts) or len(numbers) < len(starts) or len(slots) & mask or not len(slots):
+        raise IndexError
+    for i in range(first, len(starts)):
+        size = sizes[i]
+        if size < 0:
+            numbers[i] = -1
+            continue
+        p = starts[i]
+        if p < 0 or p > len(buf) or size > len(buf) - p:
+            raise IndexError
+        if last >= 0 and spans[last * 3 + 1] == size:  # neighbours are often equal
+            at = spans[last * 3]
+            k = 0
+            while k < size and arena[at + k] == buf[p + k]:
+                k += 1
+            if k == size:
+                numbers[i] = last
+                continue
+        h = size % prime
+        k = p
+        end = p + size
+        while k + 3 <= end:
+            h = h * secret + ((buf[k] << 16) | (buf[k + 1] << 8) | buf[k + 2])
+            h = (h & prime) + (h >> 31)
+            h = (h & prime) + (h >> 31)
+            k += 3
+        while k < end:
+            h = h * secret + buf[k]
+            h = (h & prime) + (h >> 31)
+            h = (h & prime) + (h >> 31)
+            k += 1
+        s = h & mask
+        while True:
+            n = slots[s] - 1
+            if n < 0:
+                break
+            if spans[n * 3 + 2] == h and spans[n * 3 + 1] == size:
+                at = spans[n * 3]
+                k = 0
+                while k < size and arena[at + k] == buf[p + k]:
+                    k += 1
+                if k == size:
+                    break
+            s = (s + 1) & mask
+        if n < 0:
+            n = state[0]
+            if (n + 1) * 2 > len(slots) or (n + 1) * 3 > len(spans) or size > len(arena) - state[1]:
+                return i
+            at = state[1]
+            arena[at : at + size] = buf[p : p + size]
+            spans[n * 3] = at
+            spans[n * 3 + 1] = size
+            spans[n * 3 + 2] = h
+            slots[s] = n + 1
+            state[0] = n + 1
+            state[1] = at + size
+        numbers[i] = n
+        last = n
+    return len(starts)
+
+
+def place(spans: cython.const[cython.longlong][::1], count: cython.Py_ssize_t, slots: cython.longlong[::1]) -> None:
+    """Put `count` strings into slots that are empty."""
+    n: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    mask: cython.longlong = len(slots) - 1
+    if count * 3 > len(spans) or count * 2 > len(slots) or len(slots) & mask:
+        raise IndexError
+    for n in range(count):
+        s = spans[n * 3 + 2] & mask
+        while slots[s]:
+            s = (s + 1) & mask
+        slots[s] = n + 1

@@ -1,0 +1,425 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Where a whole batch may begin in damaged bytes; see ``kernel.py`` for the rules of its source."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkalog.kernel.buffers import BATCH_COLUMNS, NONE
+
+try:
+    import cython
+except ImportError:  # not needed to run, only to compile
+    from kafkalog.kernel import _shadow as cython
+
+if cython.compiled:
+    from cython.cimports.kafkalog.kernel.buffers import LAST_OFFSET, MAGIC, int32, int64, unsigned32
+    from cython.cimports.kafkalog.kernel.crc32c import crc32, crc32c, kafkalog_prepare, shift
+    from cython.cimports.kafkalog.kernel.headers import read
+else:
+    from kafkalog.kernel.buffers import LAST_OFFSET, MAGIC, int32, int64, unsigned32
+    from kafkalog.kernel.checksums import crc32, crc32c, shift
+    from kafkalog.kernel.headers import read
+
+__all__ = [
+    "BLOCK",
+    "ENDED",
+    "FAR",
+    "LARGE",
+    "NEAR",
+    "NOTHING",
+    "NO_ROOM",
+    "PLACE",
+    "UNSEEN",
+    "WHOLE",
+    "find",
+    "gather",
+    "pass_over",
+]
+
+
+if cython.compiled:
+    kafkalog_prepare()
+else:
+    import re
+
+    # What may be a header, by its magic byte and those around it: length at most 128 MiB, attributes, delta, count.
+    _PLAUSIBLE = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
+    _PLAUSIBLE_OLD = re.compile(_PLAUSIBLE.pattern + rb"|[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
+
+# What ``find`` found: nothing, a whole batch, or one that reaches too far to be looked at here.
+NOTHING, WHOLE, FAR = range(3)
+
+BLOCK: Final = 4096  # bytes for each of the sums of prefixes
+
+NEAR: Final = 4096  # up to so many bytes, a batch is summed without them
+
+_FAR_OFFSET: Final = 2**62  # sums of offsets up to here fit 64 bits
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def seek(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    sums: cython.const[cython.ulonglong][::1],
+    tail: cython.const[cython.uchar][::1],
+    state: cython.longlong[::1],
+) -> cython.Py_ssize_t:
+    """Find what ``find`` answers: the position, `stop` for nothing, or below 0 for one that is far: -1 - position."""
+    i: cython.Py_ssize_t
+    magic: cython.int
+    size: cython.longlong
+    count: cython.longlong
+    key: cython.longlong
+    at: cython.longlong
+    left: cython.longlong
+    block: cython.longlong
+    crc: cython.longlong
+    far: cython.bint
+    width: cython.longlong = BLOCK
+    near: cython.longlong = NEAR
+    end: cython.Py_ssize_t = min(stop, len(buf) - 17)
+    i = start
+    while i < end:
+        if not cython.compiled:
+            match = (_PLAUSIBLE_OLD if legacy else _PLAUSIBLE).search(buf, i + 16, min(end + 61, len(buf)))
+            if match is None or match.start() - 16 >= end:
+                break
+            i = match.start() - 16
+        magic = buf[i + 16]
+        left = len(buf) - i
+        if magic == 2 and left >= 61 and buf[i + 21] < 4 and (buf[i + 22] & 7) < 5 and buf[i + 23] < 128:
+            size = int32(buf, i + 8) + 12
+            count = int32(buf, i + 57)
+            if size >= 61 and size <= limit and size <= room - i and count >= 0 and count <= int32(buf, i + 23) + 1:
+                if size <= near and size <= left:
+                    crc = crc32c(buf, i + 21, i + size)
+                elif state[2] <= 0:
+                    state[3] += 1
+                    i += 1
+                    continue
+                else:
+                    block = state[0] + (i + size) // width
+                    at = (i + size) % width
+                    if block != state[1] or block >= len(sums) or at > len(tail):
+                        return -1 - i
+                    state[2] -= 1
+                    key = (i + 21) // width
+                    crc = crc32c(buf, key * width, i + 21, sums[state[0] + key])
+                    crc = crc32c(tail, 0, at, sums[block]) ^ shift(crc, size - 21)
+                if crc == unsigned32(int32(buf, i + 17)):
+                    return i
+        elif magic < 2 and legacy and (buf[i + 17] & 0xF7) < 4:
+            size = int32(buf, i + 8) + 12
+            at = 18 + 8 * magic
+            if 26 + 8 * magic <= size <= limit and size <= room - i and at + 4 <= left:
+                key = int32(buf, i + at)
+                at += 4 + max(key, 0)
+                if key >= -1 and at + 4 <= size:
+                    far = at + 4 > left
+                    if not far:
+                        key = int32(buf, i + at)
+                        if key >= -1 and at + 4 + max(key, 0) == size:
+                            far = size > near or size > left
+                            if not far and crc32(buf, i + 16, i + size) == unsigned32(int32(buf, i + 12)):
+                                return i
+                    if far:
+                        if state[2] > 0:
+                            return -1 - i
+                        state[3] += 1
+        i += 1
+    return stop
+
+
+def find(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    sums: cython.const[cython.ulonglong][::1],
+    tail: cython.const[cython.uchar][::1],
+    state: cython.longlong[::1],
+) -> tuple[int, int]:
+    """Find the first position in [`start`, `stop`) at which a batch may begin, old messages too if `legacy`.
+
+    `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
+    the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
+    ``state[2]`` says how many extents may be summed by these, an old message that is far counting twice; ``state[3]``
+    counts those above that. Answers the position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail`
+    do not show that; otherwise (`stop`, ``NOTHING``).
+    """
+    i: cython.Py_ssize_t
+    if start < 0 or len(state) < 4 or state[0] < 0:
+        raise IndexError
+    i = seek(buf, start, stop, room, limit, legacy, sums, tail, state)
+    if i < 0:
+        i = -1 - i
+        if buf[i + 16] < 2:
+            state[2] -= 2
+        return i, FAR
+    return i, NOTHING if i >= stop else WHOLE
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def declared(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    """Return the size that the header at `at` gives, 0 if it can't be a batch's."""
+    size: cython.longlong = int32(buf, at + 8) + 12
+    return size if size >= (61 if buf[at + 16] > 1 else 34 if buf[at + 16] else 26) else 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def next_above(
+    buf: cython.const[cython.uchar][::1],
+    i: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    above: cython.longlong,
+    sums: cython.const[cython.ulonglong][::1],
+    state: cython.longlong[::1],
+) -> cython.Py_ssize_t:
+    """Find the first whole batch from `i` on whose offsets are above `above`; below 0 if `buf` does not show it."""
+    offset: cython.longlong
+    none: cython.longlong = NONE
+    most: cython.longlong = _FAR_OFFSET
+    stop: cython.Py_ssize_t = len(buf) - 61
+    while i < stop:
+        i = seek(buf, i, stop, room, limit, legacy, sums, buf, state)
+        if i < 0 or i >= stop:
+            return -1
+        offset = int64(buf, i)
+        if offset > most or offset < -most:
+            return -1
+        if buf[i + 16] > 1:
+            offset += int32(buf, i + 23)
+        if above == none or offset > above:
+            return i
+        i += 1
+    return -1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def is_whole(
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, room: cython.longlong, limit: cython.longlong
+) -> cython.int:
+    """Say whether a whole batch of any magic begins at `at`, whose header `buf` has: 1, 0, or -1 if that is far."""
+    magic: cython.int = buf[at + 16]
+    size: cython.longlong = declared(buf, at)
+    key: cython.longlong
+    value: cython.longlong
+    near: cython.longlong = NEAR
+    if magic > 2 or size == 0 or size > limit or size > room - at:
+        return 0
+    if magic == 2:
+        if buf[at + 22] & 7 > 4 or buf[at + 23] > 127:
+            return 0
+        if buf[at + 57] > 127 or int32(buf, at + 57) > int32(buf, at + 23) + 1:
+            return 0
+        if size > near or size > len(buf) - at:
+            return -1
+        return crc32c(buf, at + 21, at + size) == unsigned32(int32(buf, at + 17))
+    if buf[at + 17] & 7 > 3:
+        return 0
+    if size > near or size > len(buf) - at:
+        return -1
+    value = 18 + 8 * magic
+    key = int32(buf, at + value)
+    value += 4 + (key if key > 0 else 0)
+    if key < -1 or value + 4 > size:
+        return 0
+    key = int32(buf, at + value)
+    if key < -1 or value + 4 + (key if key > 0 else 0) != size:
+        return 0
+    return crc32(buf, at + 16, at + size) == unsigned32(int32(buf, at + 12))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def believed(
+    buf: cython.const[cython.uchar][::1],
+    head: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+) -> cython.int:
+    """Say whether what is at `end` can follow the batch at `head`: 1, 0, or -1 if `buf` does not show it.
+
+    See ``segments.ends.end_is_believed``, which is the rule.
+    """
+    i: cython.Py_ssize_t
+    base: cython.longlong = int64(buf, head)
+    there: cython.longlong
+    expected: cython.longlong
+    counted: cython.longlong
+    most: cython.longlong = _FAR_OFFSET
+    whole: cython.int
+    if end + 61 > len(buf) or base > most or base < -most:
+        return -1
+    for i in range(end, end + 61):
+        if buf[i]:
+            break
+    else:
+        return -1
+    expected = base + int32(buf, head + 23) + 1
+    counted = int32(buf, head + 57)
+    counted = base + counted if counted > 0 else expected
+    there = int64(buf, end)
+    whole = is_whole(buf, end, room, limit)
+    if whole < 0:
+        return -1
+    if whole == 0:
+        return buf[head + 16] > 1 and (there in (expected, counted))
+    if there > most or there < -most:
+        return -1
+    if buf[head + 16] < 2 or (buf[end + 16] < 2 and buf[end + 17] & 7):
+        return there + (int32(buf, end + 23) if buf[end + 16] > 1 else 0) > base
+    return there >= min(expected, counted)
+
+
+def pass_over(
+    buf: cython.const[cython.uchar][::1],
+    here: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    above: cython.longlong,
+    sums: cython.const[cython.ulonglong][::1],
+    state: cython.longlong[::1],
+    found: cython.longlong[::1],
+) -> bool:
+    """Find where reading goes on after the damage at `here`, in a file with so much damage that it is not examined.
+
+    That is the next whole batch with offsets above `above` that no batch with an end that is believed reaches over; the
+    rule is ``segments.damage.crowded``. `found` gets its position, whether the bytes before prove it, and the
+    offset that they lead to, or ``NONE``. Answers whether `buf` shows all that this needs. `sums` and `state` are
+    those of ``find``, of which none may be used: ``state[1]`` is below 0, ``state[2]`` above.
+    """
+    at: cython.Py_ssize_t = here
+    stop: cython.Py_ssize_t
+    size: cython.longlong
+    none: cython.longlong = NONE
+    expected: cython.longlong = NONE
+    answer: cython.int
+    if here < 0 or len(state) < 4 or state[0] < 0 or state[1] >= 0 or state[2] <= 0 or len(found) < 3:
+        raise IndexError
+    stop = next_above(buf, here + 1, room, limit, legacy, above, sums, state)
+    if stop < 0:
+        return False
+    while True:
+        while at + 17 <= stop:
+            size = declared(buf, at)
+            if size == 0 or size > stop - at:
+                break
+            at += size
+        if at >= stop:
+            break
+        size = declared(buf, at)
+        if size == 0 or size > room - at:
+            break
+        answer = believed(buf, at, at + size, room, limit)
+        if answer < 0:
+            return False
+        if answer == 0:
+            break
+        expected = none if buf[at + 16] < 2 else int64(buf, at) + int32(buf, at + 23) + 1
+        at += size
+        stop = next_above(buf, at, room, limit, legacy, above, sums, state)
+        if stop < 0:
+            return False
+    found[0] = stop
+    found[1] = at == stop and expected != none
+    found[2] = expected
+    return True
+
+
+# Whole batches and the damage between them, in files with very much damage; see ``kernel.py`` for the rules.
+
+
+# Why ``gather`` stopped: as ``headers.read`` did, no whole batch or damage follows in `buf`; a large batch comes
+# next; there is no room for more places; or `buf` does not show where the damage ends.
+ENDED, LARGE, NO_ROOM, UNSEEN = range(4)
+
+PLACE: Final = 4  # cells of a place: position in the file, size, whether its end is proved, the offset it leads to
+
+_END, _FULL = range(2)  # why ``headers.read`` stopped
+
+
+def gather(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    reach: cython.Py_ssize_t,
+    position: cython.longlong,
+    room: cython.longlong,
+    limit: cython.longlong,
+    doubted: cython.longlong,
+    is_growing: cython.bint,
+    legacy: cython.bint,
+    above: cython.longlong,
+    heads: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    sums: cython.const[cython.ulonglong][::1],
+    state: cython.longlong[::1],
+    found: cython.longlong[::1],
+    places: cython.longlong[::1],
+) -> tuple[int, int, int, int, bool, tuple[int, int, int]]:
+    """Read whole batches into `heads` from `row` on, and pass over the damage between them, as far as `buf` shows it.
+
+    The first batches are read from `start` up to `reach`. `position` and `heads` are those of ``headers.read``,
+    `room`, `limit`, `legacy`, `above`, `sums`, `state` and `found` those of ``search.pass_over``; of a batch that
+    is larger than `doubted` the caller has to say first whether it may be read; `is_growing` says whether more bytes
+    may follow `buf`. Answers why it stopped, the rows, the places, where the next batch starts, `legacy` by the last
+    batches, and of the last read of headers why it stopped, from where and up to where it read.
+    """
+    at: cython.Py_ssize_t
+    more: cython.Py_ssize_t
+    began: cython.Py_ssize_t
+    n: cython.Py_ssize_t = 0
+    stop: cython.Py_ssize_t = len(buf)
+    size: cython.longlong
+    width: cython.Py_ssize_t = PLACE
+    end: cython.int = _END
+    full: cython.int = _FULL
+    why: cython.int
+    has_read: cython.bint
+    if len(heads) < capacity * len(BATCH_COLUMNS) or start < 0 or row < 0 or len(found) < 3:
+        raise IndexError
+    while True:
+        began = start
+        more, at, why = read(buf, start, reach, position, heads, capacity, row)
+        has_read = more > row
+        if has_read:
+            start = at
+            legacy = heads[MAGIC * capacity + more - 1] < 2 or heads[MAGIC * capacity + row] < 2
+            above = heads[LAST_OFFSET * capacity + more - 1]
+            row = more
+        if not has_read or why != end or reach >= stop:
+            size = int32(buf, start + 8) + 12 if stop - start >= 17 else 0
+            if why == full or start >= stop:
+                return ENDED, row, n, start, legacy, (why, began, reach)
+            if why == end and reach > began and is_growing and size <= limit and size <= room - start:
+                return ENDED, row, n, start, legacy, (why, began, reach)
+            if (n + 1) * width > len(places):
+                return NO_ROOM, row, n, start, legacy, (why, began, reach)
+            if not pass_over(buf, start, room, limit, legacy, above, sums, state, found):
+                return UNSEEN, row, n, start, legacy, (why, began, reach)
+            places[n * width] = position + start
+            places[n * width + 1] = found[0] - start
+            places[n * width + 2] = found[1]
+            places[n * width + 3] = found[2]
+            n += 1
+            start = found[0]
+        if stop - start >= 17 and int32(buf, start + 8) + 12 > doubted:
+            return LARGE, row, n, start, legacy, (why, began, reach)
+        reach = min(stop, start + doubted)

@@ -1,0 +1,28 @@
+"""What Python sees of the loops; ``states.py`` says what each does."""
+
+from typing import Final
+
+from kafkalog.kernel.buffers import Cells
+
+COLUMNS: Final[tuple[str, ...]]
+STATE_SIZE: Final[int]
+
+def batches(
+    heads: Cells,
+    capacity: int,
+    row: int,
+    count: int,
+    columns: Cells,
+    types: Cells,
+    coordinator_epochs: Cells,
+    stops: Cells,
+    secret: int,
+    bits: int,
+    slots: Cells,
+    states: Cells,
+    used: Cells,
+) -> int: ...
+def rehash(slots: Cells, states: Cells, used: Cells, secret: int, bits: int) -> None: ...
+def rows(
+    table: Cells, row: int, count: int, secret: int, bits: int, slots: Cells, states: Cells, used: Cells
+) -> int: ...

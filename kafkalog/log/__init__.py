@@ -1,1 +1,0 @@
-"""Files and directories: names, read-only opening, segments."""

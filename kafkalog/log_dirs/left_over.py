@@ -1,0 +1,127 @@
+"""Files and directories that a broker put aside, and what it would do with each at its next start.
+
+The order (LogLoader): first it deletes ``.deleted`` files; then ``.cleaned`` files, and every ``.swap`` file at or
+above the lowest of them; each remaining ``.log.swap`` replaces all files with the same offsets. This is reported, never
+done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import open_tree
+from kafkalog.files.names import FileKind, FileName, parse_name
+from kafkalog.findings import Finding
+from kafkalog.kernel import buffers
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.segments.segment import possible_chunks
+
+__all__ = ["end_of_segment", "left_over", "put_aside"]
+
+_ASIDE = {
+    "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
+    "-future": "the replica is being moved to this log directory; the broker continues to copy it, and renames it when"
+    " the copy is complete",
+    "-stray": "the cluster's metadata does not have this replica; the broker never deletes the directory",
+}
+_UNFINISHED = "left by an interrupted write; the broker reads the files without .tmp"
+
+Named = list[tuple[str, FileName]]
+
+
+def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
+    """Yield a finding for each kind of file that a broker treats specially when it loads a log, and each directory."""
+    if isinstance(where, LogDirectory):
+        for directory in where.partitions:
+            yield from left_over(directory)
+        yield from _interrupted(where.home)
+        return
+    if where.suffix:
+        yield put_aside(where)
+    if not where.left_over:
+        return
+    names: dict[str, Named] = {}
+    for name in where.left_over:
+        parsed = parse_name(name)
+        names.setdefault(parsed.removed, []).append((name, parsed))
+    if deleted := names.get(".deleted"):
+        yield _of(where, "files-deleted", deleted, "the broker deletes them first at its next start")
+    lowest = _lowest(names.get(".cleaned", []))
+    if cleaned := names.get(".cleaned"):
+        yield _of(
+            where, "files-cleaned", cleaned,
+            "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start",
+        )  # fmt: skip
+    yield from _swaps(where, names.get(".swap", []), lowest)
+    if unfinished := names.get(".tmp"):
+        yield _of(where, "files-unfinished", unfinished, _UNFINISHED)
+
+
+def put_aside(directory: PartitionDirectory) -> Finding:
+    """Report a directory with a suffix, and what the broker does with it."""
+    return Finding.of(
+        "directory-put-aside", directory.log, f"{directory.suffix}: {_ASIDE[directory.suffix]}",
+        log=directory.log, topic=directory.topic, partition=directory.partition,
+    )  # fmt: skip
+
+
+def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) -> Iterator[Finding]:
+    """Report which ``.swap`` files are deleted, and which replace other files."""
+    undone = [pair for pair in swaps if lowest_cleaned is not None and (pair[1].offset or 0) >= lowest_cleaned]
+    if undone:
+        words = f"at or above offset {lowest_cleaned}, the lowest .cleaned file"
+        yield _of(where, "files-swap", undone, f"{words}; the broker deletes them at its next start")
+    kept = [pair for pair in swaps if pair not in undone]
+    logs = [pair for pair in kept if pair[1].kind is FileKind.LOG and pair[1].offset is not None]
+    if logs:
+        low = min(parsed.offset or 0 for _, parsed in logs)
+        high = max(end_of_segment(os.path.join(where.log, name), parsed.offset or 0) for name, parsed in logs)
+        replaced = [segment for segment in where.segments if low <= segment.base_offset < high]
+        yield _of(
+            where, "files-swap", kept,
+            f"at its next start the broker replaces all files of offsets {low}-{high - 1} with them:"
+            f" {len(replaced)} segment{'s' * (len(replaced) != 1)} here",
+        )  # fmt: skip
+    elif kept:
+        words = "their segment is already in place; the broker removes the suffix at its next start"
+        yield _of(where, "files-swap", kept, words)
+
+
+def end_of_segment(path: str, base: int) -> int:
+    """Return the offset after a segment's last batch."""
+    end = base
+    try:
+        for chunk in possible_chunks(path):
+            valid, lasts = chunk.heads.column(buffers.VALID), chunk.heads.column(buffers.LAST_OFFSET)
+            end = max(end, 1 + max((last for last, whole in zip(lasts, valid, strict=True) if whole), default=-1))
+    except UnreadableError:
+        pass  # reported when the file itself is read
+    return end
+
+
+def _lowest(named: Named) -> int | None:
+    return min((parsed.offset for _, parsed in named if parsed.offset is not None), default=None)
+
+
+def _of(where: PartitionDirectory, code: str, named: Sequence[tuple[str, FileName]], words: str) -> Finding:
+    counts = Counter(parsed.kind.value for _, parsed in named)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    return Finding.of(
+        code, where.log, f"{kinds} ({named[0][0]}{', …' if len(named) > 1 else ''}): {words}", found=len(named),
+        offset=_lowest(list(named)), log=where.log, topic=where.topic, partition=where.partition,
+    )  # fmt: skip
+
+
+def _interrupted(home: str) -> Iterator[Finding]:
+    """Report checkpoints of a log directory whose writing was interrupted."""
+    try:
+        entries = open_tree(home, deep=False).entries(home)
+    except UnreadableError:
+        return
+    names = sorted(entry.name for entry in entries if entry.name.endswith(".tmp"))
+    if names:
+        message = f"{', '.join(names[:5])}: {_UNFINISHED}"
+        yield Finding.of("files-unfinished", home, message, found=len(names))

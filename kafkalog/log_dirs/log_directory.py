@@ -1,0 +1,480 @@
+"""A broker's log directories: their partitions and segments, and what the files beside these say.
+
+No segment is opened here. The files that a broker keeps beside its partitions (meta.properties, checkpoints, the mark
+of a clean stop) are read; a file that can't be read is a finding.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import device_and_inode, exists, identity_of, leaving, open_tree
+from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
+from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is_odd, partition_name, recognized
+from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
+from kafkalog.findings import Finding
+from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
+from kafkalog.segments.readers import read_checkpoint, read_properties
+
+__all__ = [
+    "Home",
+    "LogDirectory",
+    "PartitionDirectory",
+    "Place",
+    "Segment",
+    "checkpoints_now",
+    "identity_now",
+    "is_inside",
+    "list_again",
+    "list_partition",
+    "nested",
+    "open_log_directory",
+    "read_small_file",
+]
+
+
+# A partition's directory: its segments, and what the small files beside them say.
+#
+# No segment is opened here. On a running broker a file may be gone between the listing and its opening: then the
+# directory is listed again.
+
+
+_RECENT_NS: Final = 60 * 10**9  # the clock of a file server may be another one
+
+_LISTINGS: Final = 3  # of a directory whose files vanish while they are read
+
+Checkpoints = Mapping[str, Mapping[tuple[str, int], int]]
+
+_T = TypeVar("_T")
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class _Reader(Protocol[_T_co]):
+    def __call__(self, path: str, /, *, on_finding: Callable[[Finding], object]) -> _T_co: ...
+
+
+class Home(NamedTuple):
+    """What a log directory says about its partitions: its offsets by kind, and how its broker stopped."""
+
+    path: str
+    checkpoints: Checkpoints
+    running: bool
+    clean_shutdown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment file: its base offset and its size when it was listed."""
+
+    path: str
+    base_offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDirectory:
+    """A partition's directory. `log` is its path as a user would type it; `suffix` is that of a directory put aside.
+
+    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker treats
+    specially when it loads the log, `orphans` offsets of index files without a segment, `txn_indexes` offsets that have
+    a transaction index. `checkpoints` are the log directory's offsets for this partition, by ``log_start``,
+    ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says that the broker was running or was killed:
+    its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
+    is not known. `topic_id` is the one in partition.metadata, None where a broker could not read it. `files` are all
+    files by their names, as they were when they were listed: None for one that vanished meanwhile. `itself` is the
+    directory as it was then, None if it had changed so recently that another change may not show.
+    """
+
+    log: str
+    topic: str
+    partition: int
+    suffix: str
+    segments: tuple[Segment, ...]
+    snapshots: dict[int, str]
+    left_over: tuple[str, ...]
+    orphans: tuple[int, ...]
+    topic_id: str | None
+    leader_epochs: tuple[tuple[int, int], ...]
+    checkpoints: dict[str, int]
+    running: bool
+    clean_shutdown: bool
+    txn_indexes: frozenset[int]
+    files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
+    itself: FileIdentity | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all segments."""
+        return sum([segment.size for segment in self.segments])  # a list, because there is mostly one
+
+    @property
+    def covered_to(self) -> int:
+        """Return the offset up to which the newest KRaft snapshot of a metadata log has the state, -1 without one."""
+        named = (parse_name(name) for name in self.files if name.endswith(FileKind.KRAFT_SNAPSHOT.value))
+        return max((found.offset for found in named if found.offset is not None), default=-1)
+
+
+def list_partition(
+    tree: Tree, path: str, name: str, home: Home
+) -> tuple[PartitionDirectory | None, list[Finding]]:  # fmt: skip
+    """List a partition's directory, and say what is wrong with its small files; None if it is not a partition's.
+
+    An empty directory with a partition's name is a partition's: a broker creates it before the first segment. One that
+    vanishes meanwhile is one of a deleted topic.
+    """
+    for _ in range(_LISTINGS):
+        found, findings, is_whole = _listed(tree, path, name, home)
+        if is_whole:
+            break
+    return found, findings
+
+
+def _listed(
+    tree: Tree, path: str, name: str, home: Home
+) -> tuple[PartitionDirectory | None, list[Finding], bool]:  # fmt: skip
+    """List it once; the last value says whether all files were still there when they were read."""
+    findings: list[Finding] = []
+    named = partition_name(name)
+    if named is None:
+        if is_odd(name):
+            message = "its name holds no partition that a broker could have written; it was not read"
+            findings.append(Finding.of("file-name-odd", path, message))
+        return None, findings, True
+    topic, partition, suffix = named
+    try:
+        itself = _settled(path)
+        every = tree.entries(path)
+    except UnreadableError as error:
+        if not exists(path):
+            gone = PartitionDirectory(
+                path, topic, partition, suffix or "-delete", (), {}, (), (), None, (), {}, home.running,
+                home.clean_shutdown, frozenset(),
+            )  # fmt: skip
+            return gone, findings, True
+        findings.append(Finding.of("file-unreadable", path, str(error)))
+        return None, findings, True
+    kind = recognized(tree, name, every)
+    if kind is DirectoryKind.LOG_DIRECTORY:
+        return None, [nested(path)], True
+    known = {kind: rows[topic, partition] for kind, rows in home.checkpoints.items() if (topic, partition) in rows}
+    if every and kind is DirectoryKind.OTHER and not suffix and not known:
+        return None, findings, True
+    entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
+    if findings:
+        findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
+    files = {entry.name: _partition_identity(entry, findings) for entry in entries}
+    by_name = _by_name(entries, findings)
+    folder = path if path.endswith("/") else f"{path}/"
+    epochs, is_whole = _epochs(folder, files, findings)
+    about: dict[str, str] = {}
+    if "partition.metadata" in files:
+        read = read_small_file(f"{folder}partition.metadata", read_properties, findings)
+        about, is_whole = read or {}, is_whole and read is not None
+    topic_id = java_uuid(about.get("topic_id", ""))
+    found = PartitionDirectory(
+        path,
+        topic,
+        partition,
+        suffix,
+        tuple(sorted(by_name.segments, key=lambda segment: segment.base_offset)),
+        by_name.snapshots,
+        tuple(sorted(by_name.left_over)),
+        by_name.orphans(),
+        None if topic_id == NO_UUID else topic_id,
+        epochs,
+        known,
+        home.running,
+        home.clean_shutdown,
+        frozenset(offset for offset, kind in by_name.indexed if kind is FileKind.TXN_INDEX),
+        files,
+        itself,
+    )
+    return found, findings, is_whole
+
+
+def _settled(path: str) -> FileIdentity | None:
+    """Return which directory it is, None if an entry came or went in the last minute.
+
+    File systems count in steps of up to two seconds: a change that follows another at once may leave the time as it is.
+    Raises UnreadableError if the file system can't say.
+    """
+    found = identity_of(path)
+    return None if found is None or abs(time.time_ns() - found.mtime_ns) < _RECENT_NS else found
+
+
+def _partition_identity(entry: DirectoryEntry, findings: list[Finding]) -> FileIdentity | None:
+    try:
+        return entry.identity
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", entry.path, str(error)))
+        return None
+
+
+@dataclass(slots=True)
+class _ByName:
+    """A partition's files by what their names say."""
+
+    segments: list[Segment] = field(default_factory=list)
+    snapshots: dict[int, str] = field(default_factory=dict)
+    left_over: list[str] = field(default_factory=list)
+    indexed: set[tuple[int, FileKind]] = field(default_factory=set)
+
+    def orphans(self) -> tuple[int, ...]:
+        """Return the offsets of indexes without a segment."""
+        bases = {segment.base_offset for segment in self.segments}
+        return tuple(sorted({offset for offset, _ in self.indexed if offset not in bases}))
+
+
+def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByName:
+    found = _ByName()
+    for entry in entries:
+        parsed = parse_name(entry.name)
+        if parsed.removed:
+            found.left_over.append(entry.name)
+        elif parsed.kind in NAMED_BY_OFFSET and parsed.offset is None:
+            message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
+            findings.append(Finding.of("file-name-odd", entry.path, message))
+        elif parsed.offset is None:
+            continue
+        elif parsed.kind is FileKind.LOG:
+            found.segments.append(Segment(entry.path, parsed.offset, entry.size))
+        elif parsed.kind is FileKind.PRODUCER_SNAPSHOT:
+            found.snapshots[parsed.offset] = entry.path
+        elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+            found.indexed.add((parsed.offset, parsed.kind))
+    return found
+
+
+def read_small_file(path: str, read: _Reader[_T], findings: list[Finding]) -> _T | None:
+    """Read one of a broker's small files; None where it can't be read, with a finding unless it vanished."""
+    try:
+        return read(path, on_finding=findings.append)
+    except UnreadableError as error:
+        if exists(path):
+            findings.append(Finding.of("file-unreadable", path, str(error)))
+        return None
+
+
+def nested(path: str) -> Finding:
+    """Report a log directory inside another one, which is not read with it."""
+    return Finding.of("log-directory-inside", path, "a log directory inside another log directory; it was not read")
+
+
+def is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
+    """Say whether an entry is inside the root; a symbolic link that leads out or to nothing is reported."""
+    if not entry.is_link:
+        return True
+    finding = leaving(entry, root)
+    if finding is not None:
+        findings.append(finding)
+    return finding is None
+
+
+def _epochs(
+    folder: str, files: Mapping[str, FileIdentity | None], findings: list[Finding]
+) -> tuple[tuple[tuple[int, int], ...], bool]:  # fmt: skip
+    if "leader-epoch-checkpoint" not in files:
+        return (), True
+    read = read_small_file(f"{folder}leader-epoch-checkpoint", read_checkpoint, findings)
+    rows = () if read is None else read.rows
+    return tuple((row.epoch, row.start_offset) for row in rows), read is not None
+
+
+Report = Callable[[Finding], object]
+
+_MOVING: Final = ("cleaner", "log_start")
+
+# Checkpoints of log directories that were read last, by their paths: some hundred partitions share one.
+_read_before: dict[str, tuple[tuple[int, int, int], dict[tuple[str, int], int]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """One argument: a log directory of a broker, or one partition's directory.
+
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also if
+    the argument is a partition's. `directory_id` is its id in the cluster's metadata, if brokers have several.
+    `all_checkpoints` are all offsets by kind, also those of partitions that are not here. `identity` is which directory
+    it was when it was listed; that of a partition's directory alone, if no log directory is around it.
+    """
+
+    path: str
+    home: str
+    cluster_id: str | None
+    node_id: str | None
+    clean_shutdown: bool
+    locked: bool
+    partitions: list[PartitionDirectory] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    directory_id: str | None = None
+    all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    identity: DirectoryIdentity = field(kw_only=True)
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one partition's directory was given, not the log directory that contains it."""
+        return self.home != self.path
+
+    @property
+    def running(self) -> bool:
+        """Say whether the broker was running, or had been killed, when this was read or copied."""
+        return self.locked and not self.clean_shutdown
+
+
+def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -> LogDirectory:
+    """List a log directory or one partition's directory; `tree` is a tree that contains it, if one is open already.
+
+    Raises UnreadableError if it is not a directory or can't be listed.
+    """
+    root = os.fspath(path)
+    tree = tree or open_tree(root)
+    findings: list[Finding] = []
+    itself = device_and_inode(root)
+    entries = tree.entries(root)
+    above, own_name = os.path.split(_absolute(root))
+    alone = recognized(tree, own_name, entries) is DirectoryKind.PARTITION
+    home = above if alone else root
+    names = _names(home, findings) if alone else {entry.name for entry in entries}
+    about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
+    around = names if not alone or about else ()
+    directory = LogDirectory(
+        root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
+        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
+        identity=_identity(itself if home == root or not about else device_and_inode(home), about, around),
+    )  # fmt: skip
+    if directory.running:
+        findings.append(
+            Finding.of(
+                "read-while-running",
+                home,
+                "the directory has the broker's .lock but no .kafka_cleanshutdown; each segment is read up to the size"
+                " that it had when it was listed",
+            )
+        )
+    checkpoints = {
+        kind: _checkpoint(os.path.join(home, name), findings) for kind, name in CHECKPOINTS.items() if name in names
+    }
+    directory.all_checkpoints.update(checkpoints)
+    if alone:
+        places = [(root, own_name)]
+    else:
+        entries.sort(key=lambda entry: entry.name)
+        places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
+    about_all = Home(root, checkpoints, directory.running, directory.clean_shutdown)
+    for found, wrong in tree.each(lambda place: list_partition(tree, *place, about_all), places):
+        findings += wrong
+        if found is not None:
+            directory.partitions.append(found)
+    return directory
+
+
+def _identity(itself: tuple[int, int], about: Mapping[str, str], names: Collection[str]) -> DirectoryIdentity:
+    said = "".join(f"{name}={value}\n" for name, value in sorted(about.items()))
+    return DirectoryIdentity(*itself, said, is_marked=is_marked(names))
+
+
+def identity_now(node: LogDirectory) -> DirectoryIdentity:
+    """Return which directory is now where a log directory was. Raises UnreadableError if there is none."""
+    place = node.path if node.alone and not node.identity.properties else node.home
+    itself = device_and_inode(place)
+    names = {entry.name for entry in open_tree(place, deep=False).entries(place)}
+    about, known = "meta.properties", node.identity.properties  # else it could not be read when it was listed
+    return _identity(itself, read_properties(os.path.join(place, about)) if known and about in names else {}, names)
+
+
+class Place(NamedTuple):
+    """What the names around a partition's directory say: its topic and partition, and its node by meta.properties."""
+
+    topic: str
+    partition: int
+    node_id: str | None
+
+    @classmethod
+    def of(cls, home: str) -> Place | None:
+        """Look at the directory `home`; None if it is not a partition's."""
+        path = _absolute(home)
+        found = partition_name(os.path.basename(path))
+        if found is None or found.suffix:
+            return None
+        about = os.path.join(os.path.dirname(path), "meta.properties")
+        values = _properties(about, []) if exists(about) else {}
+        return cls(found.topic, found.partition, values.get("node.id", values.get("broker.id")))
+
+
+def _names(path: str, findings: list[Finding]) -> set[str]:
+    """List the parent of a partition's directory; it may be unreadable although the partition's directory is not."""
+    try:
+        return {entry.name for entry in open_tree(path, deep=False).entries(path)}
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", path, str(error)))
+        return set()
+
+
+def _absolute(path: str) -> str:
+    return path.rstrip("/") if is_virtual(path) else os.path.abspath(local_path(path))
+
+
+def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
+    """Say whether an entry is a directory to read; a symbolic link is followed only inside the root."""
+    if not entry.is_link:
+        return entry.is_directory
+    return is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
+
+
+def _properties(path: str, findings: list[Finding]) -> dict[str, str]:
+    return read_small_file(path, read_properties, findings) or {}
+
+
+def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int]:
+    read = read_small_file(path, read_checkpoint, findings)
+    return {} if read is None else {(row.topic, row.partition): row.offset for row in read.rows}
+
+
+def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, int]:
+    """Return a partition's offsets by kind, those that bear on a running broker's logs as they are now.
+
+    These are the cleaner's and the log's start, and are read again on a disk alone.
+    """
+    if is_remote(node.home):
+        return directory.checkpoints
+    key = (directory.topic, directory.partition)
+    found = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in _MOVING}
+    for kind, path in _moving_in(local_path(node.home)):
+        if (offset := _checkpoint_now(path).get(key)) is not None:
+            found[kind] = offset
+    return found
+
+
+@lru_cache(maxsize=16)  # asked for each partition of a few directories
+def _moving_in(home: str) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, os.path.join(home, CHECKPOINTS[kind])) for kind in _MOVING)
+
+
+def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
+    """List one partition of a log directory again."""
+    key = (directory.topic, directory.partition)
+    rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
+    home = Home(node.path, rows, directory.running, directory.clean_shutdown)
+    tree = open_tree(directory.log, deep=False)
+    found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
+    return found or replace(directory, segments=(), snapshots={}, files={})
+
+
+def _checkpoint_now(path: str) -> dict[tuple[str, int], int]:
+    """Read a checkpoint again if it is another file than the one that was read before."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return {}
+    known = _read_before.get(path)
+    version = (status.st_ino, status.st_size, status.st_mtime_ns)
+    if known is None or known[0] != version:
+        known = _read_before[path] = (version, _checkpoint(path, []))
+    return known[1]

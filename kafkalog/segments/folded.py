@@ -1,0 +1,170 @@
+"""The findings about one file or log: where a code has more than a thousand, one finding counts them.
+
+A report of a million damaged places helps nobody. Below that every finding stays as it is. Findings about batches of a
+producer are counted producer by producer: a log's producers may be judged apart.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Final
+
+from kafkalog.findings import Bytes, Finding
+from kafkalog.segments.chunk import CROWDED, Chunk
+
+__all__ = ["MOST", "Extents", "FileFindings", "counted", "is_extent"]
+
+MOST: Final = 1000  # findings of one code in one file, or in one log
+
+
+class Extents:
+    """Where the bytes of one damage code are in a file, in the order in which they were found."""
+
+    __slots__ = ("first", "lengths", "positions")
+
+    def __init__(self, first: Finding) -> None:
+        self.first = first
+        self.positions = array("q")
+        self.lengths = array("q")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.positions, self.lengths, strict=True)
+
+    def extend(self, positions: array[int], lengths: array[int]) -> None:
+        """Take in the next places."""
+        self.positions.extend(positions)
+        self.lengths.extend(lengths)
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        self.positions.append(finding.position or 0)
+        self.lengths.append(finding.length or 0)
+
+    def finding(self, table: str) -> Finding:
+        """Return the one finding that stands for all, from the first place to the last; `table` lists them."""
+        first = self.first
+        start, end = min(self.positions), max(position + length for position, length in self)
+        message = (
+            f"{len(self)} places with {sum(self.lengths)} bytes, between positions {start} and {end}; the table {table}"
+            f" lists them. The first: {first.message}"
+        )
+        return first._replace(message=message, position=start, length=end - start, needed=None, found=len(self))
+
+
+class _Places:
+    """How many findings of one code and producer are about no bytes, and between which offsets."""
+
+    __slots__ = ("count", "first", "high", "low")
+
+    def __init__(self, first: Finding) -> None:
+        self.first = first
+        self.count = 0
+        self.low: int | None = None
+        self.high: int | None = None
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        self.count += 1
+        if finding.offset is not None:
+            last = finding.offset if finding.last_offset is None else finding.last_offset
+            self.low = finding.offset if self.low is None else min(self.low, finding.offset)
+            self.high = last if self.high is None else max(self.high, last)
+
+    def finding(self, _table: str) -> Finding:
+        """Return the one finding that stands for all, at the first one's place."""
+        between = "" if self.low is None else f", between offsets {self.low} and {self.high}"
+        message = f"{self.count} places{between}. The first: {self.first.message}"
+        return self.first._replace(
+            message=message, length=None, offset=self.low, last_offset=self.high, needed=None, found=self.count,
+        )  # fmt: skip
+
+
+def counted(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings about a log, those of a code as one if they are many; damaged bytes were counted file by file."""
+    every = iter(findings)
+    first = list(islice(every, MOST + 1))
+    if len(first) <= MOST:  # too few of any code
+        return first
+    kept = FileFindings(table=None)
+    for finding in chain(first, every):
+        kept.add(finding)
+    return kept.all()
+
+
+def is_extent(finding: Finding) -> bool:
+    """Say whether a finding is about bytes that are damaged."""
+    return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)
+
+
+class FileFindings:
+    """Collects the findings about one file, and counts them; `table` lists the places of those that `is_counted`.
+
+    Without a table these are not counted, but kept.
+    """
+
+    def __init__(
+        self, is_counted: Callable[[Finding], bool] = is_extent, table: str | None = "extents of kafkalog verify"
+    ) -> None:
+        self._is_counted = is_counted
+        self._table = table
+        self._kept: list[Finding] = []
+        self._extents: dict[str, Extents] = {}
+        self._places: dict[tuple[str, int | None], _Places] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        is_counted, code = self._is_counted(finding), finding.code
+        if not is_counted or self._table is not None:
+            many: Extents | _Places
+            if is_counted:
+                many = self._extents.get(code) or self._extents.setdefault(code, Extents(finding))
+            else:
+                place = code, finding.producer_id
+                many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
+            many.add(finding)
+            if len(many) > MOST:
+                return
+        self._kept.append(finding)
+
+    def of_chunk(self, chunk: Chunk) -> list[Finding]:
+        """Return the findings of a chunk to add: without those of its crowd where the places are only counted."""
+        if chunk.crowd is None or not self.counts(CROWDED, chunk.crowd.positions, chunk.crowd.lengths):
+            return chunk.findings
+        return chunk.examined
+
+    def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
+        """Count these places if those of the code are only counted; say whether they are."""
+        extents = self._extents.get(code)
+        if extents is None or len(extents) <= MOST:
+            return False
+        extents.extend(positions, lengths)
+        return True
+
+    def all(self) -> list[Finding]:
+        """Return all findings in order; the one that counts many is where the first of them was."""
+        if not self._kept:
+            return self._kept
+        extents = {code: many for code, many in self._extents.items() if len(many) > MOST}
+        places = {place: many for place, many in self._places.items() if len(many) > MOST}
+        if not extents and not places:
+            return self._kept
+        found = []
+        for finding in self._kept:
+            one: Extents | _Places | None
+            if self._is_counted(finding):
+                one = extents.get(finding.code)
+            else:
+                one = places.get((finding.code, finding.producer_id))
+            if one is None:
+                found.append(finding)
+            elif finding is one.first:
+                found.append(one.finding(self._table or ""))
+        return found

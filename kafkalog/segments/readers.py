@@ -1,0 +1,268 @@
+"""The library's functions for one file: its contents, row by row or as columns.
+
+What is wrong with a file is a Finding and goes to `on_finding`; without that, warnings and errors become Python
+warnings (FindingWarning). A file that can't be read at all raises UnreadableError.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from kafkalog.files.names import FileKind, parse_name
+from kafkalog.files.opening import read_small
+from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.batch import Batch, Record
+from kafkalog.kafka.checkpoint import (
+    Checkpoint,
+    leader_epochs,
+    partition_metadata,
+    partition_offsets,
+    properties,
+    quorum_state,
+)
+from kafkalog.kafka.control import ControlRecord, control_record
+from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.kafka.index import aborted_transactions as _aborted
+from kafkalog.kafka.layout import ABORTED_TXN
+from kafkalog.kafka.message import MalformedError
+from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
+from kafkalog.kernel import buffers
+from kafkalog.segments.chunk import Limits
+from kafkalog.segments.indexes import check_offset_index, check_time_index
+from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.selection import Selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "FindingWarning",
+    "batch_columns",
+    "batches",
+    "control_finding",
+    "control_records",
+    "key_undecodable",
+    "offset_index",
+    "read_aborted_transactions",
+    "read_checkpoint",
+    "read_properties",
+    "read_snapshot",
+    "record_columns",
+    "records",
+    "segment_chunks",
+    "time_index",
+    "warn",
+]
+
+PathLike = str | os.PathLike[str]
+OnFinding = Callable[[Finding], object]
+
+
+class FindingWarning(UserWarning):
+    """A finding for which no `on_finding` was given."""
+
+
+def warn(finding: Finding) -> None:
+    """Make a Python warning of a finding above a note."""
+    if finding.severity > Severity.NOTE:
+        warnings.warn(str(finding), FindingWarning, stacklevel=3)
+
+
+def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Batch]:
+    """Yield each batch header of a segment or KRaft snapshot (RecordBatch), in file order.
+
+    Raises UnreadableError if the file can't be opened or read.
+    """
+    report = on_finding or warn
+    for chunk in segment_chunks(path, limits=limits):
+        for row in range(chunk.heads.count):
+            yield Batch.of(chunk.heads, row)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def records(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None, max_bytes: int | None = None
+) -> Iterator[Record]:
+    """Yield each record of a segment or KRaft snapshot, control records included, in file order.
+
+    `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
+    """
+    report = on_finding or warn
+    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
+        for block in chunk.records():
+            position = None if block.outer is None else chunk.heads.cell(buffers.POSITION, block.outer)
+            for number in range(block.recs.count):
+                yield block.record(number, position)
+            for finding in block.findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def control_records(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> Iterator[tuple[Batch, Record, ControlRecord]]:
+    """Yield each control record with its batch and its raw record; other batches' records are not decoded.
+
+    Raises UnreadableError if the file can't be opened or read.
+    """
+    report = on_finding or warn
+    for chunk in segment_chunks(path, limits=limits):
+        Selection().leave_out_others(chunk.heads, control_only=True)
+        for block in chunk.records():
+            for number in range(block.recs.count):
+                batch = Batch.of(chunk.heads, block.recs.cell(buffers.BATCH, number))
+                record = block.record(number)
+                try:
+                    yield batch, record, control_record(record.key, record.value)
+                except MalformedError as error:
+                    report(control_finding(os.fspath(path), batch, record, error))
+            for finding in block.findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def control_finding(file: str, batch: Batch, record: Record, error: MalformedError) -> Finding:
+    """Make the finding for a control record whose key or value does not fit its type."""
+    return Finding.of(
+        error.code,
+        file,
+        f"the control record at offset {record.offset}: {error}",
+        position=batch.position,
+        length=batch.size,
+        offset=record.offset,
+    )
+
+
+def key_undecodable(file: str, batch: Batch, offset: int, what: str, size: int) -> Finding:
+    """Make the finding for a key or value that the chosen decoder can't read."""
+    return Finding.of(
+        "key-undecodable",
+        file,
+        f"the {what} at offset {offset} has {size} bytes, too few for the decoder",
+        position=batch.position,
+        length=batch.size,
+        offset=offset,
+        found=size,
+    )
+
+
+def batch_columns(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> dict[str, NDArray[np.int64]]:
+    """Return every batch header of a segment as NumPy columns of int64, named as Batch's fields.
+
+    A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
+    """
+    return _columns(path, buffers.BATCH_COLUMNS[: buffers.SECTION_START], limits, on_finding or warn, decode=False)
+
+
+def record_columns(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> dict[str, NDArray[np.int64]]:
+    """Return every record of a segment as NumPy columns of int64: offset, timestamp, sequence, sizes, header count.
+
+    Keys and values are not copied; `records` yields them. Raises UnreadableError if the file can't be read.
+    """
+    names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
+    return _columns(path, names, limits, on_finding or warn, decode=True)
+
+
+def _columns(
+    path: PathLike, names: tuple[str, ...], limits: Limits | None, report: OnFinding, *, decode: bool
+) -> dict[str, NDArray[np.int64]]:
+    import numpy as np
+
+    parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in names}
+    table = buffers.RECORD_COLUMNS if decode else buffers.BATCH_COLUMNS
+    for chunk in segment_chunks(path, limits=limits):
+        blocks = ((block.recs, block.findings) for block in chunk.records()) if decode else [(chunk.heads, [])]
+        for rows, findings in blocks:
+            for name in names:
+                parts[name].append(np.array(rows.column(table.index(name)), np.int64))
+            for finding in findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+    return {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:
+    for finding in findings:
+        (on_finding or warn)(finding)
+
+
+def offset_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[OffsetEntry]:
+    """Return the entries of a ``.index``, compared with the segment beside it (OffsetIndex)."""
+    check = check_offset_index(path)
+    _report_all(check.findings, on_finding)
+    return check.listed
+
+
+def time_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[TimeEntry]:
+    """Return the entries of a ``.timeindex``, compared with the segment beside it (TimeIndex)."""
+    check = check_time_index(path)
+    _report_all(check.findings, on_finding)
+    return check.listed
+
+
+def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = None) -> list[AbortedTransaction]:
+    """Return the entries of a ``.txnindex`` (TransactionIndex)."""
+    entries = _aborted(read_small(path))
+    odd = [(number, row.version) for number, row in enumerate(entries.rows) if row.version != 0]
+    findings = []
+    if odd:
+        number, version = odd[0]
+        more = f"; {len(odd) - 1} more entries have a version other than 0" if len(odd) > 1 else ""
+        message = f"the entry has version {version}, not 0{more}"
+        findings.append(_simple(path, "version-unknown", number * ABORTED_TXN.size, message))
+    if entries.rest:
+        position = entries.slots * ABORTED_TXN.size
+        message = f"{entries.rest} bytes after the last entry; an entry has {ABORTED_TXN.size} bytes"
+        findings.append(_simple(path, "index-truncated", position, message))
+    _report_all(findings, on_finding)
+    return entries.rows
+
+
+def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> list[ProducerState]:
+    """Return the producers of a ``.snapshot`` (ProducerStateManager), as far as the file goes."""
+    snapshot = producer_snapshot(read_small(path))
+    _report_all([_simple(path, "snapshot-corrupt", None, snapshot.wrong)] if snapshot.wrong else [], on_finding)
+    return snapshot.entries
+
+
+def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
+    """Return the rows of a leader-epoch-checkpoint or of a log directory's checkpoint, by the file's name."""
+    read = (
+        leader_epochs
+        if parse_name(os.path.basename(path)).kind is FileKind.LEADER_EPOCH_CHECKPOINT
+        else partition_offsets
+    )
+    checkpoint = read(read_small(path))
+    _report_lines(path, checkpoint.wrong, on_finding)
+    return checkpoint
+
+
+def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
+    """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
+    kind = parse_name(os.path.basename(path)).kind
+    read = {FileKind.QUORUM_STATE: quorum_state, FileKind.PARTITION_METADATA: partition_metadata}
+    found = read.get(kind, properties)(read_small(path))
+    _report_lines(path, found.wrong, on_finding)
+    return found.values
+
+
+def _report_lines(path: PathLike, wrong: list[tuple[int, str]], on_finding: OnFinding | None) -> None:
+    _report_all(
+        [_simple(path, "checkpoint-malformed", None, f"line {line}: {text}") for line, text in wrong], on_finding
+    )
+
+
+def _simple(path: PathLike, code: str, position: int | None, message: str) -> Finding:
+    return Finding.of(code, os.fspath(path), message, position=position)

@@ -1,0 +1,94 @@
+"""Which records are selected: batches that can't contain any are skipped before they are decompressed."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kafkalog.kafka.batch import CellTable
+from kafkalog.kernel import columns
+from kafkalog.segments.decoded import RecordBlock
+
+__all__ = ["Picks", "Selection", "all_rows"]
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """Rows of a table of the kernel: the first `count` numbers in `rows`, in order."""
+
+    rows: array[int]
+    count: int
+
+
+@lru_cache(maxsize=2)
+def _numbers(capacity: int) -> array[int]:
+    return array("q", range(capacity))
+
+
+def all_rows(table: CellTable) -> Picks:
+    """Return all rows of a table."""
+    return Picks(_numbers(table.capacity), table.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it."""
+
+    first_offset: int | None = None
+    last_offset: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    producer_id: int | None = None
+    key: bytes | None = None
+    control_only: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Say whether everything is selected."""
+        return self == Selection()
+
+    @property
+    def looks_at_records(self) -> bool:
+        """Say whether the records must be read to know whether a batch has a selected one."""
+        return self.key is not None or self.until_ms is not None or self.since_ms is not None
+
+    def batches(self, heads: CellTable) -> Picks:
+        """Return the batches that, by their headers, may contain a selected record."""
+        if self.everything:
+            return all_rows(heads)
+        rows = array("q", bytes(8 * heads.count))
+        return Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+
+    def leave_out_others(self, heads: CellTable, *, control_only: bool = False) -> None:
+        """Leave out the records of all other batches, with `control_only` also of those without control records."""
+        if control_only or not self.everything:
+            picks = self.batches(heads)
+            columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, control_only)
+
+    def records(self, block: RecordBlock) -> Picks:
+        """Return the selected records in a block of batches that may contain some."""
+        recs = block.recs
+        if self.everything:
+            return all_rows(recs)
+        rows = array("q", bytes(8 * recs.count))
+        has_key = self.key is not None
+        count = columns.records(
+            block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
+        )
+        return Picks(rows, count)
+
+    def _conditions(self) -> array[int]:
+        return array("q", (
+            _within(self.first_offset, _LOWEST), _within(self.last_offset, _HIGHEST),
+            _within(self.since_ms, _LOWEST), _within(self.until_ms, _HIGHEST),
+            0 if self.producer_id is None else _within(self.producer_id, 0),
+            self.producer_id is not None, self.control_only,
+        ))  # fmt: skip
+
+
+def _within(number: int | None, other: int) -> int:
+    """Return the number, `other` for none; beyond 64 bits, which no offset or time is, the nearest that has them."""
+    return other if number is None else min(max(number, _LOWEST), _HIGHEST)

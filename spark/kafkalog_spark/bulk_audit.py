@@ -1,0 +1,193 @@
+"""The bulk audit: a local audit's stages as a Spark job, and its tables as Parquet.
+
+Between scanning and judging the driver puts together what surrounds all logs: the coordinator's records and the newest
+times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from kafkalog.auditing.incidents import incidents_of, known_of_tables
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_stages
+from kafkalog.auditing.transactions import (
+    AuditOptions,
+    Summary,
+    Surroundings,
+    brokers_of,
+    coordinator_batches,
+    partition_row,
+)
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.errors import KafkaLogError
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.findings import Bytes, Finding, Severity
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.moving import lost_directories, unseen
+from kafkalog.segments.file_rows import finding_rows
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.judged_tables import EXPLAINED, LOST
+from kafkalog_spark.output import Output
+from kafkalog_spark.session import at_work
+
+__all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "bulk_audit", "incident_rows"]
+
+
+# The incidents of a bulk audit: the driver makes them as a local audit does, of the few rows that matter.
+
+
+OF_TASKS: Final = (NOTABLE.name, EXPLAINED, LOST)
+
+Row = tuple[Any, ...]
+
+
+def incident_rows(
+    judged: JudgedFrame, clusters: Sequence[Cluster], logs: Sequence[LogPlace], around: Mapping[int, Surroundings],
+    findings: Mapping[int, list[Finding]],
+) -> list[Row]:  # fmt: skip
+    """Return the rows of the table ``incidents`` of all clusters."""
+    collected: dict[tuple[str, int], list[Row]] = {}
+    for key, contents in judged.kinds.items():
+        rows = collected.setdefault(key, [])
+        for content in contents:
+            with pa.ipc.open_stream(content) as reader:
+                for batch in reader:
+                    rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    known = []
+    for number, cluster in enumerate(clusters):
+        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((EXPLAINED, number), ())]
+        of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
+        notable = collected.get((NOTABLE.name, number), ())
+        one = around[number]
+        known.append(
+            known_of_tables(
+                cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
+                one.coordinator, one.metadata, cluster.nodes, one.now,
+            )
+        )  # fmt: skip
+    return [incident.row() for incident in incidents_of(known)]
+
+
+def _of_nodes(cluster: Cluster) -> Iterable[Row]:
+    return chain.from_iterable(finding_rows(node.findings, node.node_id) for node in cluster.nodes)
+
+
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
+
+
+class CorruptInputError(KafkaLogError):
+    """Bytes are damaged, and the job has to stop in that case."""
+
+
+@dataclass(slots=True)
+class BulkAudit:
+    """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read."""
+
+    summary: Summary
+    files: list[dict[str, Any]] = field(default_factory=list)
+
+
+def bulk_audit(
+    session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
+    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
+    kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
+    said: Callable[[BulkAudit], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
+) -> BulkAudit:  # fmt: skip
+    """Audit log directories and write `tables` to `output`, which was made.
+
+    The rows are those of a local audit with the same options; the option `jobs` has no effect here.
+    `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
+    and executors does not. `said` are the texts of further files, which are written when the tables count.
+    Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
+    """
+    options, storage = options or AuditOptions(), storage or StorageOptions()
+    with at_work(session, planned=True):
+        started = time.monotonic()
+        set_storage_options(storage)
+        clusters, unreadable = open_clusters(paths)
+        logs = logs_of(clusters, None if "visible" in tables else share_bytes)
+        nodes = sum(len(cluster.nodes) for cluster in clusters)
+        segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
+        seconds = time.monotonic() - started
+        listed = f"{nodes} directories, {len(logs)} logs"
+        progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
+        by_log = tuple(table for table in tables if table in _BY_LOG)
+        kinds = OF_TASKS if INCIDENTS.name in tables else ()
+        executor = SparkExecutor(
+            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress
+        )
+        with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
+            findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
+            for log, read in zip(logs, judged.logs, strict=True):
+                if log.directory.segments and not read.segments:
+                    findings[log.cluster] += unseen(log.directory)
+            for number, cluster in enumerate(clusters):
+                findings[number] += lost_directories(cluster.nodes)
+            summary = _summary(clusters, unreadable, judged, findings)
+            summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
+            if fail_on_corrupt and (damaged := _damaged(summary)):
+                raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
+            incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
+            started = time.monotonic()
+            _write(output, judged, tables, clusters, around, findings, summary, incidents)
+            done = BulkAudit(summary, judged.files)
+            output.commit(judged.parts, said(done))
+            progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
+    return done
+
+
+def _summary(
+    clusters: Sequence[Cluster], unreadable: list[str], judged: JudgedFrame, findings: Mapping[int, list[Finding]]
+) -> Summary:
+    summary = Summary(judged.logs, judged.codes, unreadable, reused=judged.reused)
+    for number, cluster in enumerate(clusters):
+        summary.count(findings[number])
+        for node in cluster.nodes:
+            summary.count(node.findings)
+    return summary
+
+
+def _damaged(summary: Summary) -> int:
+    """Count the places without a whole batch, except those with only a note: a broker was writing there."""
+    lost = {name for name, code in CATALOGUE.items() if code.bytes in (Bytes.LOST, Bytes.SUSPECT)}
+    return sum(n for (code, how), n in summary.findings.items() if code in lost and how > Severity.NOTE)
+
+
+def _write(
+    output: Output, judged: JudgedFrame, tables: Sequence[str], clusters: Sequence[Cluster],
+    around: Mapping[int, Surroundings], findings: Mapping[int, list[Finding]], summary: Summary,
+    incidents: Iterable[tuple[Any, ...]],
+) -> None:  # fmt: skip
+    """Write the driver's rows."""
+    of_tasks = {part.table for part in judged.parts}
+    of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
+        "partitions": (partition_row(log) for log in summary.logs),
+        "findings": _finding_rows(clusters, findings),
+        INCIDENTS.name: incidents,
+    }
+    for table in tables:
+        if table == COORDINATOR.name:
+            coordinators = (one.coordinator for one in around.values())
+            output.write_table(COORDINATOR, chain.from_iterable(map(coordinator_batches, coordinators)))
+        elif table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
+            rows = of_driver.get(table, ())
+            output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
+
+
+def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the findings about brokers and clusters; the tasks yield those about logs."""
+    for number, cluster in enumerate(clusters):
+        for node in cluster.nodes:
+            yield from finding_rows(node.findings, node.node_id)
+        yield from finding_rows(findings[number])

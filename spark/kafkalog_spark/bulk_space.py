@@ -1,0 +1,228 @@
+"""What holds the bytes of whole clusters, as a Spark job: tasks read and judge directories, the driver settles brokers.
+
+The rows are those of a local run with the same options; tables are written as Parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from kafkalog.auditing.incidents import items_of_judged
+from kafkalog.auditing.space import (
+    LogSpace,
+    Settings,
+    SpaceOptions,
+    StateTopic,
+    Weighed,
+    known_space,
+    moment_of,
+    replicas,
+    settle,
+)
+from kafkalog.auditing.topics import cluster_metadata
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.findings import Finding
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.moving import lost_directories, unseen
+from kafkalog.segments.file_rows import finding_rows
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
+from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
+from kafkalog_spark import space_tasks
+from kafkalog_spark.output import Output
+from kafkalog_spark.session import at_work
+
+__all__ = ["BulkSpace", "bulk_space"]
+
+_SPLIT_BYTES: Final = 128 << 20
+_OF_DRIVER: Final = (SPACE.name, BLOCKERS.name, INCIDENTS.name, FINDINGS.name)
+_JOINED: Final = {TRANSACTION_COSTS.name: "cost", PRODUCER_GROUPS.name: "group"}
+
+
+@dataclass(slots=True)
+class BulkSpace:
+    """A job's result: what was found, and directories that could not be read."""
+
+    findings: list[Finding] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    directories: int = 0
+
+
+def bulk_space(
+    session: SparkSession, paths: Sequence[str], output: Output, options: SpaceOptions | None = None, *,
+    tables: Sequence[str], split_bytes: int = _SPLIT_BYTES, storage: StorageOptions | None = None,
+    said: Mapping[str, str] | None = None,
+) -> BulkSpace:  # fmt: skip
+    """Measure log directories and write `tables` to `output`, which was made, then the texts of further files.
+
+    An open transaction's incident is not looked up: ``txn-audit`` has it.
+    """
+    options, storage = options or SpaceOptions(), storage or StorageOptions()
+    with at_work(session):
+        set_storage_options(storage)
+        clusters, unreadable = open_clusters(paths)
+        done = BulkSpace(unreadable=unreadable)
+        run = _Run(session, clusters, options, storage, frozenset(tables), done)
+        with output.working(), run.read(split_bytes) as read, run.judge(read) as made:
+            run.write(made, output, said)
+    return done
+
+
+@dataclass(slots=True)
+class _Run:
+    """One job over some clusters; directories are known by their numbers."""
+
+    session: SparkSession
+    clusters: Sequence[Cluster]
+    options: SpaceOptions
+    storage: StorageOptions
+    tables: frozenset[str]
+    done: BulkSpace
+    logs: list[tuple[int, LogSpace]] = field(default_factory=list)
+    about: dict[int, space_tasks.About] = field(default_factory=dict)
+    first: frozenset[int] = frozenset()
+    seal: space_tasks.Seal = field(default_factory=space_tasks.Seal)
+
+    @contextmanager
+    def read(self, split_bytes: int) -> Iterator[DataFrame]:
+        """Read all directories."""
+        settings: dict[int, Settings] = {}
+        rows, task, size = [], 0, 0
+        for number, cluster in enumerate(self.clusters):
+            metadata = cluster_metadata(cluster.nodes, self.options.limits, self.done.findings.append)
+            settings[number] = Settings(metadata, self.options.properties, self.options.topics)
+            for node in cluster.nodes:
+                self.done.findings += node.findings
+                bare = replace(node, partitions=[], findings=[], all_checkpoints={}, identity=node.identity.elsewhere())
+                for directory in node.partitions:
+                    content = self.seal.packed((number, bare, directory))
+                    rows.append((task, len(self.logs), content))
+                    self.logs.append((number, known_space(node, directory, settings[number])))
+                    size += directory.size
+                    if size >= split_bytes:
+                        task, size = task + 1, 0
+        self.done.directories = len(self.logs)
+        frame = self._frame(rows, space_tasks.DIRECTORIES).repartitionById(task + 1, "task")
+        reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage, self.seal)
+        with _kept(frame.mapInArrow(reading, from_arrow_schema(space_tasks.READ))) as kept:
+            newest: dict[int, int] = {}
+            ends: dict[int, int] = {}
+            for row in kept.drop("content").toArrow().to_pylist():
+                cluster_number = row["cluster"]
+                newest[cluster_number] = max(newest.get(cluster_number, -1), row["newest_broker"])
+                ends[row["number"]] = row["log_end"]
+            for number, cluster in enumerate(self.clusters):
+                metadata = settings[number].metadata
+                latest = max(newest.get(number, -1), -1 if metadata is None else metadata.newest)
+                moment = moment_of(cluster, latest, self.options.now)
+                self.about[number] = space_tasks.About(settings[number], moment)
+            self._first(ends)
+            yield kept
+
+    def _first(self, ends: Mapping[int, int]) -> None:
+        """Choose the replica of each partition in which transactions and producers are counted."""
+        self.first = frozenset(
+            number
+            for cluster in range(len(self.clusters))
+            for number in replicas((at, self.logs[at][1], ends[at]) for at in ends if self.logs[at][0] == cluster)
+        )
+
+    @contextmanager
+    def judge(self, read: DataFrame) -> Iterator[DataFrame]:
+        """Judge all directories; the state topics first."""
+        if self.tables.intersection(_JOINED):
+            of_states = [number for number in self.first if self.logs[number][1].directory.topic == STATE_TOPIC]
+            rows = read.where(F.col("number").isin(of_states)).repartition("cluster").sortWithinPartitions("cluster")
+            task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage, seal=self.seal)
+            for row in rows.mapInArrow(task, from_arrow_schema(space_tasks.MADE)).toArrow().to_pylist():
+                about = self.about[row["cluster"]]
+                self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
+        judging = space_tasks.JudgeSpace(
+            self.about, self.tables, self.first, self.options.limits, self.storage, self.options.keys, self.seal
+        )
+        with _kept(read.mapInArrow(judging, from_arrow_schema(space_tasks.MADE))) as made:
+            yield made
+
+    def write(self, made: DataFrame, output: Output, said: Mapping[str, str] | None) -> None:
+        """Write the tables, and let them count."""
+        mine = self._of_driver(made)
+        for table in sorted(self.tables):
+            schema = StructType.fromJson(spark_schema(TABLES[table]))
+            if table in _OF_DRIVER:
+                content = pa.Table.from_batches(
+                    arrow_batches(mine.get(table, []), arrow_schema(TABLES[table])), arrow_schema(TABLES[table])
+                )
+                frame = self.session.createDataFrame(content.replace_schema_metadata(None), schema).coalesce(1)
+            else:
+                rows = self._joined(made, _JOINED[table]) if table in _JOINED else made.where(F.col("kind") == table)
+                frame = rows.select("content").mapInArrow(_unpack, schema).coalesce(1)
+            writer = frame.write.mode("append").option("compression", "zstd")
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            writer.parquet(f"{output.work}/{table}")
+        output.commit((part for table in sorted(self.tables) for part in output.take(table)), said)
+
+    def _joined(self, made: DataFrame, kind: str) -> DataFrame:
+        states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
+        parts = made.where(F.col("kind") == kind).repartition("cluster", "key")
+        in_order = parts.sortWithinPartitions("kind", "cluster", "key")
+        return in_order.mapInArrow(space_tasks.JoinSpace(states, self.seal), from_arrow_schema(space_tasks.MADE))
+
+    def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
+        """Settle what can only be said of a broker's directories together; return the rows of these tables."""
+        judged: dict[int, list[Weighed]] = {}
+        for row in made.where("kind = 'judged'").select("content").toArrow().to_pylist():
+            number, verdicts, findings, suffix = self.seal.unpacked(row["content"])
+            cluster, log = self.logs[number]
+            if suffix and not log.directory.suffix:
+                self.done.findings += unseen(log.directory)
+            judged.setdefault(cluster, []).append(Weighed(log, verdicts, self.about[cluster].moment.now))
+            self.done.findings += findings
+        for one in self.clusters:
+            self.done.findings += lost_directories(one.nodes)
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for of_cluster in judged.values():
+            settle(of_cluster)
+        every = sorted((one for some in judged.values() for one in some), key=lambda one: -one.log.all_bytes)
+        for item in items_of_judged(every, self.tables.intersection(_OF_DRIVER)):
+            if isinstance(item, Finding):
+                self.done.findings.append(item)
+            else:
+                rows.setdefault(item[0].name, []).append(item[1])
+        rows[FINDINGS.name] = list(finding_rows(self.done.findings))
+        return rows
+
+    def _frame(self, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+        content = list(zip(*rows, strict=True)) or [()] * len(schema)
+        arrays = [pa.array(column, kind) for column, kind in zip(content, schema.types, strict=True)]
+        return self.session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), from_arrow_schema(schema))
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for content in batch["content"].to_pylist():
+            with pa.ipc.open_stream(content) as reader:
+                yield from reader
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep a stage's rows on the executors' disks while they are needed."""
+    kept = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
