@@ -161,6 +161,7 @@ SIDE_FILES: Final[dict[str, tuple[bytes, tuple[int, int, int, int]]]] = {
     "recovery-point-offset-checkpoint": (b"0\n1\nt 0 5\n", (10, 0, 0, 0)),
     "partition.metadata": (b"version: 0\ntopic_id: AAAA", (25, 0, 0, 0)),
     "meta.properties": (b"#x\nversion=1\nnonsense\n", (22, 0, 0, 0)),
+    "quorum-state": (b"{", (0, 1, 0, 0)),
     "notes.txt": (b"mine", (0, 0, 0, 4)),
     ".kafka_cleanshutdown": (b'{"version":0}', (13, 0, 0, 0)),
 }
