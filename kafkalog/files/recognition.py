@@ -24,7 +24,7 @@ CHECKPOINTS: Final = {
     "cleaner": "cleaner-offset-checkpoint",
 }
 _MARKS: Final = frozenset({"meta.properties", *CHECKPOINTS.values()})
-_OF_A_PARTITION: Final = (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT)
+_OF_A_PARTITION: Final = (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.QUORUM_STATE)
 _SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")
 _NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _HIGHEST_PARTITION: Final = 2**31 - 1
