@@ -6,7 +6,7 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptRows, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
 from kafkalog.auditing.pipeline.messages_between_stages import (
     coordinator_for,
     coordinator_messages,
@@ -43,7 +43,6 @@ __all__ = [
     "VERDICT",
     "Clock",
     "Keeping",
-    "KeptRows",
     "KeptScans",
     "KnownSegment",
     "LocalFolder",

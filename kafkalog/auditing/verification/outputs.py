@@ -24,7 +24,7 @@ from kafkalog.tables.manifest import MANIFEST, Manifest, read_manifest, unsealed
 __all__ = ["is_output", "verify_output"]
 
 _HASH: Final = "sha256"
-_KEPT: Final = (".scan", ".rows")  # they begin with the checksum of what follows
+_KEPT: Final = ".scan"  # such a file begins with the checksum of what follows
 _PIECE: Final = 1 << 20
 
 
