@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
-from kafkalog.provenance import PROVENANCE, SUCCESS
+from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import TABLES, Table

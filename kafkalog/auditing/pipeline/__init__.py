@@ -32,7 +32,7 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
-from kafkalog.auditing.pipeline.provenance_files import VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
 from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
@@ -40,7 +40,6 @@ from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scan
 __all__ = [
     "SHARE_BYTES",
     "SPLIT_BYTES",
-    "VERDICT",
     "Clock",
     "Keeping",
     "KeptScans",
