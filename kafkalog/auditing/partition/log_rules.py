@@ -133,7 +133,7 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     if lowest >= highest:  # nearly all logs; also one without a marker
         return
     columns = audit.transactions.columns(*_NAMES)
-    rows = columns.chosen(columns["marker_offset"] != NONE, _NAMES)
+    rows = columns.take(columns["marker_offset"] != NONE, *_NAMES)
     epochs = rows["coordinator_epoch"]
     known = np.flatnonzero(epochs >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
 from kafkalog.auditing.side_files.place import SegmentFiles
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.fold import ABORT
@@ -82,7 +82,7 @@ class Reach(NamedTuple):
 class Aborts:
     """A log's ABORT markers, by their offsets, with the entries that brokers made of them."""
 
-    def __init__(self, transactions: Packed) -> None:
+    def __init__(self, transactions: Columns) -> None:
         rows = transactions.columns(*_NEEDED)
         aborts = rows.take(rows["marker_type"] == ABORT)
         aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))

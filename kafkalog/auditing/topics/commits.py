@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sentences import TextColumn
 from kafkalog.columns.texts import Numbered
 from kafkalog.folds import fold
@@ -71,7 +71,7 @@ _NUMBERS: Final = {
 class Fates:
     """A log's transactions with data that ended in one of some states, sorted by producer and first offset."""
 
-    def __init__(self, transactions: Packed, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
+    def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
         kept = [kind for kind, number in _NUMBERS.items() if STATES[number] in states]
         parts = [
             rows.take((rows["first_offset"] != NONE) & np.isin(rows["marker_type"], kept))
