@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.columns.named import NONE, Columns
@@ -167,7 +167,7 @@ def read_scan(data: bytes) -> SegmentScan:
     epochs = [(epoch, first) for epoch, first in message.numbers("leader_epochs")]
     markers = [(offset, at, length) for offset, at, length in message.numbers("unreadable_markers")]
     *numbers, cleaned = counts
-    damaged = DamagedExtents.of([DamagedBytes(path, *row) for row in message.rows("damaged")])
+    damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     records, listed = message.columns("state_records"), message.columns("listed_partitions")
     ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
