@@ -71,6 +71,8 @@ _T = TypeVar("_T")
 
 FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are given
 
+_AT_ONCE: Final = 4096  # rows that are objects at a time
+
 _NO_CELLS: Final = np.empty(0, np.int64)
 
 _places: dict[tuple[str, ...], dict[str, int]] = {}  # of columns in a table
@@ -148,10 +150,15 @@ class Columns:
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""
         names = self.names
+        for row in self.tuples(*names):
+            yield dict(zip(names, row, strict=True))
+
+    def tuples(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """Yield the rows as tuples of plain integers, with the columns of these names."""
         for block in self._blocks:
-            lists = [block.column(name).tolist() for name in names]
-            for row in zip(*lists, strict=True):
-                yield dict(zip(names, row, strict=True))
+            columns = [block.column(name) for name in names]
+            for start in range(0, block.length, _AT_ONCE):
+                yield from zip(*(column[start : start + _AT_ONCE].tolist() for column in columns), strict=True)
 
     def __add__(self, other: Columns) -> Columns:
         return Columns._of(self.names, self._blocks + other._blocks)

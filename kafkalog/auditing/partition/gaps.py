@@ -65,9 +65,9 @@ class Gaps:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Gap]:
-        for row in self.rows:
-            kind, cause, file = GAP_KINDS[row["kind"]], GAP_CAUSES[row["cause"]], self.files[row["file"]]
-            yield Gap(row["first_offset"], row["last_offset"], kind, cause, file, row["position"])
+        rows = self.rows.tuples("first_offset", "last_offset", "kind", "cause", "file", "position")
+        for first, last, kind, cause, file, position in rows:
+            yield Gap(first, last, GAP_KINDS[kind], GAP_CAUSES[cause], self.files[file], position)
 
     @property
     def first(self) -> _Offsets:
