@@ -69,10 +69,14 @@ AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Marked | Worded"]
 
 
 class ColumnBlock:
-    """A block that takes one part of a table's rows after the other: whole numbers, flags, words, text and JSON."""
+    """A block that takes one part of a table's rows after the other: whole numbers, flags, words, text and JSON.
 
-    def __init__(self, table: Table, names: Sequence[str]) -> None:
+    Where all rows are of one `file`, its column need not be given.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str], file: str | None = None) -> None:
         self._table = table
+        self._file = file
         self._names = names
         self._block: Block | None = None
 
@@ -82,6 +86,9 @@ class ColumnBlock:
         columns: list[BlockColumn] = []
         runs = bits = 0
         for name in self._names:
+            if name == "file" and self._file is not None:
+                columns.append(BlockColumn(name, Kind.FILE))
+                continue
             one = given[name]
             if isinstance(one, TextColumn):
                 columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
@@ -91,7 +98,7 @@ class ColumnBlock:
             words = one.words if isinstance(one, Worded) else ()
             columns.append(BlockColumn(name, kind, runs * ROOM, bits * ROOM, words))
             runs, bits = runs + 1, bits + 1
-        block = Block(self._table, "", columns, ROOM, runs + 2)
+        block = Block(self._table, self._file or "", columns, ROOM, runs + 2)
         block.weight = runs * ROOM
         return block
 
@@ -101,22 +108,26 @@ class ColumnBlock:
         Where a text is not UTF-8, as a path may be, rows come one by one.
         """
         table = self._table
-        for start in range(0, len(columns[table.names[0]]), ROOM):
+        for start in range(0, len(next(iter(columns.values()))), ROOM):
             some = {name: column[start : start + ROOM] for name, column in columns.items()}
             rows = self._of(some) if self._names else None
             if rows is not None:
                 yield rows
             else:
+                if self._file is not None:
+                    some = {"file": TextColumn.same(self._file, len(next(iter(some.values())))), **some}
                 yield from ((table, row) for row in rows_of(some))
 
     def _of(self, columns: AnyColumns) -> Rows | None:
         """Return the rows of columns; None where a text is not UTF-8."""
         if self._block is None:
             self._block = self._made(columns)
-        block, count = self._block, len(columns[self._names[0]])
+        block, count = self._block, len(next(iter(columns.values())))
         cells, valid = np.frombuffer(block.cells, np.int64), np.frombuffer(block.valid, np.uint8)
         weight, buffers, before = np.zeros(count, np.int64), [], 0
         for column in block.columns:
+            if column.kind is Kind.FILE:
+                continue
             found, at = columns[column.name], column.at
             if isinstance(found, TextColumn):
                 cells[at : at + count] = found.starts + before
