@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import KafkaLogError
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ class Schema:
     tables: tuple[WireTable, ...] = field(default=())
 
 
-def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | PackedTexts]) -> bytes:
+def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | TextColumn]) -> bytes:
     """Write a message; each table is given as rows in the order of its columns, or as columns of these.
 
-    A table of one column of text may be given as ``PackedTexts``.
+    A table of one column of text may be given as ``TextColumn``.
     """
     name = schema.name.encode()
     parts = [_HEAD.pack(_MAGIC, len(name), schema.version, len(schema.tables)), name]
@@ -65,8 +65,9 @@ def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]]
         content = tables[table.name]
         if isinstance(content, Columns):
             parts += content.parts()
-        elif isinstance(content, PackedTexts):
-            parts += [_ROWS.pack(len(content)), content.sizes.astype(_LENGTH).tobytes(), content.data]
+        elif isinstance(content, TextColumn):
+            texts = content.together()
+            parts += [_ROWS.pack(len(texts)), texts.sizes.astype(_LENGTH).tobytes(), texts.data]
         else:
             parts += _of_rows(table, list(content))
     return b"".join(parts)
@@ -125,16 +126,16 @@ class WireMessage:
             cells.append([None if size < 0 else self._text(size) for size in lengths])
         return list(zip(*cells, strict=True))
 
-    def texts(self, name: str) -> PackedTexts:
+    def texts(self, name: str) -> TextColumn:
         """Return a table of one column of text."""
         self._table(name)
         count = self._count()
         if not count:
-            return PackedTexts()
+            return TextColumn()
         sizes = np.frombuffer(self._take(count * _LENGTH.itemsize), _LENGTH)
         if (sizes < 0).any():
             raise WireError(f"{self.schema.name}: a text of {name} is missing")
-        texts = PackedTexts.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
+        texts = TextColumn.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
         if not texts.is_utf8():
             raise WireError(f"{self.schema.name}: a text of {name} is not UTF-8")
         return texts

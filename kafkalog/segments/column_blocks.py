@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.kernel.buffers import NONE
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
@@ -130,7 +130,7 @@ class ColumnBlock:
                 continue
             found, at = columns[column.name], column.at
             if isinstance(found, TextColumn):
-                cells[at : at + count] = found.starts + before
+                cells[at : at + count] = found.starts.astype(np.int64) + before
                 cells[at + ROOM : at + ROOM + count] = found.sizes
                 weight += np.maximum(found.sizes, 0)
                 buffers.append(found.data)

@@ -18,7 +18,7 @@ from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
@@ -193,7 +193,7 @@ def read_scan(data: bytes) -> SegmentScan:
     )
 
 
-def _states(records: Columns, listed: Columns, ids: PackedTexts, topics: PackedTexts) -> StateColumns:
+def _states(records: Columns, listed: Columns, ids: TextColumn, topics: TextColumn) -> StateColumns:
     columns = chain(_unpacked(records, _OF_STATES), _unpacked(listed, _LISTED))
     return StateColumns.of({name: [column] for name, column in columns}, ids, topics)
 
@@ -201,7 +201,7 @@ def _states(records: Columns, listed: Columns, ids: PackedTexts, topics: PackedT
 @cache
 def _no_states() -> StateColumns:
     """Return the records of all segments but those of the state topic: one object, as nobody adds to it."""
-    return _states(Columns.empty(_OF_STATES), Columns.empty(_LISTED), PackedTexts(), PackedTexts())
+    return _states(Columns.empty(_OF_STATES), Columns.empty(_LISTED), TextColumn(), TextColumn())
 
 
 def _finding_row(finding: Finding) -> tuple[Any, ...]:

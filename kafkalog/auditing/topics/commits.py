@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.sentences import TextColumn
-from kafkalog.columns.texts import Numbered
+from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text

@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
@@ -113,7 +113,7 @@ def _columns(
     fenced = around.follows & ((states.state == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
     return {
-        "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
+        "transactional_id": states.ids.gather(states.transactional_id),
         "timestamp_ms": Marked(times),
         "state": Worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
         "step": Worded(around.steps(), STEPS),

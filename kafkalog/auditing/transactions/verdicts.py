@@ -13,7 +13,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.tally import tally
@@ -104,7 +104,7 @@ class Verdicts:
 
     def names(self, numbers: NDArray[Any]) -> TextColumn:
         """Return the transactional ids of these numbers, None for -1."""
-        return TextColumn.packed(self.coordinator.states.ids, numbers)
+        return self.coordinator.states.ids.gather(numbers)
 
     def first_open(self) -> Opened | None:
         """Return the open transaction with the lowest first offset, None where none is open."""
