@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Spans
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
@@ -77,11 +78,8 @@ class Fates:
             for rows in transactions.blocks(*_COLUMNS)
         ]
         rows = Columns.concat(parts, _COLUMNS)
-        rows = rows.take(np.lexsort((rows["first_offset"], rows["producer_id"])))
-        self.producers, producer = np.unique(rows["producer_id"], return_inverse=True)
-        self._firsts, first = np.unique(rows["first_offset"], return_inverse=True)
-        self._places = producer * (len(self._firsts) + 1) + first + 1
-        self._producer = rows["producer_id"]
+        self.spans = Spans(rows["producer_id"], rows["first_offset"])
+        rows = rows.take(self.spans.order)
         self._last = rows["last_offset"]
         self._state = np.zeros(len(rows), np.int8)
         for kind, number in _NUMBERS.items():
@@ -96,11 +94,8 @@ class Fates:
         """Return which transactions producers' records belong to; -1 where no transaction of theirs has the offset."""
         if not len(self):
             return np.full(len(offsets), -1)
-        producer = np.minimum(np.searchsorted(self.producers, producer_ids), len(self.producers) - 1)
-        place = producer * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
-        found = np.searchsorted(self._places, place, "right") - 1
-        is_in = (found >= 0) & (self._producer[found] == producer_ids) & (offsets <= self._last[found])
-        return np.where(is_in, found, -1)
+        found = self.spans.last(producer_ids, offsets)
+        return np.where((found >= 0) & (offsets <= self._last[found]), found, -1)
 
     def states(self, rows: NDArray[np.intp], moment: Moment | None = None) -> NDArray[np.int8]:
         """Return the states of records in these transactions at a moment, as numbers of `STATES`.

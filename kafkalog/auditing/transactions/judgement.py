@@ -79,7 +79,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
     for segment in directory.segments:
         try:
             for records in internal_blocks(
-                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.producers
+                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.spans.producers
             ):
                 if isinstance(records, InternalRecords):
                     _count(records, fates, counts)
