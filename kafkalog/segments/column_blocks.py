@@ -12,60 +12,19 @@ from kafkalog.kernel.buffers import NONE
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
+from kafkalog.tables.arrow import Numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AnyColumns", "ColumnBlock", "ColumnsByName", "Marked", "Worded", "rows_of"]
+__all__ = ["AnyColumns", "ColumnBlock", "ColumnsByName", "rows_of"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
 _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 
 
-class Marked:
-    """Numbers that may be any int64, and whether each is there; in other columns of numbers NONE is one that is not."""
-
-    __slots__ = ("there", "values")
-
-    def __init__(self, values: NDArray[Any], there: NDArray[np.bool_] | None = None) -> None:
-        self.values = values
-        self.there = np.ones(len(values), np.bool_) if there is None else there
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: slice) -> Marked:
-        return Marked(self.values[rows], self.there[rows])
-
-    def tolist(self) -> list[int | None]:
-        """Return the numbers, None for those that are not there."""
-        cells = zip(self.values.tolist(), self.there.tolist(), strict=True)
-        return [value if is_there else None for value, is_there in cells]
-
-
-class Worded:
-    """Words by their numbers, -1 for none; they are the same for all parts of a table."""
-
-    __slots__ = ("numbers", "words")
-
-    def __init__(self, numbers: NDArray[Any], words: tuple[str, ...]) -> None:
-        self.numbers = numbers
-        self.words = words
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, rows: slice) -> Worded:
-        return Worded(self.numbers[rows], self.words)
-
-    def tolist(self) -> list[str | None]:
-        """Return the words."""
-        words = (*self.words, None)
-        return [words[number] for number in self.numbers.tolist()]
-
-
 ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
-AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Marked | Worded"]
+AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Numbers"]
 
 
 class ColumnBlock:
@@ -94,8 +53,8 @@ class ColumnBlock:
                 columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
                 runs += 3
                 continue
-            kind = Kind.WORD if isinstance(one, Worded) else Kind.BOOL if types[name] == "bool" else Kind.NUMBER
-            words = one.words if isinstance(one, Worded) else ()
+            words = one.words if isinstance(one, Numbers) else ()
+            kind = Kind.WORD if words else Kind.BOOL if types[name] == "bool" else Kind.NUMBER
             columns.append(BlockColumn(name, kind, runs * ROOM, bits * ROOM, words))
             runs, bits = runs + 1, bits + 1
         block = Block(self._table, self._file or "", columns, ROOM, runs + 2)
@@ -151,13 +110,12 @@ class ColumnBlock:
         return Rows(block, 0, count)
 
 
-def _numbers(column: NDArray[Any] | Marked | Worded) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _numbers(column: NDArray[Any] | Numbers) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column's numbers, and which of them are there."""
-    if isinstance(column, Marked):
-        return column.values, column.there
-    if isinstance(column, Worded):
-        return np.maximum(column.numbers, 0), column.numbers >= 0  # polars reads the numbers of null, too
-    return column, column != NONE
+    if not isinstance(column, Numbers):
+        return column, column != NONE
+    there = np.ones(len(column), np.bool_) if column.there is None else column.there
+    return np.where(there, column.values, 0) if column.words else column.values, there
 
 
 def rows_of(columns: AnyColumns) -> Iterator[tuple[Any, ...]]:
@@ -165,10 +123,6 @@ def rows_of(columns: AnyColumns) -> Iterator[tuple[Any, ...]]:
     return zip(*map(_cells, columns.values()), strict=True)
 
 
-def _cells(column: NDArray[Any] | TextColumn | Marked | Worded) -> list[Any]:
+def _cells(column: NDArray[Any] | TextColumn | Numbers) -> list[Any]:
     cells: list[Any] = column.tolist()
-    return (
-        cells
-        if isinstance(column, TextColumn | Marked | Worded)
-        else [None if cell == NONE else cell for cell in cells]
-    )
+    return cells if isinstance(column, TextColumn | Numbers) else [None if cell == NONE else cell for cell in cells]

@@ -19,10 +19,11 @@ from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import CROWDED, Chunk, Limits
-from kafkalog.segments.column_blocks import AnyColumns, Worded
+from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.cursor import CHUNK_ROOM, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.segments.window import WINDOW
+from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.dump_tables import GRADES, REASONS
 
 __all__ = [
@@ -500,9 +501,9 @@ class SalvagedStretches(NamedTuple):
             "records": rows["records"],
             "first_offset": rows["first_offset"],
             "last_offset": rows["last_offset"],
-            "grade": Worded(rows["grade"], GRADES),
+            "grade": Numbers.worded(rows["grade"], GRADES),
             "taken": self.taken.astype(np.int64),
-            "reason": Worded(rows["reason"], REASONS),
+            "reason": Numbers.worded(rows["reason"], REASONS),
         }
 
     def findings(self) -> dict[str, NDArray[np.int64]]:

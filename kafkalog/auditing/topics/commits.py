@@ -17,10 +17,11 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.narrowing import matches
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
-from kafkalog.segments.column_blocks import AnyColumns, Marked, Worded
+from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.internal_blocks import InternalRecords, Part
 from kafkalog.segments.moment import Moment
 from kafkalog.tables import internal_tables as tables
+from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OFFSETS
 
 if TYPE_CHECKING:
@@ -404,7 +405,7 @@ class Committed:
             yield {
                 "group": _texts(keys.group[at], keys.groups.texts.__getitem__),
                 "topic": _texts(keys.topic[at], keys.topics.texts.__getitem__),
-                "partition": Marked(keys.partition[at]),
+                "partition": Numbers(keys.partition[at]),
                 **self._state(found, waiting[at]),
                 "log": TextColumn.same(log, len(at)),
             }
@@ -414,15 +415,15 @@ class Committed:
         there = is_here & (found["is_tombstone"] == 0)
         states = [_STATES.index(word) for word in ("committed", "deleted", "pending", "aborted")]
         return {
-            "offset": Marked(found["offset"], there),
-            "leader_epoch": Marked(found["leader_epoch"], found["leader_epoch"] != -1),
+            "offset": Numbers(found["offset"], there),
+            "leader_epoch": Numbers(found["leader_epoch"], found["leader_epoch"] != -1),
             "metadata": _texts(found["metadata"], lambda number: escaped_text(self._metadata[number])),
-            "commit_timestamp_ms": Marked(found["commit_timestamp"], there),
+            "commit_timestamp_ms": Numbers(found["commit_timestamp"], there),
             "transactional": found["is_transactional"] != 0,
-            "record_offset": Marked(found["record_offset"], is_here),
-            "state": Worded(np.select([there, is_here, is_waiting], states[:3], states[3]), _STATES),
-            "pending_offset": Marked(found["waiting_offset"], is_waiting & (found["waiting_offset"] != buffers.NONE)),
-            "pending_producer_id": Marked(found["waiting_producer_id"], is_waiting),
+            "record_offset": Numbers(found["record_offset"], is_here),
+            "state": Numbers.worded(np.select([there, is_here, is_waiting], states[:3], states[3]), _STATES),
+            "pending_offset": Numbers(found["waiting_offset"], is_waiting & (found["waiting_offset"] != buffers.NONE)),
+            "pending_producer_id": Numbers(found["waiting_producer_id"], is_waiting),
             "aborted": found["aborted"],
         }
 

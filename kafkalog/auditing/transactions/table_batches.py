@@ -67,8 +67,8 @@ def _column(columns: ColumnsByName, name: str) -> Numbers | Iterable[Any]:
 
 
 def _with_absent(column: NDArray[Any]) -> Numbers:
-    absent = column == NONE
-    return Numbers(column, absent if absent.any() else None)
+    there = column != NONE
+    return Numbers(column, None if there.all() else there)
 
 
 def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
@@ -93,7 +93,7 @@ def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     before = _texts(topics)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
-        absent = gone if gone.any() else None
+        there = ~gone if gone.any() else None
         columns: dict[str, Numbers | Iterable[Any]] = {
             "transactional_id": _texts(states.ids.gather(states.transactional_id)),
             "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATES),
@@ -102,9 +102,9 @@ def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
             "log": logs.take(_numbers(coordinator.of_log[rows])),
         }
         for name in ("producer_id", "producer_epoch", "timeout_ms"):
-            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
         for name in ("start_timestamp", "last_update_timestamp"):
-            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
         yield arrow_batch(columns.__getitem__, schema)
 
 
