@@ -20,6 +20,7 @@ import pytest
 import build
 from engines import ENGINES, Found
 from official import FIXTURES, materialize
+from sampled import steps
 
 pytestmark = pytest.mark.timeout(120)  # what hangs is told soon
 NAME: Final = "00000000000000000000.log"
@@ -86,8 +87,7 @@ def test_what_is_no_segment_is_one_finding(root: Path, engine: str, what: str) -
     assert found.unreadable == []
 
 
-# Reads that fail, and files that change: at the n-th read, for every fifth n, and with `make exhaustive` for every n.
-STEPS: Final = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.exhaustive)], ids=["some", "every"])
+# Reads that fail, and files that change: at the n-th read, for every fifth n or for every n.
 
 
 class Reads:
@@ -125,7 +125,7 @@ def _failing(number: int) -> Callable[..., int]:
     return act
 
 
-@STEPS
+@steps(5)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES], ids=errno.errorcode.get)
 def test_a_read_that_fails_is_one_finding(
@@ -148,7 +148,7 @@ def test_a_read_that_fails_is_one_finding(
         assert found.unreadable == []
 
 
-@STEPS
+@steps(5)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_short_reads_change_nothing(
     root: Path, long: Path, engine: str, step: int, monkeypatch: pytest.MonkeyPatch
@@ -187,7 +187,7 @@ CHANGES: Final[dict[str, Callable[[Path], object]]] = {
 }
 
 
-@STEPS
+@steps(5)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_segment_that_changes_is_told_and_costs_no_other(
