@@ -410,7 +410,10 @@ def last_two(
     count: cython.Py_ssize_t,
     kept: cython.longlong[::1],
 ) -> None:
-    """Move the last two rows of what was read so far into `kept`, column by column as in ``disagree``."""
+    """Move the last two rows of what was read so far into `kept`, column by column as in ``disagree``.
+
+    Messages of magic 0 and 1 are kept as not valid: what their first offset is only decompression tells.
+    """
     row: cython.Py_ssize_t
     if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or len(kept) < 2 * NEIGHBOUR_CELLS:
         raise IndexError
@@ -426,7 +429,7 @@ def last_two(
         kept[8] = kept[9]
         kept[9] = heads[LEADER_EPOCH * capacity + row]
         kept[10] = kept[11]
-        kept[11] = heads[VALID * capacity + row]
+        kept[11] = heads[VALID * capacity + row] if heads[MAGIC * capacity + row] >= 2 else 0
 
 
 @cython.cfunc

@@ -1,7 +1,8 @@
 """Fields outside a batch's CRC, compared with the batches before and after it; what follows from a wrong one is a note.
 
 A base offset is wrong where the batch overlaps a neighbour and has room between them: no healthy log has that, cleaned
-or not. A leader epoch is wrong between two that are equal: epochs never fall.
+or not. A leader epoch is wrong between two that are equal: epochs never fall. Messages of magic 0 and 1 have no leader
+epoch, and compressed ones no first offset in their header: they are not compared.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Neighbours:
         wrong: list[Finding] = []
         if headers.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
             before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
-            rows = np.concatenate([before, heads.numpy()[list(_KEPT)]], axis=1)
+            cells = heads.numpy()
+            rows = np.concatenate([before, cells[list(_KEPT)]], axis=1)
+            rows[_VALID, self._known :] &= cells[buffers.MAGIC] >= 2
             wrong += self._wrong(rows)
         if wrong:
             _correct(chunk, wrong)
