@@ -18,7 +18,7 @@ from kafkalog.kafka.layout import RECORD_BATCH
 from official import FIXTURES
 from scanned import HARMLESS, in_small_steps
 
-STEP: Final = 23  # every so many bits are in the sample, and all of the first batches' headers
+STEP: Final = 83  # every so many bits are in the sample, and all of the first batch's header
 
 
 def _wrong(name: str, bit: int, used: Counter[str]) -> str | None:
@@ -74,10 +74,10 @@ def test_the_segments_are_small_and_many() -> None:
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_a_flipped_bit_costs_one_batch_and_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample of the flips: every 23rd bit, and every bit of the first three batches' headers."""
+    """A sample of the flips: every 83rd bit, and every bit of the first batch's header."""
     in_small_steps(monkeypatch)
     data, _, healthy = clean(name)
-    heads = {bit for row in healthy.rows[:3] for bit in range(8 * row.position, 8 * (row.position + 61))}
+    heads = {bit for row in healthy.rows[:1] for bit in range(8 * row.position, 8 * (row.position + 61))}
 
     _check(name, iter(sorted(heads.union(range(0, 8 * len(data), STEP)))))
 
