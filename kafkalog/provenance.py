@@ -23,6 +23,7 @@ __all__ = [
     "PROVENANCE",
     "SCANS",
     "SUCCESS",
+    "VERDICT",
     "WORK",
     "beside",
     "is_linked",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 PROVENANCE: Final = "provenance.json"  # in every directory that kafkalog writes, with the version and the command
+VERDICT: Final = "verdict.json"  # how an audit or a verification ended
 SUCCESS: Final = "_SUCCESS"  # written last, and empty
 WORK: Final = "_work"  # kafkalog's own; what readers of tables leave out: its name begins with _
 SCANS: Final = f"{WORK}/scans"

@@ -104,7 +104,7 @@ def test_a_report_says_it_in_every_format(copy: Path) -> None:
             assert (told.status, "its SHA-256 is" in told.err or "their SHA-256 is" in told.err) == (3, True), form
 
 
-@pytest.mark.parametrize("name", ["verdict.json", "manifest.json", "transactions/part-00000.parquet"])
+@pytest.mark.parametrize("name", ["verdict.json", "manifest.json", "_SUCCESS", "transactions/part-00000.parquet"])
 def test_a_missing_file_is_noticed(copy: Path, name: str) -> None:
     """Also the manifest itself."""
     (copy / name).unlink()

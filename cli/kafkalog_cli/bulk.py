@@ -178,9 +178,9 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
 def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import SPLIT_BYTES, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, provenance, verdict_of
     from kafkalog.files.object_stores import set_storage_options
-    from kafkalog.provenance import PROVENANCE, SUCCESS
+    from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
 

@@ -1,8 +1,9 @@
 """What a file's name says: where it is, its kind, its offset, and what a broker did to it.
 
-Paths are kept as the user wrote them, local or URI. Digits may be the decimal digits of any locale, because brokers
-write them so under some JVM locales; a suffix that a broker gives a file before it deletes it or swaps it in
-(``.deleted``, ``.cleaned``, ``.swap``) is read apart from the rest of the name.
+Paths are kept as the user wrote them, local or URI: ``os.path`` keeps them, ``pathlib.Path`` makes one slash of two.
+Digits may be the decimal digits of any locale, because brokers write them so under some JVM locales; a suffix that a
+broker gives a file before it deletes it or swaps it in (``.deleted``, ``.cleaned``, ``.swap``) is read apart from the
+rest of the name.
 """
 
 from __future__ import annotations

@@ -291,6 +291,7 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
         code = "decompression-failed" if _is_zstd(payload) else "compressed-stream-foreign"
         raise DecompressionError(f"zstd: {error}", code, size) from error
     if end < 0:
+        # ZstdDecompressor reads a cut stream to where it was cut, and raises nothing.
         raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut", size)
     del out[size:]
     return out

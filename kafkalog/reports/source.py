@@ -18,7 +18,7 @@ from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Severity
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.provenance import PROVENANCE, SUCCESS
+from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import AUDIT_TABLES
@@ -218,7 +218,6 @@ class WrittenAudit:
         Raises UnreadableError if it has no ``_SUCCESS``: a run that ended early wrote only a part; if it has not the
         files that its manifest lists; or if its manifest or its verdict.json is not what was written.
         """
-        from kafkalog.auditing.pipeline import VERDICT
 
         self._folder = folder
         if not (folder / SUCCESS).is_file():

@@ -1,4 +1,7 @@
-"""A window of bytes that moves over a source: whole batches in it, whatever their size."""
+"""A window of bytes that moves over a source: whole batches in it, whatever their size.
+
+It takes what is there and waits only for the rest of the next batch, so that a slow pipe is shown as it comes.
+"""
 
 from __future__ import annotations
 

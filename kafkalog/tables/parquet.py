@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import arrow_schema
@@ -11,7 +10,7 @@ from kafkalog.tables.arrow import arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetFile", "WholeFile", "is_table", "row_count", "whole_file"]
+__all__ = ["ParquetFile", "row_count"]
 
 _GROUP_ROWS: Final = 1 << 17
 _GROUP_BYTES: Final = 32 << 20
@@ -56,39 +55,8 @@ class ParquetFile:
         self._batches, self._rows, self._bytes = [], 0, 0
 
 
-class WholeFile(NamedTuple):
-    """A Parquet file of a table as bytes, and how many rows it has."""
-
-    data: bytes
-    rows: int
-
-
-def whole_file(table: Table, batches: Iterable[pa.RecordBatch]) -> WholeFile:
-    """Return the Parquet file of some rows. Needs pyarrow."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    file = ParquetFile(sink, table)
-    for batch in batches:
-        file.write(batch)
-    file.close()
-    return WholeFile(sink.getvalue().to_pybytes(), file.rows)
-
-
 def row_count(file: Any) -> int:
     """Return how many rows a Parquet file has, by its footer; `file` is a path or an open file. Needs pyarrow."""
     import pyarrow.parquet as pq
 
     return int(pq.read_metadata(file).num_rows)
-
-
-def is_table(data: bytes, table: Table, rows: int) -> bool:
-    """Say whether bytes are a Parquet file of a table's columns with so many rows, by its footer. Needs pyarrow."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        found = pq.read_metadata(pa.BufferReader(data))
-        return bool(found.num_rows == rows and found.schema.to_arrow_schema().equals(arrow_schema(table)))
-    except (pa.ArrowException, OSError, ValueError):  # what pyarrow raises of bytes that are no such file
-        return False

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from kafkalog.auditing.incidents import is_lost, needed
-from kafkalog.auditing.pipeline import KeptRows, write_counts
+from kafkalog.auditing.pipeline import write_counts
 from kafkalog.auditing.transactions import (
     MANY_ROWS,
     Judgement,
@@ -22,7 +22,6 @@ from kafkalog.auditing.transactions import (
     log_rows,
     notable_columns,
     together,
-    transaction_parts,
 )
 from kafkalog.findings import Severity
 from kafkalog.folds.shares import Share
@@ -32,7 +31,6 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import TableFile
-from kafkalog.tables.parquet import WholeFile
 from kafkalog_spark.arrow_rows import Row
 from kafkalog_spark.parts import PartFile, PartFiles
 
@@ -55,16 +53,13 @@ _TABLES: Final[dict[str, Table]] = {**TABLES, NOTABLE.name: NOTABLE, EXPLAINED: 
 class JudgedTables:
     """What a task makes of its partitions: rows of the `tables` in files, those of the `kinds` for the driver, counts.
 
-    `kept` are rows that last, None where nothing is kept. `sizes` are bytes of what else the task sends, by its kind.
+    `sizes` are bytes of what else the task sends, by its kind.
     """
 
-    def __init__(
-        self, tables: tuple[str, ...], kinds: tuple[str, ...], files: PartFiles, kept: KeptRows | None
-    ) -> None:
+    def __init__(self, tables: tuple[str, ...], kinds: tuple[str, ...], files: PartFiles) -> None:
         self._tables = tables
         self._kinds = kinds
         self._files = files
-        self._kept = kept
         self._codes: Counter[tuple[str, Severity]] = Counter()
         self.sizes: Counter[str] = Counter()
         self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
@@ -79,9 +74,6 @@ class JudgedTables:
         for name in (*self._tables, *self._kinds):
             if name in _COLUMNS:
                 for log in found.logs:
-                    if name == TRANSACTIONS.name and self._kept is not None and log.partition.cuts:
-                        yield from self._pieces(log, self._kept)
-                        continue
                     for columns in _COLUMNS[name](log):
                         yield from self._gathered(name, cluster, columns)
                 continue
@@ -91,12 +83,6 @@ class JudgedTables:
             while len(held) == _ROWS:
                 yield from self._complete(name, cluster)
                 held += islice(rows, _ROWS)
-
-    def _pieces(self, log: LogAudit, kept: KeptRows) -> Iterator[Row]:
-        """Write the transactions of a log whose rows may be carried over."""
-        for part in transaction_parts(log, kept):
-            is_whole = isinstance(part, WholeFile)
-            yield from map(_part_row, (self._files.put if is_whole else self._files.write)(TRANSACTIONS.name, part))
 
     def _gathered(self, name: str, cluster: int, columns: ColumnsByName) -> Iterator[Row]:
         """Add rows that are columns; yield rows of ``tasks.JUDGED`` of what is complete."""

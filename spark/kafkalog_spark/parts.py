@@ -15,7 +15,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
-from kafkalog.tables.parquet import ParquetFile, WholeFile
+from kafkalog.tables.parquet import ParquetFile
 
 __all__ = ["CANNOT_WRITE", "HashedStream", "PartFile", "PartFiles", "filesystem_of"]
 
@@ -98,17 +98,6 @@ class PartFiles:
                 yield self._close(table)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
-
-    def put(self, table: str, file: WholeFile) -> Iterator[PartFile]:
-        """Write a file of a table that is whole already; yield it."""
-        name = _new_name(table)
-        self._made.append(name)
-        try:
-            with self._filesystem.open_output_stream(f"{self._folder}/{name}") as stream:
-                stream.write(file.data)
-        except OSError as error:
-            raise OSError(f"{CANNOT_WRITE}{error}") from error
-        yield PartFile(table, TableFile(name, len(file.data), file.rows, hashlib.sha256(file.data).hexdigest()))
 
     def close(self) -> Iterator[PartFile]:
         """Complete all files; yield them."""

@@ -6,7 +6,6 @@ transaction.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.auditing.partition import DIGEST_SIZE, MESSAGE_ROWS, SegmentScan, read_extents, read_scan
+from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     KeptScans,
     LogPlace,
@@ -66,7 +65,7 @@ def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
 def joined(
     rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], SegmentScan] | None = None
 ) -> list[SegmentScan]:  # fmt: skip
-    """Put one log's scans together again, each with its transactions and a digest of all.
+    """Put one log's scans together again, each with its transactions.
 
     `kept` reads the scan of a segment, by its number in the log, from a file with this name.
     """
@@ -80,9 +79,6 @@ def joined(
             scans.append(read_scan(content))
         else:
             scans[-1].stretch.finished.extend(read_extents(content))
-        digest = hashlib.blake2b(scans[-1].digest, digest_size=DIGEST_SIZE)
-        digest.update(content)
-        scans[-1].digest = digest.digest()
     return scans
 
 
@@ -90,7 +86,7 @@ class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
     Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
-    partitions are compared by are shared out to `key_shares`. `kept` says which scans and rows are kept and taken.
+    partitions are compared by are shared out to `key_shares`. `kept` says which scans are kept and taken.
     """
 
     def __init__(
@@ -116,7 +112,7 @@ class Judge:
             raise
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
-        tables = JudgedTables(self.tables, self.kinds, files, self.kept.rows)
+        tables = JudgedTables(self.tables, self.kinds, files)
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
@@ -142,13 +138,7 @@ class Judge:
     def _kept(self, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
         """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
         whole = self.kept.keeping.again(name, log.directory.segments[number])
-        if log.shares == 1:
-            return whole
-        scan = whole.share(Share(share, log.shares))
-        scan.digest = hashlib.blake2b(
-            b"%d of %d" % (share, log.shares), key=whole.digest, digest_size=DIGEST_SIZE
-        ).digest()
-        return scan
+        return whole if log.shares == 1 else whole.share(Share(share, log.shares))
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kafkalog.auditing.partition import facts
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import scan_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,17 +21,3 @@ class Scan:
             yield from scan_tasks.scan(batches, *args, **options)
         finally:
             scan_tasks._MANY_ROWS, scan_tasks._FEW_SHARES = before  # type: ignore[misc]  # as above
-
-
-class Judge:
-    """Stands for ``tasks.Judge`` in the driver: the rows of every segment are carried over."""
-
-    def __init__(self, *args: Any) -> None:
-        self.args = args
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        before, facts.LEAST_ROWS = facts.LEAST_ROWS, 1  # type: ignore[misc]  # of a worker that others use, too
-        try:
-            yield from tasks.Judge(*self.args)(batches)
-        finally:
-            facts.LEAST_ROWS = before  # type: ignore[misc]  # as above

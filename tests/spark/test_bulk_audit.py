@@ -166,3 +166,14 @@ def test_one_job_over_the_whole_corpus(spark: SparkSession, tmp_path: Path, spli
     done = run(spark, paths, tmp_path / "out", split_bytes=split_bytes)
 
     held(done, tmp_path / "out", audit(paths))
+
+
+def test_a_second_copy_of_a_broker_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """As in a local audit: only the first one is, and a finding names the other."""
+    copies = [str(shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / name)) for name in "ab"]
+    done = run(spark, copies, tmp_path / "out")
+
+    held(done, tmp_path / "out", audit(copies))
+    assert ("directory-twice", copies[1]) in {
+        (row["code"], row["file"]) for row in pq.read_table(tmp_path / "out" / "findings").to_pylist()
+    }

@@ -164,7 +164,7 @@ def txn_audit(
 
             write_audit(
                 found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
-                kept=kept, command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
+                command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
             print(summary.verdict())
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):

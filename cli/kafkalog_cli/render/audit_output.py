@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
-from kafkalog.provenance import PROVENANCE, SUCCESS
+from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.parquet import ParquetFile, WholeFile
+from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target
 from kafkalog_cli.render.engine import parquet_engine
@@ -33,19 +33,18 @@ _KEPT_ROWS: Final = 1 << 16
 def write_audit(
     audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
     test_of: Callable[[Table], Callable[[Row], bool]] | None,
-    *, kept: KeptScans, command: str, arguments: Sequence[str], hashed: bool, started: float,
+    *, command: str, arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
     `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
-    Rows are taken and kept where scans are, by `kept`.
     Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
     """
     engine = form if form == "ndjson" else parquet_engine()
 
     def batches(table: Table) -> Iterable[Any]:
         if test_of is None:
-            return batches_of_audit(audit, table.name, kept.rows)
+            return batches_of_audit(audit, table.name)
         return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
 
     def rows(table: Table) -> Iterable[Row]:
@@ -93,29 +92,17 @@ def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], fol
 
 
 def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
-    """Write tables as files in the order of their rows: each run of batches is one, so is what is a whole one."""
-    for table, parts in tables:
-        number, file = 0, None
-        for part in parts:
-            if isinstance(part, WholeFile):
-                if file is not None:
-                    file.close()
-                    number, file = number + 1, None
-                _path(folder, table, number).write_bytes(part.data)
-                number += 1
-                continue
-            if file is None:
-                file = ParquetFile(_path(folder, table, number), table)
-            file.write(part)
-        if file is None and not number:  # a table without rows is a file with its columns
-            file = ParquetFile(_path(folder, table, number), table)
-        if file is not None:
-            file.close()
+    """Write each table as a file, one without rows, too: it has the columns."""
+    for table, batches in tables:
+        file = ParquetFile(_path(folder, table), table)
+        for batch in batches:
+            file.write(batch)
+        file.close()
 
 
-def _path(folder: Path, table: Table, number: int = 0) -> Path:
+def _path(folder: Path, table: Table) -> Path:
     (folder / table.name).mkdir(exist_ok=True)
-    return folder / table.name / f"part-{number:05}.parquet"
+    return folder / table.name / "part-00000.parquet"
 
 
 class ParquetSink:

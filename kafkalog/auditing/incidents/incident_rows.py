@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import known_of_audit, known_of_files
 from kafkalog.auditing.incidents.stage import incidents_of
-from kafkalog.auditing.transactions import Audit, RowKeeper, audit_batches, audit_rows, transaction_parts
+from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.audit_tables import TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
     from kafkalog.tables.arrow import RecordBatch
-    from kafkalog.tables.parquet import WholeFile
 
 __all__ = [
     "batches_of_audit",
@@ -46,14 +44,10 @@ def rows_of_audit(audit: Audit, table: str) -> Iterable[tuple[Any, ...]]:
     return _rows(incidents_of_audit(audit)) if table == INCIDENTS.name else audit_rows(audit, table)
 
 
-def batches_of_audit(
-    audit: Audit, table: str, kept: RowKeeper | None = None
-) -> Iterator[RecordBatch | WholeFile]:  # fmt: skip
-    """Return the same as Arrow batches, and as whole files where rows are `kept`; needs pyarrow."""
+def batches_of_audit(audit: Audit, table: str) -> Iterator[RecordBatch]:
+    """Return the same as Arrow batches; needs pyarrow."""
     if table == INCIDENTS.name:
         return arrow_batches(rows_of_audit(audit, table), arrow_schema(INCIDENTS))
-    if table == TRANSACTIONS.name and kept is not None:
-        return (part for cluster in audit.clusters for log in cluster.logs for part in transaction_parts(log, kept))
     return audit_batches(audit, table)
 
 

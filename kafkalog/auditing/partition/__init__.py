@@ -6,7 +6,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 from __future__ import annotations
 
 from kafkalog.auditing.partition.damaged_bytes import DamagedExtents
-from kafkalog.auditing.partition.facts import Cut, PartitionAudit
+from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.joined import join, open_at_start, segment_row
 from kafkalog.auditing.partition.log_rules import (
@@ -51,7 +51,6 @@ __all__ = [
     "DIGEST_SIZE",
     "MESSAGE_ROWS",
     "SCAN_VERSION",
-    "Cut",
     "DamagedExtents",
     "KeptAbout",
     "LostOffsets",

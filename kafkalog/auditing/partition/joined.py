@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.broken_sequences import broken_sequences
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
-from kafkalog.auditing.partition.facts import Cut, PartitionAudit, cut_of, is_cut, offsets_rise
+from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import LogName, SegmentScan
@@ -26,7 +26,6 @@ from kafkalog.folds.stable import last_stable_offset
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kafka.snapshot import ProducerState
-from kafkalog.kernel.fold import EXTENT_COLUMNS
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.folded import counted
 from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
@@ -159,7 +158,7 @@ def join(
     if not share.of_log:
         opened = opened.take(share.has(opened["producer_id"]))
     of_segments, damaged = placed(scans, running=directory.running)
-    whole, cuts = _joined(opened, scans)
+    whole = _joined(opened, scans)
     first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
@@ -192,7 +191,6 @@ def join(
         findings=(*of_segments, *reported, *(_seams(scans) if len(scans) > 1 else ())),
         txn_entries=entries,
         others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
-        cuts=cuts,
     )
     return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
 
@@ -212,22 +210,17 @@ def _totals(scans: Sequence[SegmentScan]) -> tuple[int, int, int, int, int, int]
     return batches, records, control_records, newest, newest_broker, oldest
 
 
-def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> tuple[FoldedLog, tuple[Cut, ...]]:
+def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> FoldedLog:
     """Join scans after transactions that were open before them; one alone needs no joining."""
-    are_cut = [is_cut(scan) for scan in scans]
-    if any(are_cut) and not offsets_rise(scans):
-        are_cut = [False] * len(scans)
     if len(scans) == 1 and not len(seed):
-        return scans[0].stretch, (cut_of(scans[0], seed),) if are_cut[0] else ()
-    fold, cuts = Fold(), []
+        return scans[0].stretch
+    fold = Fold()
     fold.extents(seed)
-    for scan, here in zip(scans, are_cut, strict=True):
-        if here:
-            cuts.append(cut_of(scan, fold.opened().columns(*EXTENT_COLUMNS)))
+    for scan in scans:
         fold.stretch(scan.stretch)
     whole = fold.result()
     fold.close()
-    return whole, tuple(cuts)
+    return whole
 
 
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:

@@ -65,11 +65,10 @@ class SegmentScan:
     states: StateColumns = field(default_factory=lambda: _NO_STATES)
     last_position: int = -1
     end: tuple[BatchEnd, ...] = ()
-    digest: bytes = b""
 
     def share(self, share: Share) -> SegmentScan:
         """Return the scan with the transactions of a share of its producers alone, and all else."""
-        return self if share.is_all else replace(self, stretch=self.stretch.share(share), digest=b"")
+        return self if share.is_all else replace(self, stretch=self.stretch.share(share))
 
 
 def scan_segment(

@@ -341,7 +341,7 @@ def kept_about(data: bytes) -> KeptAbout:
 
 
 def kept_scan(data: bytes) -> SegmentScan:
-    """Return a file's scan, whose digest is the file's. Raises WireError for bytes that are no scan."""
+    """Return a file's scan. Raises WireError for bytes that are no scan."""
     try:
         _, head, *more = _messages(data)
         scan = read_scan(head)
@@ -350,7 +350,6 @@ def kept_scan(data: bytes) -> SegmentScan:
         _refuse_impossible(scan, len(data))
     except (ValueError, TypeError, OverflowError) as error:  # cells that no scan has
         raise WireError(f"kept-scan: {error}") from error
-    scan.digest = data[:DIGEST_SIZE]
     return scan
 
 

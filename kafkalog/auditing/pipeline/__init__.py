@@ -6,7 +6,7 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptRows, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
 from kafkalog.auditing.pipeline.messages_between_stages import (
     coordinator_for,
     coordinator_messages,
@@ -32,7 +32,7 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
-from kafkalog.auditing.pipeline.provenance_files import VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
 from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
@@ -40,10 +40,8 @@ from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scan
 __all__ = [
     "SHARE_BYTES",
     "SPLIT_BYTES",
-    "VERDICT",
     "Clock",
     "Keeping",
-    "KeptRows",
     "KeptScans",
     "KnownSegment",
     "LocalFolder",

@@ -11,19 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import struct
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-import numpy as np
-
 from kafkalog.auditing.partition import (
-    DIGEST_SIZE,
     MESSAGE_ROWS,
     SCAN_VERSION,
     KeptAbout,
@@ -38,8 +34,7 @@ from kafkalog.auditing.partition import (
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.pipeline.provenance_files import sha256_of
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.columns.named import Columns
-from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
+from kafkalog.columns.wire import WireError
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import METADATA_TOPIC, is_remote, local_path
@@ -49,17 +44,15 @@ from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory, Segment
 from kafkalog.segments.chunk import Limits
-from kafkalog.tables.audit_tables import TRANSACTIONS
-from kafkalog.tables.parquet import WholeFile, is_table
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
-__all__ = ["Keeping", "KeptRows", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness"]
+__all__ = ["Keeping", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness"]
 
 
-# Folders of files that last, on a disk: where an audit keeps its scans and rows. Spark has one for object stores.
+# Folders of files that last, on a disk: where an audit keeps its scans. Spark has one for object stores.
 
 
 class ScanFolder(Protocol):
@@ -102,87 +95,6 @@ class LocalFolder:
             return
         except OSError:  # another file system, another owner
             self.put(name, data)
-
-
-# Files of rows that last: kept beside an audit's scans, for the next audit in which the same rows come to be.
-#
-# What a file's rows are made of is its key. Who reads it believes nothing of it that its checksum or its key does not
-# prove: a damaged file, one of another version, of other rows or of producers with other names is no file at all.
-
-
-_ROWS_SUFFIX: Final = ".rows"
-
-_KEPT: Final = Schema(
-    "kept-rows", 1, (WireTable("about", ("rows",), ("key", "names")), WireTable("producers", ("producer_id",)))
-)  # fmt: skip
-
-_DIGEST: Final = 32
-
-_LENGTH: Final = struct.Struct("<Q")
-
-_ROW_BYTES: Final = 1 << 10  # a file takes at most so many for each row, and some more
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRows:
-    """Files of rows: they are kept in a folder, and those in the folders of `earlier` audits are taken."""
-
-    folder: ScanFolder
-    earlier: tuple[str, ...] = ()
-
-    def take(self, key: str, rows: int, names: Callable[[NDArray[np.int64]], bytes]) -> WholeFile | None:
-        """Return the file of a key if it has so many rows, and the digest of their producers' `names` is the same."""
-        for folder in self.earlier:
-            path = f"{folder}/{key}{_ROWS_SUFFIX}"
-            try:
-                data = _rows_content(path, _LEAST + _ROW_BYTES * rows)
-                found = _taken(data, key, rows, names)
-            except (UnreadableError, WireError):
-                continue
-            if found is not None:
-                self.folder.take_over(path, f"{key}{_ROWS_SUFFIX}", data)
-                return found
-        return None
-
-    def put(self, key: str, file: WholeFile, producers: NDArray[np.int64], names: bytes) -> None:
-        """Keep a file with the ids of its producers, and the digest of their names."""
-        about = write_message(
-            _KEPT, {"about": [(file.rows, key, names.hex())], "producers": Columns({"producer_id": producers})}
-        )
-        parts = [_LENGTH.pack(len(about)), about, file.data]
-        self.folder.put(f"{key}{_ROWS_SUFFIX}", b"".join([_digest(*parts), *parts]))
-
-
-def _digest(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
-
-
-def _rows_content(path: str, most: int) -> bytes:
-    with closing(open_source(path)) as source:
-        if source.size > most:
-            raise UnreadableError(f"{path}: {source.size} bytes are no rows of a segment")
-        return source.read(0, source.size)
-
-
-def _taken(
-    data: bytes, key: str, rows: int, names: Callable[[NDArray[np.int64]], bytes]
-) -> WholeFile | None:  # fmt: skip
-    start = _DIGEST + _LENGTH.size
-    if len(data) < start or _digest(memoryview(data)[_DIGEST:]) != data[:_DIGEST]:
-        raise WireError("kept-rows: its checksum is wrong")
-    (length,) = _LENGTH.unpack_from(data, _DIGEST)
-    if length > len(data) - start:
-        raise WireError(f"kept-rows: needed {length} bytes, the file has {len(data)}")
-    message = read_message(_KEPT, data[start : start + length])
-    about = message.rows("about")
-    producers = message.columns("producers")["producer_id"]
-    if about != [(rows, key, names(producers).hex())]:
-        return None
-    content = data[start + length :]
-    return WholeFile(content, rows) if is_table(content, TRANSACTIONS, rows) else None
 
 
 # What tells a file from others without reading it: its inode, size and time, its ETag, checksums of some of its bytes.
@@ -340,7 +252,6 @@ class Keeping:
             data = kept_bytes(about, found.messages())
             found.kept = _name(known.key, known.file.inode)
             self.folder.put(found.kept, data)
-            scan.digest = data[:DIGEST_SIZE]
 
 
 def _name(key: str, inode: int) -> str:
@@ -391,11 +302,6 @@ class KeptScans:
                 is_read = candidate is None or self.keeping.hashed
                 found[log.number, at] = KnownSegment(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
-
-    @property
-    def rows(self) -> KeptRows | None:
-        """Return the files of rows, which are kept and taken where the scans are; None where these are not kept."""
-        return None if self.keeping.folder is None else KeptRows(self.keeping.folder, self.earlier)
 
     def _kept(self) -> dict[str, str]:
         """Return the paths of the scans that may be taken, by their segments' keys, and by their whole names."""

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from kafkalog.auditing.transactions import Summary
 from kafkalog.errors import UnreadableError
@@ -17,9 +17,7 @@ from kafkalog.outcome import Exit
 from kafkalog.provenance import mark
 from kafkalog.tables import SCHEMA_VERSION
 
-__all__ = ["VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
-
-VERDICT: Final = "verdict.json"
+__all__ = ["as_text", "provenance", "sha256_of", "verdict_of"]
 
 
 def provenance(

@@ -25,12 +25,10 @@ from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_batches import (
-    RowKeeper,
     audit_batches,
     coordinator_batches,
     log_batches,
     together,
-    transaction_parts,
 )
 from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
@@ -72,7 +70,6 @@ __all__ = [
     "LogSummary",
     "Reported",
     "Reused",
-    "RowKeeper",
     "StateLog",
     "Summary",
     "Surroundings",
@@ -101,7 +98,6 @@ __all__ = [
     "partition_row",
     "together",
     "transaction_columns",
-    "transaction_parts",
     "unsettled_rows",
     "with_own_epoch",
 ]

@@ -79,9 +79,9 @@ _AT_ONCE: Final = 4096  # findings that become columns together
 _STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
 
 
-def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
-    """Yield the table ``transactions`` of a log; with an `order` the rows at these places."""
-    for rows, words in log.verdicts.in_order(order):
+def transaction_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+    """Yield the table ``transactions`` of a log."""
+    for rows, words in log.verdicts.in_order():
         yield transactions_at(log, rows, words)
 
 

@@ -57,14 +57,10 @@ class Verdicts:
         """Judge a log's transactions."""
         return cls(audit.transactions, context.coordinator, judged_rows(audit, context))
 
-    def in_order(self, order: NDArray[np.intp] | None = None) -> Iterator[tuple[Columns, Words]]:
-        """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time.
-
-        With an `order` it is the rows at these places.
-        """
-        if order is None:
-            first, marker = self.rows["first_offset"], self.rows["marker_offset"]
-            order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
+    def in_order(self) -> Iterator[tuple[Columns, Words]]:
+        """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
+        first, marker = self.rows["first_offset"], self.rows["marker_offset"]
+        order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
         for start in range(0, len(order), _AT_ONCE):
             places = order[start : start + _AT_ONCE]
             rows = self.rows.take(places)

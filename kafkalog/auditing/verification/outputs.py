@@ -18,13 +18,13 @@ from kafkalog.files.opening import open_source
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.search import search
 from kafkalog.log_dirs.walk import walk
-from kafkalog.provenance import BEGUN, PROVENANCE, SCANS, SUCCESS
+from kafkalog.provenance import BEGUN, PROVENANCE, SCANS, SUCCESS, VERDICT
 from kafkalog.tables.manifest import MANIFEST, Manifest, read_manifest, unsealed
 
 __all__ = ["is_output", "verify_output"]
 
 _HASH: Final = "sha256"
-_KEPT: Final = (".scan", ".rows")  # they begin with the checksum of what follows
+_KEPT: Final = ".scan"  # such a file begins with the checksum of what follows
 _PIECE: Final = 1 << 20
 
 
@@ -72,6 +72,9 @@ def _changes(path: str, result: Verification) -> Iterator[Finding]:
             yield Finding.of("output-changed", found.path, change)
     if manifest is None and MANIFEST not in {os.path.relpath(facts.file, path) for facts in result.files}:
         yield Finding.of("output-changed", f"{path.rstrip('/')}/{MANIFEST}", str(damage))
+    ends_with_success = manifest is not None and any(file.name == VERDICT for file in manifest.files())
+    if ends_with_success and SUCCESS not in {os.path.relpath(facts.file, path) for facts in result.files}:
+        yield Finding.of("output-changed", f"{path.rstrip('/')}/{SUCCESS}", "it is gone, or the run ended early")
     for name, file in listed.items():
         message = f"it had {file.size_bytes} bytes, and is gone"
         yield Finding.of("output-changed", f"{path.rstrip('/')}/{name}", message, needed=file.size_bytes)

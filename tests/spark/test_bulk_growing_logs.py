@@ -1,4 +1,4 @@
-"""Bulk audits that carry rows over from an earlier one: their tables are those of a local audit that reads everything."""
+"""Bulk audits that take the scans of an earlier one: their tables are those of a local audit that reads everything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from held import ALL_TABLES, held
 from growing_log import GrowingLog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.output import Output
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _night(
     spark: SparkSession, roots: Sequence[str], folder: Path, *previous: Path, share_bytes: int
 ) -> set[str]:  # fmt: skip
-    """Run a bulk audit, hold it against a local one, and return the names of the files of rows that it kept."""
+    """Run a bulk audit, hold it against a local one, and return the names of the scans that it kept."""
     output = Output(str(folder))
     output.make(overwrite=False, arguments=("some",))
     scans = output.kept([scans_of_audit(str(one)) for one in previous], hashed=False)
@@ -32,7 +32,7 @@ def _night(
     output.write("_SUCCESS", "")
     done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
     held(done, folder, audit(roots))
-    return {path.name for path in (folder / "_work" / "scans").glob("*.rows")}
+    return {path.name for path in (folder / "_work" / "scans").glob("*.scan")}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,6 @@ def test_nights_of_bulk_audits(
 ) -> None:  # fmt: skip
     """Of whole logs, and of shares of their producers: what can be taken is, and all rows are of today."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
-    monkeypatch.setattr(tasks, "Judge", small_pieces.Judge)
     if by_name:
         monkeypatch.setattr(scan_tasks, "scan", small_pieces.Scan())
     logs = [GrowingLog(tmp_path / f"broker-{seed}", seed) for seed in range(0, 16, 2)]
