@@ -11,8 +11,8 @@ import build
 import plain
 from beside import above_note, told
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.side_files.epoch_runs import EpochRun
 from kafkalog.auditing.side_files.leader_epochs import epoch_faults
+from kafkalog.auditing.side_files.rebuilt import EpochRun
 from kafkalog.findings import Finding, Severity
 from plain import Batch
 

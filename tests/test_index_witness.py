@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
+from kafkalog.auditing.side_files.segment_batches import Batches
+from kafkalog.auditing.side_files.segment_indexes import OffsetIndex, TimeIndex
 from kafkalog.columns.named import NONE
 
 BASE: Final = 100

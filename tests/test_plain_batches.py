@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.side_files.batch_coverage import Coverage
-from kafkalog.auditing.side_files.epoch_runs import EpochRuns
-from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
+from kafkalog.auditing.side_files.rebuilt import EpochRuns
+from kafkalog.auditing.side_files.segment_batches import Batches, Coverage
+from kafkalog.auditing.side_files.segment_indexes import OffsetIndex, TimeIndex
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from test_header_sums import FORMS

@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, located
-from kafkalog.auditing.side_files.doubts import Doubts
-from kafkalog.auditing.side_files.epoch_runs import EpochRun, runs_of_log
+from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
 from kafkalog.auditing.side_files.kraft_snapshot import snapshot_offsets
-from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
+from kafkalog.auditing.side_files.rebuilt import EpochRun, RebuiltSegment, runs_of_log
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
@@ -111,7 +110,9 @@ def _in_gap(start: int, run: EpochRun, log_start: int) -> bool:
     return max(before, log_start - 1) < start < run.first
 
 
-def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], doubts: Doubts) -> Iterator[Finding]:
+def leader_epochs(
+    audit: PartitionAudit, segments: Sequence[RebuiltSegment], foreign: ForeignSegments
+) -> Iterator[Finding]:
     """Yield where the checkpoint contradicts the batches."""
     directory = audit.directory
     path = os.path.join(directory.log, "leader-epoch-checkpoint")
@@ -133,7 +134,7 @@ def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], dou
         "leader-epochs-mismatch", path, fault.message + more,
         offset=fault.offset, needed=fault.needed, found=fault.found,
     )  # fmt: skip
-    excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or doubts.any_foreign
+    excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or foreign.any_foreign
     yield located(finding._replace(severity=Severity.NOTE) if excused else finding, directory)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, covered, located
-from kafkalog.auditing.side_files.doubts import Doubts
+from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
@@ -85,15 +85,15 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
     """
     wrong = list(txn_index_faults(audit, missing=True))
     harmful = [faults.place.segment for faults in wrong if faults.is_harmful and not faults.is_rebuilt]
-    doubts = Doubts.against(segments, harmful)
+    foreign = ForeignSegments.against(segments, harmful)
     yield from _orphans(audit)
     for faults in wrong:
-        yield faults.finding(excused=doubts.any_foreign)
-    yield from SnapshotChain(audit, segments, doubts).compare()
-    yield from leader_epochs(audit, segments, doubts)
+        yield faults.finding(excused=foreign.any_foreign)
+    yield from SnapshotChain(audit, segments, foreign).compare()
+    yield from leader_epochs(audit, segments, foreign)
     # A damaged tail explains it, and so does what the segment's own index has reported.
     reported = bool(segments) and (segments[-1].cut_short or segments[-1].has_damaged_tail)
-    yield from log_end(audit, explained=reported or doubts.any_foreign)
+    yield from log_end(audit, explained=reported or foreign.any_foreign)
 
 
 def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Iterator[Finding]:

@@ -8,24 +8,137 @@ are a `RebuiltSegment`, for `of_partition`. Memory grows with the index and the 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.side_files.batch_coverage import Coverage
-from kafkalog.auditing.side_files.epoch_runs import EpochRun, EpochRuns
-from kafkalog.auditing.side_files.index_witness import Batches
-from kafkalog.auditing.side_files.place import SegmentFiles
+from kafkalog.auditing.side_files.segment_batches import Batches, Coverage, SegmentFiles
 from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
-from kafkalog.auditing.side_files.state_pieces import StatePiece, StatePieces
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Finding
+from kafkalog.folds.producer_states import ProducerStates
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.segments.chunk import Chunk
 
-__all__ = ["RebuiltSegment", "SideFiles"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EpochRun", "EpochRuns", "RebuiltSegment", "SideFiles", "StatePiece", "runs_of_log"]
+
+
+# Leader epochs: where the batches of each begin.
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRun:
+    """Consecutive batches of one leader epoch: offsets of the first one, and the last offset before it."""
+
+    epoch: int
+    first: int
+    first_last: int
+    before: int | None
+
+
+class EpochRuns:
+    """The runs of one segment; call `chunk` for each chunk in order."""
+
+    def __init__(self) -> None:
+        self.runs: list[EpochRun] = []
+
+    def plain(self, heads: CellTable) -> None:
+        """Take in a chunk of one epoch, which is that of the batches before it."""
+        if not self.runs:
+            epoch, first, last = (
+                heads.cell(column, 0) for column in (buffers.LEADER_EPOCH, buffers.BASE_OFFSET, buffers.LAST_OFFSET)
+            )
+            self.runs.append(EpochRun(epoch, first, last, None))
+
+    def chunk(self, epochs: NDArray[np.int64], batches: Batches, last_offset: int | None) -> None:
+        """Take in the next batches, with their leader epochs; `last_offset` is the one before them."""
+        known = self.runs[-1].epoch if self.runs else None
+        changes = np.append(known is None or epochs[0] != known, epochs[1:] != epochs[:-1])
+        for row in np.flatnonzero(changes):
+            last = int(batches.last_offset[row])
+            base = int(batches.base_offset[row])
+            before = int(batches.last_offset[row - 1]) if row else last_offset
+            first = (last if before is None else before + 1) if base == NONE else base
+            self.runs.append(EpochRun(int(epochs[row]), first, last, before))
+
+
+def runs_of_log(segments: Iterable[tuple[Sequence[EpochRun], int | None]], log_start: int) -> list[EpochRun]:
+    """Join the runs of segments, each given with its last offset, without those that end before the log's start."""
+    joined: list[EpochRun] = []
+    before: int | None = None
+    for runs, last_offset in segments:
+        for run in runs:
+            if not joined or joined[-1].epoch != run.epoch:
+                joined.append(run if run.before is not None else replace(run, before=before))
+        before = before if last_offset is None else last_offset
+    ends = [following.before for following in joined[1:]]
+    reach = [end is None or end >= log_start for end in ends] + [before is not None and before >= log_start] * bool(
+        joined
+    )
+    return [run for run, reaches in zip(joined, reach, strict=True) if reaches]
+
+
+# Producers' states, cut where snapshots were taken. Memory grows with the number of producers, not with the log.
+
+
+@dataclass(frozen=True, slots=True)
+class StatePiece:
+    """How a stretch of log changes producers' states: up to offset `stop`, where a snapshot was taken, None: the end.
+
+    What no snapshot was taken after is not rebuilt.
+
+    `changes` are rows of ``producer_states``.
+    """
+
+    stop: int | None
+    changes: Columns
+
+
+class StatePieces:
+    """How one segment changes producers' states; call `chunk` for each chunk in order, then `finish` once."""
+
+    def __init__(self, stops: list[int], *, to_end: bool) -> None:
+        self._stops = stops
+        self._to_end = to_end
+        self._states = ProducerStates(stops)
+        self._types, self._coordinator_epochs = array("q"), array("q")
+
+    @classmethod
+    def of(cls, directory: PartitionDirectory, segment: Segment) -> StatePieces:
+        """Begin with the snapshots that were taken inside the segment, and whether there are later ones."""
+        base = segment.base_offset
+        following = min((s.base_offset for s in directory.segments if s.base_offset > base), default=None)
+        inside = (at for at in directory.snapshots if at > base and (following is None or at < following))
+        to_end = following is not None and max(directory.snapshots, default=base) >= following
+        return cls(sorted(inside), to_end=to_end)
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Take in the next chunk of the segment."""
+        heads = chunk.heads
+        if not self._to_end and not (self._stops and min(heads.column(buffers.BASE_OFFSET)) < self._stops[-1]):
+            return
+        if len(self._types) < heads.capacity:
+            self._types, self._coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
+        headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
+        self._states.batches(heads, self._types, self._coordinator_epochs)
+
+    def finish(self) -> tuple[StatePiece, ...]:
+        """Return the pieces in the order of the log."""
+        if not self._stops and not self._to_end:
+            return ()
+        stops: list[int | None] = [*self._stops, *([None] if self._to_end else [])]
+        return tuple(StatePiece(*piece) for piece in zip(stops, self._states.result(), strict=False))
+
+
+# All that is rebuilt of one segment.
+
 
 _COLUMNS: Final = array(
     "q",

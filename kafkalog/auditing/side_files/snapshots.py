@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
-from kafkalog.auditing.side_files.doubts import Doubts
+from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
@@ -234,10 +234,10 @@ class _Suspect(NamedTuple):
 class SnapshotChain:
     """The snapshots of one partition, and how its segments change producers' states."""
 
-    def __init__(self, audit: PartitionAudit, segments: Sequence[RebuiltSegment], doubts: Doubts) -> None:
+    def __init__(self, audit: PartitionAudit, segments: Sequence[RebuiltSegment], foreign: ForeignSegments) -> None:
         self.audit = audit
         self.segments = segments
-        self.doubts = doubts
+        self.foreign = foreign
         self.begin = segments[0].segment.base_offset if segments else 0
         self.lost = LostOffsets(audit.gaps)
         self.reported = {(finding.code, finding.file) for finding in audit.findings}
@@ -273,7 +273,7 @@ class SnapshotChain:
                 yield snapshot
             return
         stored = _Known(states_of(snapshot.entries), offset)
-        if segment is None or self.doubts.is_foreign(segment):  # it is the first evidence
+        if segment is None or self.foreign.is_foreign(segment):  # it is the first evidence
             self.known = stored
             return
         found = differences(snapshot.entries, self.known.states, self._unknown_below(offset, self.known))
@@ -293,7 +293,7 @@ class SnapshotChain:
         elif self.suspect is None:
             mismatch = self._mismatch(path, offset, found)
             self.suspect = _Suspect(
-                mismatch._replace(severity=Severity.NOTE) if self.doubts.of(segment) else mismatch, stored
+                mismatch._replace(severity=Severity.NOTE) if self.foreign.votes_against(segment) else mismatch, stored
             )
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:

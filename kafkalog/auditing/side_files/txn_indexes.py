@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
-from kafkalog.auditing.side_files.place import SegmentFiles
+from kafkalog.auditing.side_files.segment_batches import SegmentFiles
 from kafkalog.columns.named import NONE, Columns, Packed
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding, Severity

@@ -1,21 +1,60 @@
-"""Which bytes and offsets of a segment its whole batches take."""
+"""A segment among those of its partition, and which bytes and offsets its whole batches take."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
+from kafkalog.auditing.partition import located
 from kafkalog.columns.named import NONE
+from kafkalog.findings import Finding, Where
 from kafkalog.kernel import buffers
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.auditing.side_files.index_witness import Batches
     from kafkalog.kafka.batch import CellTable
 
-__all__ = ["Coverage", "Hole"]
+__all__ = ["Batches", "Coverage", "Hole", "SegmentFiles"]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """A segment of a partition's directory."""
+
+    directory: PartitionDirectory
+    segment: Segment
+
+    def beside(self, suffix: str) -> str:
+        """Return the path of the segment's file with another suffix."""
+        return self.segment.path.removesuffix(".log") + suffix
+
+    @property
+    def is_last(self) -> bool:
+        """Say whether no segment of the partition follows."""
+        segments = self.directory.segments
+        return not segments or segments[-1].path == self.segment.path
+
+    @property
+    def is_closed(self) -> bool:
+        """Say whether the broker has cut its indexes to their size and written their last entry."""
+        return not self.is_last or (self.directory.clean_shutdown and not self.directory.suffix)
+
+    def finding(self, code: str, suffix: str, message: str, **where: Unpack[Where]) -> Finding:
+        """Make a finding about the segment's file with a suffix."""
+        return located(Finding.of(code, self.beside(suffix), message, **where), self.directory)
+
+
+class Batches(NamedTuple):
+    """Columns of a chunk's batches, in the order of the file. The first offset of a wrapper may be NONE."""
+
+    position: NDArray[np.int64]
+    base_offset: NDArray[np.int64]
+    last_offset: NDArray[np.int64]
+    max_timestamp: NDArray[np.int64]
 
 
 class Hole(NamedTuple):
