@@ -41,7 +41,7 @@ _FOLDERS: Final = (
 MESSAGES: Final = [one.message for folder in _FOLDERS for one in definitions(folder).values()]
 RELEASES: Final[tuple[Release, ...]] = (EVERY_RELEASE, (4, 2), (4, 3), (4, 4))
 SOME: Final = settings(
-    max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None
+    max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None
 )
 # Everything that a message may hold, beside one another, and what no message of Kafka's has yet.
 _INNER: Final = Struct(
