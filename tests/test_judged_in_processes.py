@@ -40,7 +40,7 @@ def told(found: Audit) -> tuple[dict[str, list[Any]], list[Finding], str]:
 
 @pytest.mark.parametrize(
     "case",
-    [*CASES[::5], *(pytest.param(case, marks=pytest.mark.exhaustive) for case in CASES)],
+    [pytest.param(case, marks=[pytest.mark.exhaustive] * (number % 5 > 0)) for number, case in enumerate(CASES)],
     ids=lambda case: case.name,
 )
 def test_judging_in_processes_says_the_same(case: Path) -> None:
