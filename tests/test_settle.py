@@ -54,3 +54,17 @@ def test_a_note_stays_a_note_under_another_code() -> None:
     assert under(mismatch, "segment-foreign", "n").severity is Severity.ERROR
     note = under(lowered(mismatch, Reason.FOLLOWS), "segment-foreign", "n")
     assert (note.severity, note.code, note.offset, note.message) == (Severity.NOTE, "segment-foreign", 7, "n")
+
+
+def test_one_module_decides_between_findings_and_incomplete() -> None:
+    """Whoever runs a command names neither status, but for errors, which have one of their own in the first lines."""
+    named = {
+        path.name
+        for path in SOURCES
+        if any(
+            isinstance(node, ast.Attribute) and node.attr in ("FINDINGS", "INCOMPLETE")
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
+        )
+    }
+    assert named <= {"outcome.py", "main.py", "bulk.py"}
