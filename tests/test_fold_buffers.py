@@ -52,11 +52,11 @@ def test_a_fold_in_used_buffers_begins_anew() -> None:
 def test_a_fold_of_many_producers_leaves_nothing() -> None:
     """Only small buffers are used again: a big table would be memory that nobody asked for."""
     folded([1])[0].close()
-    tracemalloc.start()
+    tracemalloc.start(9)
     made, found = folded(list(range(2000)))
     made.close()
     del made, found
-    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, fold.__file__)])
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, fold.__file__, all_frames=True)])
     tracemalloc.stop()
 
     assert sum(one.size for one in kept.traces) < 100_000
