@@ -53,7 +53,7 @@ def test_a_fold_of_many_producers_leaves_nothing() -> None:
     """Only small buffers are used again: a big table would be memory that nobody asked for."""
     folded([1])[0].close()
     tracemalloc.start(9)
-    made, found = folded(list(range(2000)))
+    made, found = folded(list(range(600)))
     made.close()
     del made, found
     kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, fold.__file__, all_frames=True)])
