@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import ABORT, COMMIT, OPEN
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kernel.fold import EXTENT_COLUMNS
@@ -61,10 +61,10 @@ def entries(log: Log, appends: int | None = None) -> list[AbortedTransaction]:
 
 
 def witness(log: Log) -> Aborts:
-    rows = Packed(EXTENT_COLUMNS)
+    rows = Columns.empty(EXTENT_COLUMNS)
     every = transactions(log)
     cells = {name: np.array([one.get(name, 0) for one in every], np.int64) for name in EXTENT_COLUMNS}
-    rows.append(Columns(cells))
+    rows += Columns(cells).packed()
     return Aborts(rows)
 
 
