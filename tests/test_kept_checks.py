@@ -167,6 +167,12 @@ def _later(log: LogPlace) -> LogPlace:
     return replace(log, directory=replace(log.directory, files=files))
 
 
+def _keys(clusters: list[Cluster], log: LogPlace, folder: Path) -> set[str]:
+    """The names that the scans of a log's segments are kept under."""
+    known = KeptScans(Keeping(LocalFolder(str(folder)))).known(clusters, [log], Limits())
+    return {one.key for one in known.values()}
+
+
 @pytest.mark.parametrize(
     "other",
     [_node(cluster_id="other"), _node(node_id="other"), _directory(topic_id="other"), _directory(topic="other"),
@@ -175,20 +181,27 @@ def _later(log: LogPlace) -> LogPlace:
 )  # fmt: skip
 def test_whose_segment_it_is_counts(other: Callable[[LogPlace], LogPlace], tmp_path: Path) -> None:
     """All that a listing says of it is in its key."""
-    _, logs = listed(broker(tmp_path))
+    clusters, logs = listed(broker(tmp_path))
     log = next(log for log in logs if log.directory.log.endswith(LOG))
-    segment = log.directory.segments[0]
-    key = kept_scans._key(log, segment, Limits())
-    assert kept_scans._key(other(log), segment, Limits()) != key == kept_scans._key(log, segment, Limits())
+    keys, again, others = (_keys(clusters, one, tmp_path) for one in (log, log, other(log)))
+    assert keys == again
+    assert keys
+    assert not keys & others
 
 
 @pytest.mark.parametrize("cells", [{"base_offset": 7}, {"size": 7}])
 def test_which_segment_it_is_counts(cells: dict[str, Any], tmp_path: Path) -> None:
     """Its base offset, and its size."""
-    _, logs = listed(broker(tmp_path))
-    segment = logs[0].directory.segments[0]
-    other = replace(segment, **cells)
-    assert kept_scans._key(logs[0], other, Limits()) != kept_scans._key(logs[0], segment, Limits())
+    clusters, logs = listed(broker(tmp_path))
+    log = next(log for log in logs if log.directory.log.endswith(LOG))
+    segment, *more = log.directory.segments
+    file = log.directory.files[os.path.basename(segment.path)]
+    files = {
+        **log.directory.files,
+        os.path.basename(segment.path): file and file._replace(size=cells.get("size", file.size)),
+    }
+    other = replace(log, directory=replace(log.directory, segments=(replace(segment, **cells), *more), files=files))
+    assert len(_keys(clusters, log, tmp_path) - _keys(clusters, other, tmp_path)) == 1
 
 
 def _of_another(place: SegmentPlace, scan: SegmentScan, **other: Any) -> bytes:
