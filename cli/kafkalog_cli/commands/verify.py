@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.escape import escape
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.verify_tables import REPLICAS, VERIFY_TABLES
 from kafkalog_cli.help import GroupedCommand
@@ -108,7 +109,7 @@ def verify(
         say(f"error: {line}")
     if folder:
         _write_folder(found, form, target, tables or _NAMES, paths, status, started)
-        print(summary.verdict())
+        _print_headline(found)
         return status
     with target.stream(paths) as stream:
         told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
@@ -117,8 +118,15 @@ def verify(
         else:
             _write(found, form, stream, tables, columns, target=target, zone=zone)
     if target.path is not None:
-        print(summary.verdict())
+        _print_headline(found)
     return status
+
+
+def _print_headline(found: Verification) -> None:
+    from kafkalog.reports import first_screen, source_of_verification
+
+    source = source_of_verification(found)
+    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
 def _write_report(

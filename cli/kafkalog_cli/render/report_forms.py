@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
+from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 from kafkalog_cli.render.zone import Zone
@@ -18,6 +18,10 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
+_ALL: Final = "all rows: --all · one table: --table transactions"
+_ALL_OF_FILES: Final = "all rows: --all · one table: --table files"
+
+
 def report_of(source: AuditSource, *, findings: bool = False, every: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
@@ -25,7 +29,8 @@ def report_of(source: AuditSource, *, findings: bool = False, every: bool = Fals
     """
     incidents = list(source.rows("incidents"))
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
-    return Report(source.verdict, source.totals, incidents, rows, every)
+    more = f"{_ALL if 'transactions' in source.tables else _ALL_OF_FILES} · what a word means: kafkalog explain WORD"
+    return Report(first_screen(source, incidents), source.totals, incidents, rows, f"More: {more}", every)
 
 
 def write_form(
