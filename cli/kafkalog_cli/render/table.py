@@ -16,6 +16,7 @@ from kafkalog.escape import escape
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
+from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.row_formats import ChosenColumns, as_json
 from kafkalog_cli.render.zone import UTC, Zone
 
@@ -83,12 +84,15 @@ class TableSink:
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None, zone: Zone = UTC,
+        tables: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        """Draw tables; of those in `tables` that have no rows it is said that they have none."""
         self._stream = stream
         self._zone = zone
         self._columns = ChosenColumns(columns)
         self._color = color
         self._width = width
+        self._tables = tables
         self._parts: dict[str, _Part] = {}
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
@@ -143,6 +147,9 @@ class TableSink:
             else:
                 self._draw_part(TABLES[name], part)
                 self._write([self._strong(_total(name, self._drawn[name]))])
+        for name in self._tables:
+            if name not in self._parts:
+                self._write([self._strong(_total(name, 0))])
 
     def _draw_part(self, table: Table, part: _Part) -> None:
         first = self._drawn.get(table.name, 0)
@@ -183,7 +190,7 @@ class TableSink:
         return [text] if self._width is None else textwrap.wrap(text, self._width, break_on_hyphens=False)
 
     def _write(self, lines: Iterable[str]) -> None:
-        self._stream.write(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        self._stream.write(encoded("\n".join(lines) + "\n"))
 
 
 class _Column:
