@@ -14,11 +14,11 @@ import pytest
 import kafkalog
 from kafkalog import CATALOGUE
 from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
-from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
+from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
@@ -340,7 +340,7 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
     known.leadership = {
         ("t", 0): [
             {
-                "topic": "t", "partition": 0, "leader": None, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
+                "topic": "t", "partition": 0, "leader": None, "leader_epoch": 3, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
                 "change": "leader-lost",
             }
         ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, capital, listed, many, offsets
-from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.known import Known, Pool, severity_of
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.opened import (
     COPY_AGAIN,
@@ -18,7 +18,6 @@ from kafkalog.auditing.incidents.opened import (
     abort_steps,
     open_transactions,
 )
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
@@ -68,7 +67,7 @@ def _cause(known: Known, one: Open) -> tuple[str, tuple[object, ...]]:
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
     if (without := _leaderless(known, one)) is not None:
-        return "no-leader", (without.leader, without.since)
+        return "no-leader", (without.leader, without.row["leader_epoch"])
     if code == "transaction-pending":
         return "decided", (one.row["producer_id"],)
     return cause if cause in _SAID else "other", (one.row["producer_id"],)
