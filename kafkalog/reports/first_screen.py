@@ -22,8 +22,6 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
-    "transaction-torn": "DAMAGED",
-    "wrong-fate": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
@@ -57,7 +55,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
         return _of_verification(source, incidents)
     partitions = list(source.rows("partitions"))
     logs = leading_logs(partitions)
-    counts = counted(source, logs)
+    asked = {name for row in incidents if row["kind"] in INFORMATIVE for name in row["transactional_ids"] or ()}
+    counts = counted(source, logs, asked)
     lines = also(source, incidents, counts, logs)
     about = source.about()
     ends = about[0].ends_ms if len(about) == 1 else None
@@ -99,6 +98,8 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
     for row in incidents:
         if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
             by_word.setdefault(_word(row), []).append(row)
+    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
+        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
     if not source.complete:
         by_word.setdefault("INCOMPLETE", [])
     words = [word for word in WORDS if word in by_word]
@@ -151,7 +152,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
-        "transaction-torn": "transactions ended differently in their partitions",
+        "transaction-torn": "transactions ended in another way than decided",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",

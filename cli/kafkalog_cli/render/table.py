@@ -33,6 +33,7 @@ _CODE: Final = 24  # nor a finding's code: what explains it
 _ROOMY: Final = 40  # a text has this room before columns are shown that are no answers
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _TEXTS: Final = frozenset({"string", "json", "headers"})  # columns whose cells may be long
+_PATHS: Final = frozenset({"file", "log"})
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
 
@@ -198,6 +199,7 @@ class _Column:
 
     def __init__(self, column: Column, values: list[Any], zone: Zone) -> None:
         self.name = name = column.name
+        self.padded = _cut_inside if name in _PATHS else _padded
         self.is_number = column.type.startswith("int")
         if column.is_time:
             self.cells = [name, *(_time(value, zone) for value in values)]
@@ -226,7 +228,7 @@ class _Column:
         """Return the cells; texts are as wide as the column."""
         if self.is_number:
             return self.cells
-        padded = {cell: _padded(cell, self.width) for cell in {*self.cells}}
+        padded = {cell: self.padded(cell, self.width) for cell in {*self.cells}}
         return [padded[cell] for cell in self.cells]
 
 
@@ -303,6 +305,14 @@ def _width(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _cut_inside(text: str, width: int) -> str:
+    """Make a path as wide as `width`; a longer one loses its middle: its begin and its end tell it apart."""
+    if len(text) <= width or not text.isascii():
+        return _padded(text, width)
+    head = (width - 1) // 4
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 def _padded(text: str, width: int) -> str:
