@@ -9,7 +9,7 @@ import pytest
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from test_incident_counts import Transactions, incidents, write_transactions
 
 MANY = 8000
@@ -41,6 +41,6 @@ def test_names_of_a_crowd_are_bytes(tmp_path: Path) -> None:
     (cluster,) = audit([tmp_path / "d"], AuditOptions(jobs=1, snapshot=True)).clusters
     (crowd,) = AbortDecisions(cluster.coordinator, cluster.now).crowds.values()
 
-    assert isinstance(crowd.names, PackedTexts)
+    assert isinstance(crowd.names, TextColumn)
     assert len(crowd.names) == len(crowd.producers) == crowd.number
     assert crowd.producers.dtype == "i8"

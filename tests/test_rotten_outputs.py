@@ -60,7 +60,7 @@ def flipped(file: Path, chance: random.Random) -> Iterator[None]:
 
 
 def noticed(ended: Ended, file: Path) -> bool:
-    return ended.status == 1 and f"{file}: " in ended.text and "output-changed" in ended.text
+    return ended.status == 1 and f"{file}: " in ended.text and "output-damaged" in ended.text
 
 
 def test_each_flipped_bit_is_noticed(copy: Path) -> None:

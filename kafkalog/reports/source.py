@@ -12,7 +12,7 @@ import numpy as np
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
 from kafkalog.columns.named import NONE
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small

@@ -286,7 +286,7 @@ FINDINGS: Final = Table(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),
     ),
-    answers=("message", "topic", "partition", "code", "offset", "severity", "file"),
+    answers=("message", "offset", "topic", "partition", "code", "severity", "file"),
 )
 
 SUMMARY: Final = Table(

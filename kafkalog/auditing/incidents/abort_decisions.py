@@ -18,7 +18,7 @@ from kafkalog.kafka.transaction_state import TransactionState
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.columns.texts import PackedTexts
+    from kafkalog.columns.texts import TextColumn
     from kafkalog.folds.coordinator import Coordinator
     from kafkalog.kafka.state_records import StateColumns
 
@@ -50,7 +50,7 @@ class AbortCrowd(NamedTuple):
 
     number: int
     possible: bool
-    names: PackedTexts
+    names: TextColumn
     producers: NDArray[np.int64]
     partitions: frozenset[tuple[str, int]]
 

@@ -16,7 +16,7 @@ from kafkalog.columns.placed import distinct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.columns.texts import PackedTexts
+    from kafkalog.columns.texts import TextColumn
 
 __all__ = ["add", "add_whose", "count", "number_of", "producers_of"]
 
@@ -66,7 +66,7 @@ def add(
         incident.last_offset = max(incident.last_offset, *(one.last_offset for one in crowds))
 
 
-def add_whose(incident: Incident, names: PackedTexts, producers: NDArray[np.int64]) -> None:
+def add_whose(incident: Incident, names: TextColumn, producers: NDArray[np.int64]) -> None:
     """Add the transactional ids and producer ids of others to those that an incident has, of which it has few."""
     shown = np.array(sorted(incident.producer_ids), np.int64)
     every = distinct(np.concatenate([shown, producers]))
@@ -76,7 +76,7 @@ def add_whose(incident: Incident, names: PackedTexts, producers: NDArray[np.int6
     incident.more = More(more, max(len(every) - LISTED, 0), incident.more.findings)
 
 
-def number_of(names: Collection[str | None], others: PackedTexts) -> int:
+def number_of(names: Collection[str | None], others: TextColumn) -> int:
     """Return how many names there are in all; None is one like the others."""
     known = [name for name in names if name is not None]
     return len(names) + len(others) - int((others.find(known) >= 0).sum())
@@ -91,7 +91,7 @@ def _names(known: Known, incident: Incident, names: set[str], crowds: Sequence[C
     return _first(incident, names, known.ids.take(numbers[numbers >= 0]))
 
 
-def _first(incident: Incident, names: set[str], others: PackedTexts) -> int:
+def _first(incident: Incident, names: set[str], others: TextColumn) -> int:
     """Fill in the first of these and other transactional ids; return how many more there are."""
     more = number_of(names, others) - LISTED
     some = names | set(others.take(np.argsort(others.ranks())[:LISTED]))

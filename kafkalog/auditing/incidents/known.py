@@ -28,7 +28,7 @@ from kafkalog.auditing.transactions import (
     partition_row,
 )
 from kafkalog.columns.placed import distinct
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
@@ -113,7 +113,7 @@ class Known:
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     # Transactions that are only counted, by the log, producer id and first offset of the shown one that is like them.
     crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
-    ids: PackedTexts = field(default_factory=PackedTexts)  # transactional ids by the numbers in `crowds`
+    ids: TextColumn = field(default_factory=TextColumn)  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 

@@ -142,7 +142,7 @@ def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Wei
         log, text = one.log.directory.log, f"{verdict.evidence}."
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
-    size = f"; {sum(sizes)} bytes would go without it" if len(sizes) == len(found) else ""
+    size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
     likely = " (likely)" if incident.certainty == "possible" else ""
     incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
     seen = INCIDENT_KINDS[kind].consumers

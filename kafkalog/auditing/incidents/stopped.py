@@ -149,8 +149,9 @@ def _opened(one: Open) -> Event:
     time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
     begun = "" if since is None or since.latest is None else f" It began at {since.words}."
     records = one.row["records"] or 0
-    them = "it" if records == 1 else "them"
-    what = f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no marker ends {them}.{begun}"
+    what = (
+        f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no COMMIT or ABORT marker follows.{begun}"
+    )
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
@@ -164,8 +165,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
     lines = []
     for place, (first, waits) in at.items():
-        wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
-        lines.append(f"{place}: nothing from offset {first} on, {wait}")
+        lines.append(f"{place}: blocked at offset {first}; {many(waits, 'offset')} behind it")
     shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
     return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 

@@ -21,7 +21,8 @@ from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among
-from kafkalog.columns.sentences import TextColumn, joined, moments, sentences
+from kafkalog.columns.sentences import joined, moments, sentences
+from kafkalog.columns.texts import TextColumn
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
@@ -253,7 +254,7 @@ def _message(alike: _Alike) -> list[Any]:
     producer, first = rows["producer_id"], rows["first_offset"]
     names: list[Any] = []
     if kind.is_named:
-        names = [TextColumn.packed(alike.coordinator.states.ids, alike.judged.name)]
+        names = [alike.coordinator.states.ids.gather(alike.judged.name)]
     if alike.code == "late-data-adopted":
         who = [*names, " (producer ", producer, ")"] if names else ["Producer ", producer]
         ended = "COMMIT" if kind.ended_by_commit else "ABORT"
