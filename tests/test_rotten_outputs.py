@@ -78,7 +78,7 @@ def test_each_flipped_bit_is_noticed(copy: Path) -> None:
                 assert told.status == 3
                 assert str(file) in told.err
     assert silent <= set(UNREAD)
-    assert kafkalog("verify", copy).text.startswith("OK: ")
+    assert kafkalog("verify", copy).text.startswith("OK  ")
     assert kafkalog(*READING, copy).status == 0
 
 
