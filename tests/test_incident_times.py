@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.incidents.incident import Event, Incident, Since
 from kafkalog.auditing.incidents.known import Known, Row
-from kafkalog.auditing.incidents.opened import since
+from kafkalog.auditing.incidents.open_transactions import since
 from kafkalog.findings import Severity
 
 A, B, NOW = 1_000, 2_000, 3_000

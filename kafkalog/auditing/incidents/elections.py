@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Consumers,
@@ -20,9 +21,15 @@ from kafkalog.auditing.incidents.incident import (
     offsets,
 )
 from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, decided, open_transactions
-from kafkalog.auditing.incidents.stopped import describe
+from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
+from kafkalog.auditing.incidents.open_transactions import (
+    AUDIT,
+    OTHER_BROKERS,
+    Open,
+    abort_steps,
+    decided,
+    open_transactions,
+)
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.aborted import aborted
+from kafkalog.auditing.incidents.aborted_transactions import aborted
+from kafkalog.auditing.incidents.blocked_consumers import stopped
+from kafkalog.auditing.incidents.brokers_not_given import not_given
 from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
 from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known_of_files, severity_of
-from kafkalog.auditing.incidents.losses import losses
-from kafkalog.auditing.incidents.not_given import not_given
-from kafkalog.auditing.incidents.opened import AUDIT, COPY_AGAIN
-from kafkalog.auditing.incidents.others import others
-from kafkalog.auditing.incidents.stopped import stopped
-from kafkalog.auditing.incidents.torn import torn
+from kafkalog.auditing.incidents.lost_records import losses
+from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
+from kafkalog.auditing.incidents.remaining import others
+from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS

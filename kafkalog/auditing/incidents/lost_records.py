@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Consumers,
@@ -24,10 +25,9 @@ from kafkalog.auditing.incidents.incident import (
     offsets,
 )
 from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import last_led
+from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.stopped import describe
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import leaderless_at
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS
+from kafkalog.auditing.incidents.leadership import leaderless_at
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso

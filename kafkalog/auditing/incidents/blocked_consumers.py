@@ -8,8 +8,8 @@ from typing import Final
 from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, capital, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, severity_of
-from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
-from kafkalog.auditing.incidents.opened import (
+from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
+from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,

@@ -7,8 +7,8 @@ from typing import Final
 
 from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, many
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import leaderless_now
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS
+from kafkalog.auditing.incidents.leadership import leaderless_now
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 
 __all__ = ["not_given"]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
-from kafkalog.auditing.incidents.stage import incidents_of_audit
+from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
