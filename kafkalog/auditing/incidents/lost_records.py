@@ -18,7 +18,9 @@ from kafkalog.auditing.incidents.incident import (
     Incident,
     Kept,
     Step,
+    Subject,
     capital,
+    few,
     listed,
     listed_of,
     many,
@@ -34,7 +36,6 @@ from kafkalog.findings import Severity
 
 __all__ = ["losses"]
 
-_MOST: Final = 20  # incidents of one cause; more become one
 _SHOWN: Final = 20
 _PLACES: Final = 10  # damaged places of a log that are named
 _UNREADABLE: Final = frozenset(
@@ -114,15 +115,11 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
         for loss in some:
             _place(known, loss)
     _follow(known, pool, by_place)
-    groups: dict[tuple[str, str, bool], list[_Loss]] = {}
+    groups: dict[tuple[object, ...], list[_Loss]] = {}
     for some in by_place.values():
         for loss in some:
-            groups.setdefault((loss.cause, loss.certainty, loss.spared), []).append(loss)
-    for together in groups.values():
-        if len(together) > _MOST:
-            yield _incident(known, together)
-        else:
-            yield from (_incident(known, [loss]) for loss in together)
+            groups.setdefault((loss.cause, loss.certainty, loss.spared, *loss.place), []).append(loss)
+    yield from (_incident(known, together) for _, together in few(groups, 3))
 
 
 def _cause(known: Known, row: Row) -> str:
@@ -232,10 +229,10 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
     kind = "records-unreadable" if first.unreadable else "records-lost"
-    key = (first.place, first.places.first if first.places else None)
+    subject = Subject(*first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
     worst = Severity.WARNING if first.spared else Severity.ERROR
-    incident = Incident(kind, first.cause, key, severity_of(every, worst), known.cluster_id, first.certainty)
+    incident = Incident(kind, first.cause, subject, severity_of(every, worst), known.cluster_id, first.certainty)
     incident.findings = [row["id"] for row in every]
     if first.spared:
         hanging = []  # their markers are in the leader's replica

@@ -9,7 +9,7 @@ from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.blocked_consumers import stopped
 from kafkalog.auditing.incidents.brokers_not_given import not_given
 from kafkalog.auditing.incidents.elections import elections
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject
 from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known_of_files, severity_of
 from kafkalog.auditing.incidents.lost_records import losses
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
@@ -43,7 +43,7 @@ def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
         return
     severity = severity_of(rows)
     cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
-    incident = Incident("clusters-mixed", cause, (), severity)
+    incident = Incident("clusters-mixed", cause, Subject(), severity)
     incident.title = rows[0]["message"]
     incident.findings = [row["id"] for row in rows]
     incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
