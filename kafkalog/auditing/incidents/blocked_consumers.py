@@ -34,9 +34,9 @@ from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
 
-__all__ = ["describe", "stopped"]
+__all__ = ["OPEN", "describe", "stopped"]
 
-CODES: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
+OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
 _SAID: Final = {
     "data-after-marker": "its data arrived after the marker that ended it",
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
@@ -52,7 +52,7 @@ _SAID: Final = {
 def stopped(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of transactions that are open, one for each cause."""
     groups: dict[tuple[object, ...], list[Open]] = {}
-    for one in open_transactions(known, pool.take(*CODES)):
+    for one in open_transactions(known, pool.take(*OPEN)):
         groups.setdefault(_key(known, one), []).append(one)
     for key, every in few(groups, 3):
         yield _incident(known, pool, every, str(key[0]))

@@ -34,15 +34,15 @@ from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 
-__all__ = ["losses"]
+__all__ = ["LOST", "UNREADABLE", "losses"]
 
 _SHOWN: Final = 20
 _PLACES: Final = 10  # damaged places of a log that are named
-_UNREADABLE: Final = frozenset(
+UNREADABLE: Final = frozenset(
     code for code, (kind, cause) in KIND_OF.items()
     if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
 )  # fmt: skip
-_MISSING: Final = frozenset(
+LOST: Final = frozenset(
     {
         "offset-gap-lost",
         "offset-gap-unexplained",
@@ -100,7 +100,7 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of lost and unreadable records."""
     found: dict[tuple[object, ...], _Loss] = {}
     for row in pool.take(
-        *sorted(_UNREADABLE | _MISSING), when=lambda row: row["severity"] != "note" and row["topic"] is not None
+        *sorted(UNREADABLE | LOST), when=lambda row: row["severity"] != "note" and row["topic"] is not None
     ):
         cause = _cause(known, row)
         key = (cause, _certainty(row), row["topic"], row["partition"])
@@ -124,7 +124,7 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
 
 def _cause(known: Known, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
-    if row["code"] in _UNREADABLE:
+    if row["code"] in UNREADABLE:
         return KIND_OF[row["code"]].cause
     gaps = known.gaps.get((row["topic"], row["partition"]))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
