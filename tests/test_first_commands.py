@@ -125,7 +125,7 @@ FIRST = [
     First("verify damaged.log", 1, "DAMAGED  "),
     # Filters.
     First("txn-audit data --topic orders", 3, "", "no topic matches 'orders'; 1 topic: parcels-riders.94"),
-    First("txn-audit data --topic parcels*", 0, " only topic parcels*"),
+    First("txn-audit data --topic parcels*", 0, " (only topic parcels*)"),
     First("groups bitnami --group nobody", 3, "", "no group matches 'nobody'; "),
     First("metadata bitnami --topic orders", 3, "", "no topic matches 'orders'; "),
     First("transactions bitnami --transactional-id x", 3, "", "no transactional id matches 'x'; "),
@@ -142,7 +142,7 @@ FIRST = [
     # Outputs.
     First("txn-audit hanging -o out.json", 1, "BLOCKED: 3 hanging transactions "),
     First("txn-audit hanging -o -", 1, " 1 ERROR  A hanging transaction of producer 3"),
-    First("txn-audit data -o logs", 4, "", "exists already; --overwrite replaces it"),
+    First("txn-audit data -o logs", 4, "", "exists already; give a new name (--overwrite replaces only what kafkalog wrote)"),
     First("txn-audit data -o logs --overwrite", 4, "", "kafkalog did not write it: it is not replaced"),
     First("txn-audit data -o notes.txt --no-clobber --format json", 4, "", "exists already (--no-clobber)"),
     First("txn-audit hanging --format json", 1, '"verdict": "WRONG: 3 transaction-hanging"'),

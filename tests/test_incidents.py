@@ -364,7 +364,7 @@ def test_steps_that_are_not_shown_are_counted() -> None:
     lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, 1, zone=Zone(), width=80, color=False))
 
     assert len(lines) < 100
-    assert lines[-2].lstrip() == "… 24 more steps: --table incidents --format ndjson"
+    assert lines[-2].lstrip() == f"… 22 more steps: --incident {row['id']}"
 
 
 def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:

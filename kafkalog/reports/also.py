@@ -44,7 +44,7 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
     about = source.about()
     ends = about[0].ends_ms if len(about) == 1 else None
     kinds = (
-        list(_aborted(incidents)),
+        list(_aborted(incidents, counts)),
         [_open(one, ends) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs)),
@@ -66,13 +66,13 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
 
 _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}
 _SAID: Final = {
-    "takeover": "another producer with this transactional id took over",
+    "takeover": "another producer took over this transactional id",
     "timeout": "open for longer than its timeout, so the coordinator aborted it",
     "administrator": "aborted by an administrator: the coordinator did not decide it",
 }
 
 
-def _aborted(incidents: Iterable[Row]) -> Iterator[Line]:
+def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
     """Yield whose transactions others aborted: what their own clients aborted is in the counts."""
     for label in _LABELS.values():
         for row in incidents:
@@ -86,7 +86,16 @@ def _aborted(incidents: Iterable[Row]) -> Iterator[Line]:
             if number > 1:
                 when = f"{number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
             may = "probably " if row["certainty"] == "possible" else ""
-            yield Line(label, f"{who} {when}: {may}{_SAID[row['cause']]}; {_its_records(row)}", number)
+            said = _SAID[row["cause"]]
+            if row["cause"] == "timeout":
+                keys = [(name, row["since_ms"]) for name in row["transactional_ids"]]
+                known = {counts.timeouts[key] for key in keys if key in counts.timeouts}
+                said = said.replace("timeout,", f"timeout of {age(min(known))},") if len(known) == 1 else said
+            if row["cause"] == "takeover" and number == 1 and who in counts.raised:
+                said += (
+                    f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
+                )
+            yield Line(label, f"{who} {when}: {may}{said}; {_its_records(row)}", number)
 
 
 def _its_records(row: Row) -> str:

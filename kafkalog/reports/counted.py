@@ -65,6 +65,10 @@ class Counted:
     alone_aborted: int = 0
     by_administrator: int = 0
     places: set[Place] = field(default_factory=set)  # of those without the coordinator's record
+    # Of the ids that are asked for: the timeouts of what was aborted by its time, and the new timeout (ms) of those
+    # whose epoch was raised by somebody with another one, who wrote nothing.
+    timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
+    raised: dict[str, int] = field(default_factory=dict)
 
     @property
     def recorded(self) -> int:
@@ -105,10 +109,13 @@ def leading_logs(partitions: Iterable[dict[str, Any]]) -> set[str]:
     return {log for _, log in best.values()}
 
 
-def counted(source: AuditSource, logs: set[str]) -> Counted:
-    """Count the transactions of an audit; `logs` are those that speak for their partitions."""
+def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> Counted:
+    """Count the transactions of an audit; `logs` are those that speak for their partitions.
+
+    More is noted of the transactional ids that are `asked` for.
+    """
     found = Counted()
-    ends = _Ends()
+    ends = _Ends(asked)
     for steps in source.steps():
         ends.take(steps, found)
     ends.last(found)
@@ -182,7 +189,8 @@ def _rows(columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterat
 class _Ends:
     """The decisions that the coordinator's records show, taken in order; a chunk may end within an id."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Container[str]) -> None:
+        self._asked = asked
         self._name: str | None = None
         self._state = ""
         self._last: Opened | None = None
@@ -209,8 +217,20 @@ class _Ends:
             self.last(found)
         for number in np.flatnonzero(_among(steps.states[:-1], ("ongoing",)) & ~same[1:]).tolist():
             found.opened.append(_opened(steps, number))
+        self._note(steps, same, before, found)
         self._name, self._state = steps.names[-1], steps.states[-1]
         self._last = _opened(steps, len(steps.states) - 1)
+
+    def _note(self, steps: Steps, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
+        """Note the timeouts of what is aborted, and which id's newest record raises its epoch with another timeout."""
+        for number in np.flatnonzero(_among(steps.states, _DECIDES[1:])).tolist():
+            if steps.names[number] in self._asked:
+                found.timeouts[steps.names[number], int(steps.times[number])] = int(steps.timeouts[number])
+        other = np.append(False, steps.timeouts[1:] != steps.timeouts[:-1]) & same
+        raises = other & _among(steps.states, ("empty",)) & _among(before, _ENDS) & np.append(~same[1:], True)
+        for number in np.flatnonzero(raises).tolist():
+            if steps.names[number] in self._asked:
+                found.raised[steps.names[number]] = int(steps.timeouts[number])
 
     def last(self, found: Counted) -> None:
         """Note what the newest id has open: its records are all taken."""

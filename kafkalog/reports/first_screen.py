@@ -1,6 +1,6 @@
 """The first screen: a sentence in the words of the reader's job, what stands behind it, and what else there is.
 
-The first word is the worst that holds; `docs/verdicts.md` has what each means, its severity and its exit status.
+The first word is the worst that holds; `docs/txn-audit.md` has what each means, its severity and its exit status.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
-    "transaction-torn": "DAMAGED",
-    "wrong-fate": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
@@ -57,7 +55,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
         return _of_verification(source, incidents)
     partitions = list(source.rows("partitions"))
     logs = leading_logs(partitions)
-    counts = counted(source, logs)
+    asked = {name for row in incidents if row["kind"] in INFORMATIVE for name in row["transactional_ids"] or ()}
+    counts = counted(source, logs, asked)
     lines = also(source, incidents, counts, logs)
     about = source.about()
     ends = about[0].ends_ms if len(about) == 1 else None
@@ -72,8 +71,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
     behind += [f"{_many(len(partitions), 'log')}, {_many(batches, 'batch', 'batches')}, {_many(records, 'record')}"]
     behind += [counts.words()]
-    behind += source.scope
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
+    sentence = " ".join([sentence, *(f"({words})" for words in source.scope)])
     return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
 
 
@@ -99,6 +98,8 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
     for row in incidents:
         if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
             by_word.setdefault(_word(row), []).append(row)
+    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
+        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
     if not source.complete:
         by_word.setdefault("INCOMPLETE", [])
     words = [word for word in WORDS if word in by_word]
@@ -108,7 +109,8 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
     unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
     if not source.complete:
         said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
-    first = words[0] if len(words) == 1 else f"{words[0]} and {words[1].lower()}"
+    joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
+    first = " and ".join([words[0], *(word.lower() for word in joined)])
     return first, f"{'; '.join(said)}."
 
 
@@ -142,14 +144,15 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     what = _many(number, "record") if number else "records"
     verb = "is" if number == 1 else "are"
     may = "may be" if all(row["certainty"] != "proved" for row in rows) else verb
-    return f"{what} of {_places(rows)} {may} lost{_when(rows, ends)}"
+    kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
+    return f"{what} of {_places(rows)} {may} lost to consumers{_when(rows, ends)}{kept}"
 
 
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
-        "transaction-torn": "transactions ended differently in their partitions",
+        "transaction-torn": "transactions ended in another way than decided",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -159,6 +162,10 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     for kind in kinds:
         some = [row for row in rows if row["kind"] == kind]
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
+        lost = sum(row["lost_records"] or 0 for row in some)
+        if kind == "records-unreadable" and lost:
+            parts.append(f"{_many(lost, 'record')} cannot be read{where}{_when(some, ends)}")
+            continue
         parts.append(f"{what.get(kind, kind.replace('-', ' '))}{where}{_when(some, ends)}")
     return ", ".join(parts)
 

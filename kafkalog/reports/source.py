@@ -31,7 +31,6 @@ from kafkalog.untrusted import is_count, untrusted_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.auditing.topics import Broker
     from kafkalog.auditing.verification import Verification
 
 __all__ = [
@@ -241,7 +240,8 @@ def _about(cluster: ClusterAudit) -> About:
     if cluster.metadata is not None:
         newest = max(newest, cluster.metadata.newest)
         registered = cluster.metadata.brokers.items()
-        known |= {number for (role, number), spans in registered if role == "broker" and _is_one(spans[-1].value)}
+        here = {key for key, spans in registered if spans[-1].value.state != "unregistered"}
+        known |= {number for role, number in here if role == "broker"}
         formatted = min((one[0].since for one in cluster.metadata.features.values() if one), default=-1)
         spans = cluster.metadata.features.get("transaction.version", ())
         versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
@@ -252,10 +252,6 @@ def _about(cluster: ClusterAudit) -> About:
             words += ": the other replicas were not read"
     stopped = bool(cluster.nodes) and all(node.clean_shutdown for node in cluster.nodes)
     return About(cluster.cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
-
-
-def _is_one(broker: Broker) -> bool:
-    return broker.state != "unregistered"
 
 
 class _VerificationInMemory(_Summed):

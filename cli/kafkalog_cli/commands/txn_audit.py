@@ -83,6 +83,7 @@ class _Filter:
 @narrowing_options
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
+@click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")
 @jobs_option
 @unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
@@ -97,7 +98,7 @@ def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
     exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
-    since_audit: str | None, **options: Any,
+    since_audit: str | None, incident: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -114,6 +115,8 @@ def txn_audit(
     form = row_form(form, target, tables, REPORT_SUFFIXES)
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
+    if incident is not None and (form != "table" or tables or everything or state):
+        raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
     folder = target.is_folder(form)
     told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
     if folder and columns:
@@ -184,7 +187,7 @@ def txn_audit(
             with target.stream(paths) as stream:
                 write_form(
                     form, source, origin, stream, zone=zone, style=style(target.on_terminal),
-                    findings=findings, every=told,
+                    findings=findings, every=told, incident=incident,
                 )  # fmt: skip
         else:
             with target.stream(paths) as stream:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape, escape_line
 from kafkalog.reports import INFORMATIVE, FirstScreen
+from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.zone import Zone
 
 __all__ = [
@@ -38,7 +39,9 @@ _EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _NAMES: Final = 8
 
-_STEPS: Final = 6
+_STEPS: Final = 8
+
+_WHOLE: Final = 100  # events and steps of an incident that is shown alone
 
 _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is drawn whole
 
@@ -48,13 +51,18 @@ def by_severity(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: _ORDER[row["severity"]])
 
 
-def incident_lines(row: Row, number: int, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
-    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
+def incident_lines(
+    row: Row, number: int, *, zone: Zone, width: int | None, color: bool, most: int | None = None
+) -> Iterator[str]:
+    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied.
+
+    With `most` there are this many of its events and steps.
+    """
     yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
     for label, text in _facts(row, zone):
         yield from _labelled(label, text, zone, width)
     label = "proof"
-    for event in _some(row["events"] or ()):
+    for event in _some(row["events"] or (), most or _EVENTS):
         if isinstance(event, str):
             yield from _labelled("", event, zone, width)
             continue
@@ -62,7 +70,7 @@ def incident_lines(row: Row, number: int, *, zone: Zone, width: int | None, colo
         said = "this is at" if event["what"] in row["title"] else event["what"]
         yield from _labelled(label, f"{when}{said} {_place(event)}".rstrip(), zone, width)
         label = ""
-    yield from _steps(row, zone, width)
+    yield from _steps(row, zone, width, most or _STEPS)
     yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", zone, width)
 
 
@@ -78,7 +86,7 @@ def _labelled(label: str, text: str, zone: Zone, width: int | None) -> Iterator[
     yield from wrapped(zone.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
 
 
-def _steps(row: Row, zone: Zone, width: int | None, most: int = _STEPS) -> Iterator[str]:
+def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps[:most], 1):
         yield from _labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width)
@@ -86,10 +94,10 @@ def _steps(row: Row, zone: Zone, width: int | None, most: int = _STEPS) -> Itera
             yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
         label = ""
     if len(steps) > most:
-        yield from _labelled("", f"… {len(steps) - most} more steps: --table incidents --format ndjson", zone, width)
+        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", zone, width)
 
 
-def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
+def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
     """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -98,7 +106,7 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool) -
     for some in groups.values():
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
-            yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color))
+            yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color, most=most))
             number += 1
         if rest := some[len(whole) :]:
             yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
@@ -161,11 +169,11 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _some(events: Sequence[Row]) -> list[Row | str]:
-    if len(events) <= _EVENTS + 1:
+def _some(events: Sequence[Row], most: int) -> list[Row | str]:
+    if len(events) <= most + 1:
         return list(events)
-    half = _EVENTS // 2
-    return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]
+    half = most // 2
+    return [*events[:half], f"… {len(events) - most} more events …", *events[-half:]]
 
 
 def _place(event: Row) -> str:
@@ -247,10 +255,13 @@ class Report:
     findings: Iterable[Row]
     more: str
     every: bool = False
+    incident: str | None = None  # the only one that is drawn
 
     @property
     def drawn(self) -> list[Row]:
         """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is a line."""
+        if self.incident is not None:
+            return [row for row in self.incidents if row["id"] == self.incident]
         return by_severity(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
 
 
@@ -265,12 +276,16 @@ def write_report(
         begin = _CALM if screen.calm else _WORDS.get(screen.word.partition(" ")[0], "\x1b[1m")
         lines[0] = f"{begin}{screen.word}\x1b[0m{lines[0][len(screen.word) :]}"
     lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
-    lines += _drawn(report.drawn, zone=zone, width=width, color=color)
-    if screen.also:
+    if report.incident is not None:
+        lines = []
+    also = screen.also if report.incident is None else ()
+    most = None if report.incident is None else _WHOLE
+    lines += _drawn(report.drawn, zone=zone, width=width, color=color, most=most)
+    if also:
         lines += ["", "Also"]
-    for line in screen.also:
+    for line in also:
         lines += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
-    lines += [""] * bool(report.drawn or screen.also)
+    lines += [""] * bool(report.drawn or also)
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     if more is not None:
@@ -308,4 +323,4 @@ def _where(row: Row) -> str:
 
 
 def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
-    stream.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    stream.write(encoded("".join(f"{line}\n" for line in lines)))

@@ -53,7 +53,7 @@ def _causes(logs: Iterable[Held]) -> Iterator[str]:
     held = sorted((one for one in logs if one.found.cause != "none"), key=lambda one: -(one.found.bytes or 0))
     if held:
         yield ""
-        yield "what holds bytes that could go:"
+        yield "what holds bytes that can be freed:"
     for one in held[:_SHOWN]:
         size = "an unknown number of bytes" if one.found.bytes is None else size_text(one.found.bytes)
         since = "" if one.found.since_ms is None else f", since {iso(one.found.since_ms)}"
