@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.incidents.incident import LISTED, Incident, More, Since
 from kafkalog.auditing.incidents.known import Known
-from kafkalog.auditing.incidents.opened import Open
+from kafkalog.auditing.incidents.open_transactions import Open
 from kafkalog.auditing.transactions import Crowd
 from kafkalog.columns.placed import distinct
 

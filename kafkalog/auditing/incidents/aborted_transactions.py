@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
 from kafkalog.auditing.incidents.counting import add, add_whose, number_of
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
@@ -94,10 +94,12 @@ def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Inc
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
     names = {abort.name for abort in some}
     whose = len(names) if crowd is None else number_of(names, crowd.names)
-    key = (first.name if whose == 1 else None, first.producer_id if first.name is None else None)
+    subject = Subject(
+        producer_id=first.producer_id if first.name is None else None, name=first.name if whose == 1 else None
+    )
     unsure = any(abort.certainty == "possible" for abort in some) or (crowd is not None and crowd.possible)
     certainty = "possible" if unsure else first.certainty
-    incident = Incident(kind, cause, key, Severity.NOTE, known.cluster_id, certainty)
+    incident = Incident(kind, cause, subject, Severity.NOTE, known.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
     incident.transactions = number = len(some) + (0 if crowd is None else crowd.number)
