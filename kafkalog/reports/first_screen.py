@@ -128,6 +128,7 @@ def _blocked(rows: Sequence[Row], ends: int | None) -> str:
         "overdue": "transactions open for longer than their timeout",
         "decided": "decided transactions without their markers",
         "no-leader": "decided transactions without their markers",
+        "marker-missing": "decided transactions without their markers",
     }
     words = {what.get(row["cause"], "hanging transactions") for row in rows}
     said = words.pop() if len(words) == 1 else "transactions"
@@ -177,7 +178,7 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
-    return f"not all of {_places(rows)} was given or could be read{_when(rows, ends)}"
+    return f"what is missing of {_places(rows)} was not given or could not be read{_when(rows, ends)}"
 
 
 _SENTENCES: Final = {
