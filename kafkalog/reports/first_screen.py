@@ -178,7 +178,7 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
-    return f"what is missing of {_places(rows)} was not given or could not be read{_when(rows, ends)}"
+    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
 
 
 _SENTENCES: Final = {
