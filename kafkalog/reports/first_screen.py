@@ -145,6 +145,7 @@ def _blocked(rows: Sequence[Row], ends: int | None) -> str:
         "overdue": "transactions open for longer than their timeout",
         "decided": "decided transactions without their markers",
         "no-leader": "decided transactions without their markers",
+        "marker-missing": "decided transactions without their markers",
     }
     words = {what.get(row["cause"], "hanging transactions") for row in rows}
     said = words.pop() if len(words) == 1 else "transactions"
@@ -194,7 +195,7 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
-    return f"not all of {_places(rows)} was given or could be read{_when(rows, ends)}"
+    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
 
 
 _SENTENCES: Final = {
