@@ -98,7 +98,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Measured against the newest broker time in the inputs, or --now; in a copy of a running broker against its"
         " state partition's newest time, or --copy-minutes before that.",
         "If the coordinator runs, it aborts the transaction at most ten seconds after the timeout.",
-        "Look at the coordinator's broker.",
+        "Find out why the coordinator's broker does not end it.",
     ),
     "transaction-pending": Code(
         NOTE,
@@ -258,7 +258,7 @@ AUDITS: Final[dict[str, Code]] = {
         WARNING,
         "A replica became leader without being in sync, and the inputs lack the replicas that show what was lost.",
         "Certain that it was elected so, and that no replica that was in sync has come back; there may be no loss.",
-        "They get the new leader's records; what only the other replica holds, they never get.",
+        "They get the new leader's records; records that only the other replica has never reach them.",
         "Copy the directories that it names before their brokers start, and audit all together.",
     ),
     "topic-missing": Code(

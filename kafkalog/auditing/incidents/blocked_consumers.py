@@ -171,7 +171,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     for place, (first, waits) in at.items():
         lines.append(f"{place}: blocked at offset {first}; {many(waits, 'offset')} behind it")
     shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
-    return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
+    return Consumers(f"{shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:
@@ -243,8 +243,8 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
         return [COPY_AGAIN]
     if code == "transaction-overdue":
         text = (
-            "Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it within"
-            " ten seconds after the timeout. If the cluster is stopped, it does so after the start."
+            "Wait for the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
+            " within ten seconds after the timeout. If the cluster is stopped, it does so after the start."
         )
         if _is_prepared(every):
             text = (

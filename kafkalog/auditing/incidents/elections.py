@@ -220,7 +220,10 @@ def _tell_lost(known: Known, incident: Incident, loss: _Loss) -> None:
 
 def _elected(place: str, election: Unclean) -> Iterator[Event]:
     row, before = election.row, election.last_in_sync
-    was = "" if before is None else f" Before, broker {before['leader']} led it, in sync: {before['isr']}."
+    was = ""
+    if before is not None:
+        replicas = ", ".join(map(str, before["isr"]))
+        was = f" Broker {before['leader']} had led it, with the in-sync replicas {replicas}."
     what = (
         f"Broker {election.leader} became leader of {place} (leader epoch {row['leader_epoch']}) without being in"
         f" sync.{was}"
@@ -334,7 +337,7 @@ def _offsets_of(incident: Incident) -> None:
 
 
 def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
-    gone = "They get the new leader's records; what only the other replica holds, they never get."
+    gone = "They get the new leader's records; records that only the other replica has never reach them."
     if not hanging:
         return Consumers(gone, gone)
     return Consumers(f"{incident.consumers.read_committed} {gone}", gone)

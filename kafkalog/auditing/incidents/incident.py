@@ -137,7 +137,7 @@ class Subject(NamedTuple):
 
 _NO_MORE: Final = More()
 
-_NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what the log holds.")
+_NOTHING_NEW: Final = Consumers("Nothing changes for them.", "Nothing changes for them.")
 
 
 @dataclass(slots=True)

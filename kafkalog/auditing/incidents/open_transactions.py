@@ -162,8 +162,8 @@ DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
 
 COPY_AGAIN: Final = Step.running(
-    "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
-    " system; then audit the new copy.",
+    "This copy cannot prove it. Copy again, from a stopped broker or from a snapshot of the file system, and audit the"
+    " new copy.",
     AUDIT,
     "NEW_COPY",
 )

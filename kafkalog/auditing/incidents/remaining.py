@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few, many
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
@@ -64,10 +64,11 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
     said = _TWICE if cause == "partition-twice" else (_SAID if certainty == "proved" else _MAY)[kind]
-    meaning = "" if len({row["code"] for row in rows}) > 1 else f" {CATALOGUE[worst['code']].meaning}"
-    incident.title = (
-        f"{said} {where}: {_message(known, worst)}" if len(rows) == 1 else f"{said} {where}: {_counted(rows)}.{meaning}"
-    )
+    incident.title = f"{said} {where}: {_message(known, worst)}"
+    if len({row["code"] for row in rows}) > 1:
+        incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
+    elif len(rows) > 1:
+        incident.title = f"{said} {where}. {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else INCIDENT_KINDS[kind].consumers
     incident.consumers = Consumers(consumers, consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
@@ -89,13 +90,6 @@ def _subject(known: Known, kind: str, rows: list[Row]) -> Subject:
         return Subject(name=f"{_node(known, rows[0])} {code}")
     who = rows[0]["producer_id"] if kind in _OF_PRODUCER else None
     return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
-
-
-def _counted(rows: list[Row]) -> str:
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["code"]] = counts.get(row["code"], 0) + 1
-    return listed((f"{count} {code}" for code, count in sorted(counts.items(), key=lambda one: -one[1])), 5)
 
 
 _TWICE: Final = "One broker has two directories of"
