@@ -28,10 +28,10 @@ class Exit(IntEnum):
 class Outcome:
     """What a run found; the worst of it decides the exit status."""
 
-    def __init__(self, fail_on: Severity) -> None:
+    def __init__(self, fail_on: Severity, *, incomplete: bool = False) -> None:
         self.fail_on = fail_on
         self.found = False
-        self.incomplete = False
+        self.incomplete = incomplete
 
     def count(self, severity: Severity) -> None:
         """Count a finding with this severity."""

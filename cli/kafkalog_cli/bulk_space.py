@@ -12,7 +12,7 @@ from kafkalog.findings import Severity
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.bulk import absolute, jvm_in_words
-from kafkalog_cli.exit import Exit, Outcome, OutputError
+from kafkalog_cli.exit import Outcome, OutputError
 from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size, Time
@@ -112,9 +112,9 @@ def bulk_space(
         raise OutputError(str(error)) from error
     for line in done.unreadable:
         say(f"error: {line}")
-    outcome = Outcome(Severity[fail_on.upper()])
+    outcome = Outcome(Severity[fail_on.upper()], incomplete=bool(done.unreadable))
     for finding in done.findings:
         outcome.count(finding.severity)
         outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
     say(f"measured {done.directories} directories in {time.monotonic() - started:.1f} s")
-    return Exit.INCOMPLETE if done.unreadable else outcome.status(exit_zero=exit_zero)
+    return outcome.status(exit_zero=exit_zero)

@@ -15,7 +15,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog_cli.exit import Outcome
+from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
@@ -54,6 +54,7 @@ class ViewOutput:
     limits: Limits
     fail_on: str
     exit_zero: bool
+    incomplete: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -70,9 +71,9 @@ class ViewOutput:
             return RowForm()
         return RowForm(ChosenColumns(self.columns).names_of, self.form in ("arrow", "parquet"))
 
-    def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> int:
+    def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
         """Write the rows of the wanted tables, findings as rows or to standard error."""
-        outcome = Outcome(Severity[self.fail_on.upper()])
+        outcome = Outcome(Severity[self.fail_on.upper()], incomplete=self.incomplete)
         wanted = self.names
         distinct = DistinctIds()
         with self._sink() as sink:

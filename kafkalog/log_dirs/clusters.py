@@ -23,11 +23,12 @@ from kafkalog.files.names import (
 )
 from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.watch import watch
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.search import search
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
 
@@ -125,7 +126,7 @@ def tell_mixed(clusters: Sequence[Sequence[LogDirectory]]) -> None:
         needed="one cluster",
         found=len(named),
     )
-    first.findings.append(finding._replace(severity=Severity.NOTE) if len(ids) == len(named) else finding)
+    first.findings.append(lowered(finding, Reason.ON_PURPOSE) if len(ids) == len(named) else finding)
 
 
 _OWN: Final = frozenset({".kafka_cleanshutdown", ".lock"})

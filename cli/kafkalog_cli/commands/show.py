@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import click
 
 from kafkalog import Limits, UnreadableError, UnsupportedError
-from kafkalog.outcome import Exit
+from kafkalog.outcome import Outcome
+from kafkalog.severity import Severity
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import limit_options, unpacked, unpacked_option
@@ -70,7 +71,7 @@ def show(
 
     files = unpacked([place.file for place in places])
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
-    status = Exit.FINE
+    outcome = Outcome(Severity.ERROR)
     with STDOUT.stream(()) as stream:
         sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())
         for place, file in zip(places, files, strict=True):
@@ -84,8 +85,8 @@ def show(
             except UnsupportedError as error:
                 raise click.UsageError(str(error)) from error
             except UnreadableError as error:
-                status = Exit.INCOMPLETE
+                outcome.incomplete = True
                 say(f"error: {error}")
         if sink is not None:
             sink.close()
-    return status
+    return outcome.status()

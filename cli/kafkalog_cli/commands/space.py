@@ -20,7 +20,7 @@ from kafkalog.tables.space_tables import (
     SPACE_TABLES,
     TRANSACTION_COSTS,
 )
-from kafkalog_cli.exit import Exit, Outcome
+from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -119,7 +119,7 @@ def space(
     for line in found.unreadable:
         say(f"error: {line}")
     if form == "html" or (form == "table" and not wanted and not columns):
-        outcome = Outcome(Severity[fail_on.upper()])
+        outcome = Outcome(Severity[fail_on.upper()], incomplete=bool(found.unreadable))
         with target.stream(paths) as stream:
             if form == "html":
                 from kafkalog.reports import space_page
@@ -135,16 +135,14 @@ def space(
                     if isinstance(item, Finding):
                         _count(outcome, item)
                 write_tree(found, stream)
-        status = outcome.status(exit_zero=exit_zero)
-    else:
-        from kafkalog.auditing.incidents import items_of_space
+        return outcome.status(exit_zero=exit_zero)
+    from kafkalog.auditing.incidents import items_of_space
 
-        view = ViewOutput(
-            paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
-            exit_zero=exit_zero,
-        )  # fmt: skip
-        status = Exit(view.write(items_of_space(found, view.names)))
-    return Exit.INCOMPLETE if found.unreadable else status
+    view = ViewOutput(
+        paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
+        exit_zero=exit_zero, incomplete=bool(found.unreadable),
+    )  # fmt: skip
+    return view.write(items_of_space(found, view.names))
 
 
 def _count(outcome: Outcome, finding: Finding) -> None:

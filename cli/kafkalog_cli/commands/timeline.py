@@ -46,8 +46,9 @@ def timeline(
     """
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
+    from kafkalog.findings import Severity
     from kafkalog.reports import lanes_by_offset, lanes_by_time, source_of
-    from kafkalog_cli.exit import Exit
+    from kafkalog_cli.exit import Outcome
     from kafkalog_cli.render.lanes_text import timeline_lines
     from kafkalog_cli.render.sinks import style
 
@@ -81,7 +82,7 @@ def timeline(
         color = style(is_terminal())["color"]
         for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=ascii_only, color=color):
             stream.write(f"{line}\n".encode("utf-8", "surrogateescape"))
-    return Exit.FINE if summary.complete else Exit.INCOMPLETE
+    return Outcome(Severity.ERROR, incomplete=not summary.complete).status()
 
 
 def _partitions(rows: Any, incident: str | None) -> set[str] | None:

@@ -29,6 +29,7 @@ from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.folded import counted
 from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
+from kafkalog.settle import Reason, lowered
 from kafkalog.tables.audit_tables import SEGMENTS
 
 __all__ = ["join", "open_at_start", "placed", "segment_row"]
@@ -50,7 +51,7 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
         is_active = number == len(scans) - 1
         torn = {finding.position for finding in _torn(scan)} if is_active and running else set()
         findings += [
-            found._replace(severity=Severity.NOTE)
+            lowered(found, Reason.BEING_WRITTEN)
             if found.code == "batch-truncated" and found.position in torn
             else found
             for found in scan.findings

@@ -13,10 +13,11 @@ import numpy as np
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import Gaps
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds.tally import tally
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["LostOffsets", "covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
 
@@ -45,7 +46,7 @@ def covered(finding: Finding, directory: PartitionDirectory) -> Finding:
     if last is None or last >= directory.covered_to:
         return finding
     message = f"{finding.message.rstrip('.')}. A .checkpoint has the state up to offset {directory.covered_to}."
-    return finding._replace(severity=min(finding.severity, Severity.WARNING), message=message)
+    return lowered(finding._replace(message=message), Reason.IN_CHECKPOINT)
 
 
 def offset_range(first: int, last: int) -> str:

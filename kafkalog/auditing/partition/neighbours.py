@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.chunk import Chunk
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,7 +201,7 @@ class WrongFields:
         """Return findings, with notes for what follows from a wrong field."""
         if not self._stems:
             return list(findings)
-        return [one._replace(severity=Severity.NOTE) if self.explain(one) else one for one in findings]
+        return [lowered(one, Reason.FOLLOWS) if self.explain(one) else one for one in findings]
 
 
 def _stem(file: str) -> str:

@@ -23,10 +23,10 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.findings import Finding, Severity
+from kafkalog.settle import Reason, lowered
 
-__all__ = ["SKEWED", "explains_transactions", "settle_copy"]
+__all__ = ["explains_transactions", "settle_copy"]
 
-SKEWED: Final = "unless-copied-while-running"
 _SHOWN: Final = 5  # findings that a message names
 _COMPACTED: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})  # by every broker, whatever its defaults
 
@@ -46,10 +46,7 @@ def settle_copy(
     worst = [found for finding, found in pairs if found is not None and finding.severity > Severity.NOTE]
     if not worst:
         return list(findings)
-    settled = [
-        finding if found is None else finding._replace(severity=Severity.NOTE, certainty=SKEWED, remedy=None)
-        for finding, found in pairs
-    ]
+    settled = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
     if not joined:
         return settled
     return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *settled]
@@ -78,9 +75,10 @@ def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity
     finding = Finding.of(
         "copy-skewed", directory.log,
         f"Files of {directory.topic}-{directory.partition} are not of one moment. From this follows: {shown}. {why}",
-        offset=min(offsets, default=None), found=len(named), certainty=SKEWED,
+        offset=min(offsets, default=None), found=len(named),
     )  # fmt: skip
-    return located(finding._replace(severity=severity), directory)
+    reason = Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN
+    return located(lowered(finding, reason), directory)
 
 
 class _Skew:

@@ -13,7 +13,8 @@ from kafkalog.auditing.side_files.kraft_snapshot import snapshot_offsets
 from kafkalog.auditing.side_files.rebuilt import EpochRun, RebuiltSegment, runs_of_log
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["EpochFault", "epoch_faults", "leader_epochs"]
 
@@ -135,7 +136,7 @@ def leader_epochs(
         offset=fault.offset, needed=fault.needed, found=fault.found,
     )  # fmt: skip
     excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or foreign.any_foreign
-    yield located(finding._replace(severity=Severity.NOTE) if excused else finding, directory)
+    yield located(lowered(finding, Reason.FOLLOWS) if excused else finding, directory)
 
 
 def _more(count: int) -> str:

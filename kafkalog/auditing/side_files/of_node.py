@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.side_files.copy_skew import SKEWED
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Finding, Severity, Where
+from kafkalog.findings import Finding, Where
 from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log_dirs.clusters import copies, copy_finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.segments.readers import read_checkpoint, read_properties
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["compare_cluster", "compare_node", "twice_findings"]
 
@@ -92,9 +92,7 @@ def _of(directory: PartitionDirectory, code: str, file: str, message: str, **whe
 
 def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
     """Doubt a finding about two directories, one of which a broker may have changed after the other was copied."""
-    if not directory.running:
-        return finding
-    return finding._replace(severity=min(finding.severity, Severity.WARNING), certainty=SKEWED)
+    return lowered(finding, Reason.COPY_MAY_EXPLAIN) if directory.running else finding
 
 
 def _meta_properties(node: LogDirectory) -> Iterator[Finding]:

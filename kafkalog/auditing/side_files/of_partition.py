@@ -12,7 +12,8 @@ from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
 from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
-from kafkalog.findings import Bytes, Finding, Severity
+from kafkalog.findings import Bytes, Finding
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["check_partition", "compare_partition", "log_end"]
 
@@ -69,13 +70,13 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
         told = f"{finding.message}; a broker goes on from that .checkpoint, which has the state of all before it"
         finding = finding._replace(message=told)
         if known <= covered:
-            finding = finding._replace(severity=Severity.WARNING)
+            finding = lowered(finding, Reason.IN_CHECKPOINT)
     if is_missing:
         excused = directory.running and any(name.endswith(_SET_ASIDE) for name in directory.left_over)
     else:
         flushed = one_moment and known_of_root.get("recovery_point", -1) > end
         excused = explained or not (directory.clean_shutdown or flushed)
-    yield located(finding._replace(severity=Severity.NOTE) if excused else finding, directory)
+    yield located(lowered(finding, Reason.FOLLOWS) if excused else finding, directory)
 
 
 def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment]) -> Iterator[Finding]:
@@ -139,5 +140,5 @@ def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
             offset=offset,
         )
         first = offset < bases[0]
-        finding = covered(finding, directory) if first else finding._replace(severity=Severity.NOTE)
+        finding = covered(finding, directory) if first else lowered(finding, Reason.FOLLOWS)
         yield located(finding, directory)

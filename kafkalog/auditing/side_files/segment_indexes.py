@@ -19,9 +19,10 @@ from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.opening import read_small
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
+from kafkalog.settle import Reason, in_closed_file, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -391,7 +392,7 @@ class SegmentIndexes:
                 "index-preallocated", suffix, f"{index.zeros} zero bytes after {len(index)} {noun}",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
-            yield finding._replace(severity=Severity.WARNING) if closed else finding
+            yield in_closed_file(finding) if closed else finding
 
     def _left(
         self, suffix: str, code: str, index: OffsetIndex | TimeIndex | None, coverage: Coverage
@@ -413,7 +414,7 @@ class SegmentIndexes:
                 position=row * index.size, length=index.size, offset=int(index.offset[row]),
                 needed=coverage.reached, found=int(index.offset[row]),
             )  # fmt: skip
-            yield finding._replace(severity=Severity.NOTE)
+            yield lowered(finding, Reason.LEFT_BY_BROKERS)
 
     def _beyond(
         self, offsets: OffsetIndex | None, times: TimeIndex | None, coverage: Coverage
@@ -446,4 +447,4 @@ class SegmentIndexes:
         )
         # Files of a broker that ran were copied one after the other: the index may be newer.
         copied = self._place.is_last and not self._place.directory.clean_shutdown
-        yield finding._replace(severity=Severity.NOTE) if copied else finding
+        yield lowered(finding, Reason.COPIED) if copied else finding

@@ -14,11 +14,12 @@ from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds import producer_states
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import ProducerSnapshot, ProducerState, producer_snapshot
 from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.settle import Reason, lowered, under
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -293,7 +294,7 @@ class SnapshotChain:
         elif self.suspect is None:
             mismatch = self._mismatch(path, offset, found)
             self.suspect = _Suspect(
-                mismatch._replace(severity=Severity.NOTE) if self.foreign.votes_against(segment) else mismatch, stored
+                lowered(mismatch, Reason.FOLLOWS) if self.foreign.votes_against(segment) else mismatch, stored
             )
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
@@ -341,8 +342,5 @@ class SnapshotChain:
         )
 
     def _foreign(self, mismatch: Finding) -> Finding:
-        return mismatch._replace(
-            code="segment-foreign",
-            severity=Severity.ERROR if mismatch.severity > Severity.NOTE else Severity.NOTE,
-            message=f"the snapshots agree with one another, but the log before this one does not: {mismatch.message}",
-        )
+        message = f"the snapshots agree with one another, but the log before this one does not: {mismatch.message}"
+        return under(mismatch, "segment-foreign", message)

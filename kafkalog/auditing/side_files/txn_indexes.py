@@ -13,12 +13,13 @@ from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_rang
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
 from kafkalog.columns.named import NONE, Columns, Packed
 from kafkalog.files.directories import exists
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds.fold import ABORT
 from kafkalog.folds.tally import tally
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import ABORTED_TXN
 from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -289,8 +290,11 @@ class TxnIndexFaults:
             found=fault.found,
             producer_id=fault.producer_id,
         )
-        is_note = late or excused or self.is_rebuilt or not self.is_harmful
-        return finding._replace(severity=Severity.NOTE) if is_note else finding
+        if self.is_rebuilt or not self.is_harmful:
+            return lowered(finding, Reason.NO_CONSUMER_SEES)
+        if excused:
+            return lowered(finding, Reason.FOLLOWS)
+        return lowered(finding, Reason.COPIED) if late else finding
 
 
 def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:

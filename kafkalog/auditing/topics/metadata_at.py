@@ -26,7 +26,7 @@ from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment
 from kafkalog.columns.sentences import JsonColumn, TextColumn, joined
 from kafkalog.columns.texts import Numbered
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import escaped_text
@@ -45,6 +45,7 @@ from kafkalog.segments.internal_blocks import InternalRecords, Part, internal_bl
 from kafkalog.segments.internal_rows import InternalBlocks
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Picks
+from kafkalog.settle import Reason, lowered
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import INTERNAL
 from kafkalog.tables.metadata_tables import BROKERS, CHANGES, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
@@ -371,7 +372,7 @@ def _without_log(directory: PartitionDirectory) -> Iterator[Finding]:
         f" {directory.covered_to}, without its changes before and after"
     )
     finding = Finding.of("log-missing", directory.log, message, log=directory.log, topic=METADATA_TOPIC)
-    yield finding._replace(severity=Severity.WARNING)
+    yield lowered(finding, Reason.IN_CHECKPOINT)
 
 
 class _About(NamedTuple):

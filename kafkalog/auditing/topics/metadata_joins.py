@@ -13,11 +13,12 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.partition_history import Partition, Span
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.kernel.buffers import NONE
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 from kafkalog.segments.moment import Moment
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -204,7 +205,7 @@ def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int
             offset = _offset(homes, (found.topic, found.partition))
             finding = _finding(homes[0].path, number, found, offset)
             is_note = offset == 0 or (running and 0 <= late < found.since)
-            yield finding._replace(severity=Severity.NOTE) if is_note else finding
+            yield lowered(finding, Reason.EMPTY_OR_NEWER) if is_note else finding
 
 
 def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:

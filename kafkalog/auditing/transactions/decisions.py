@@ -21,6 +21,7 @@ from kafkalog.columns.placed import Placed, among, distinct
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds import fold
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,9 +219,11 @@ def _without_marker(
         producer_id=decision["producer_id"],
         needed="committed",
         found="no marker",
-        certainty="proved" if severity is Severity.ERROR else "unless-copied-while-running",
+        certainty="proved",
     )
-    return located(finding._replace(severity=severity), audit.directory)
+    if severity is not Severity.ERROR:
+        finding = lowered(finding, Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN)
+    return located(finding, audit.directory)
 
 
 def _broken(audit: PartitionAudit, row: dict[str, int], decision: dict[str, int], name: str, *, sole: bool) -> Finding:

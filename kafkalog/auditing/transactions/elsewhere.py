@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.side_files import SKEWED
 from kafkalog.auditing.topics import Metadata, Span, leaderless
 from kafkalog.columns.named import Columns
 from kafkalog.columns.texts import PackedTexts
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     pass
@@ -206,7 +206,7 @@ class _Elsewhere:
             told = "; ".join(_decision(one, ids[one["transactional_id"]]) for _, one in found[:_SHOWN]) + more
             said = f"The coordinator decided transactions that list {_name(place)}, where markers are missing or still"
             finding = self._of("decision-elsewhere", found[0][0], place, missing, f"{said} to come: {told}")
-            yield finding if is_certain else finding._replace(severity=Severity.NOTE, certainty=SKEWED)
+            yield finding if is_certain else lowered(finding, Reason.MAY_BE_THERE)
 
     def _of(self, code: str, file: str, place: Place, missing: set[int], said: str) -> Finding:
         needed = _directories(missing) if missing else "the directory of a broker that has the partition"

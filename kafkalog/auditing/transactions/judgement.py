@@ -50,7 +50,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.expansion import OVER_BUDGET
 from kafkalog.files.names import OFFSETS_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
@@ -60,6 +60,7 @@ from kafkalog.log_dirs.moving import is_lost
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.folded import counted
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -269,8 +270,7 @@ def _unread(found: Reported, unread: Unread) -> Reported:
 def _without_consumers(finding: Finding, unread: Unread) -> Finding:
     if finding.code not in _OF_PRODUCERS:
         return finding
-    message = finding.message + unread.words
-    return finding._replace(message=message, severity=min(finding.severity, Severity.NOTE), remedy=None)
+    return lowered(finding._replace(message=finding.message + unread.words), Reason.NO_CONSUMER_READS)
 
 
 @dataclass(slots=True)

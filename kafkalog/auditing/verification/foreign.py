@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
 from kafkalog.columns.placed import among
 from kafkalog.findings import Finding, Severity
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,10 @@ def settle(logs: Sequence[Log]) -> None:
         log.findings = [_as_note(finding, caused, cuts) for finding in log.findings]
         if any(finding.code == "leader-epoch-decreasing" for finding in log.findings):
             # The batches' order shows it already, the checkpoint only confirms it.
-            log.findings = [_lowered(finding, "leader-epochs-mismatch") for finding in log.findings]
+            log.findings = [
+                lowered(finding, Reason.FOLLOWS) if finding.code == "leader-epochs-mismatch" else finding
+                for finding in log.findings
+            ]
 
 
 def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
@@ -105,7 +109,7 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
         )
         finding = Finding.of("segments-alike", content.file, message, offset=content.first_offset)
         if _written_alike(log, content) and _written_alike(other_log, other) and log.name[1] == other_log.name[1]:
-            finding = _lowered(finding, finding.code)
+            finding = lowered(finding, Reason.LEFT_BY_BROKERS)
         found.append((log, located(finding, log.partition.directory)))
     return found
 
@@ -212,15 +216,11 @@ class _Homes:
         return bool(among(writers, content.producers).any())
 
 
-def _lowered(finding: Finding, code: str) -> Finding:
-    return finding._replace(severity=Severity.NOTE) if finding.code == code else finding
-
-
 def _as_note(finding: Finding, foreign: _Causes, cuts: set[int | None]) -> Finding:
     """Make a note of what follows from a foreign segment, or from one that ends too early."""
     if finding.severity is Severity.NOTE:
         return finding
     cut = finding.code in _OF_GAP and finding.offset in cuts
     if cut or (finding.code in _FOLLOWS and foreign.bear_on(finding)):
-        return finding._replace(severity=Severity.NOTE)
+        return lowered(finding, Reason.FOLLOWS)
     return finding

@@ -31,7 +31,7 @@ from kafkalog.files.off_limits import SALVAGED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
 from kafkalog.files.watch import watch
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
@@ -39,6 +39,7 @@ from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.log_dirs.walk import Found, walk
 from kafkalog.segments.file_rows import side_file_rows
 from kafkalog.segments.folded import FileFindings
+from kafkalog.settle import Reason, lowered
 from kafkalog.untrusted import is_count, untrusted_json
 
 __all__ = ["Recorded", "Verification", "VerifyOptions", "changes_since", "file_entries", "read_recorded", "verify"]
@@ -195,7 +196,7 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
     for facts in vanished.values():  # or a directory with a segment's name
         _add(facts, node, directory_of(os.path.dirname(facts.file)), result)
     for home, names in unknown.items():
-        result.tell([_as_note(_unknown(home, names))], node.node_id)
+        result.tell([lowered(_unknown(home, names), Reason.NOT_KAFKAS)], node.node_id)
 
 
 def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
@@ -216,10 +217,10 @@ def _other_findings(
     # It came after the log was read: a broker may not have written all of it.
     is_newer = bool(directory.files) and name not in directory.files if directory is not None else node.running
     if is_newer and not facts.removed:
-        findings = [_as_note(finding) for finding in findings]
+        findings = [lowered(finding, Reason.COPIED) for finding in findings]
     is_odd = facts.kind in NAMED_BY_OFFSET and parse_name(name).offset is None
     if facts.removed or (directory is not None and (directory.suffix or is_odd)):  # no part of the log
-        findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
+        findings = [lowered(finding, Reason.LEFT_BY_BROKERS) for finding in findings if finding.code != "offset-gap"]
     return findings if directory is None else [located(finding, directory) for finding in findings]
 
 
@@ -247,10 +248,6 @@ def _unknown(home: str, names: list[str]) -> Finding:
         f"{len(names)} file{'s' * (len(names) > 1)} with a name that Kafka does not use: {shown}",
         found=len(names),
     )
-
-
-def _as_note(finding: Finding) -> Finding:
-    return finding._replace(severity=Severity.NOTE)
 
 
 def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Finding]:

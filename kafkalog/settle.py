@@ -1,0 +1,74 @@
+"""Why a finding is less severe or less certain than its code: the only place where either is changed.
+
+The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kafkalog.findings import Finding
+from kafkalog.severity import Severity
+
+__all__ = ["UNLESS_COPIED", "Reason", "in_closed_file", "lowered", "under"]
+
+UNLESS_COPIED: Final = "unless-copied-while-running"
+
+
+class Left(NamedTuple):
+    """What a reason leaves of a finding: the severity at most, the certainty if that changes, and the remedy or not."""
+
+    because: str
+    most: Severity = Severity.NOTE
+    certainty: str | None = None
+    keeps_remedy: bool = True
+
+
+class Reason(Enum):
+    """What makes a finding less than its code."""
+
+    FOLLOWS = Left("Another finding about the same place names the cause.")
+    COPIED = Left("The file may be newer than the log beside it: a broker that ran wrote it in between.")
+    COPY_EXPLAINS = Left(
+        "A broker that ran changed files while they were copied: one finding of the partition says it for all.",
+        certainty=UNLESS_COPIED,
+        keeps_remedy=False,
+    )
+    MAY_BE_THERE = Left("What is missing may have come after the file was copied.", certainty=UNLESS_COPIED)
+    COPY_MAY_EXPLAIN = Left(
+        "It stays open whether a broker that ran explains it, or something was lost.", Severity.WARNING, UNLESS_COPIED
+    )
+    BEING_WRITTEN = Left("A running broker was writing the batch at the end of the log.")
+    IN_CHECKPOINT = Left("A newer .checkpoint of the metadata log has the state of what is missing.", Severity.WARNING)
+    LEFT_BY_BROKERS = Left(
+        "Brokers leave it so and do not read it: entries after a truncation, files that were renamed to be deleted,"
+        " paired changelogs of Kafka Streams."
+    )
+    NO_CONSUMER_SEES = Left("Consumers get the same records with it and without it.")
+    NO_CONSUMER_READS = Left("The replica lost its history: consumers read another one.", keeps_remedy=False)
+    EMPTY_OR_NEWER = Left("The partition is known to be empty, or may be newer than the copy.")
+    ON_PURPOSE = Left("Directories of clusters with ids of their own were given together.")
+    NOT_KAFKAS = Left("The file is none of Kafka's: nothing rests on it.")
+
+
+def lowered(finding: Finding, reason: Reason) -> Finding:
+    """Return a finding as severe and as certain as the reason leaves it."""
+    left = reason.value
+    return finding._replace(
+        severity=min(finding.severity, left.most),
+        certainty=left.certainty or finding.certainty,
+        remedy=finding.remedy if left.keeps_remedy else None,
+    )
+
+
+def under(finding: Finding, code: str, message: str) -> Finding:
+    """Return what a finding says under another code, with the severity of that code; a note stays a note."""
+    other = Finding.of(code, finding.file, message)
+    severity = finding.severity if finding.severity is Severity.NOTE else other.severity
+    return finding._replace(code=code, severity=severity, message=message)
+
+
+def in_closed_file(finding: Finding) -> Finding:
+    """Return a note about a file that a broker writes to as a warning: it had closed this one."""
+    return finding._replace(severity=Severity.WARNING)

@@ -1,0 +1,70 @@
+"""Severity and certainty are lowered in one place, for reasons that say why."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import kafkalog
+from kafkalog.findings import Finding, Severity
+from kafkalog.settle import Reason, lowered, under
+
+ROOT = Path(kafkalog.__file__).parent.parent
+SOURCES = [path for room in ("kafkalog", "cli", "spark") for path in (ROOT / room).rglob("*.py")]
+
+
+def changes_words(path: Path) -> list[int]:
+    """The lines of a module that give a finding another severity or certainty."""
+    return [
+        call.lineno
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "_replace"
+        and {keyword.arg for keyword in call.keywords} & {"severity", "certainty"}
+    ]
+
+
+def test_no_other_module_changes_a_severity_or_a_certainty() -> None:
+    """What a user is told of one case is decided by the catalogue and by ``kafkalog/settle.py`` alone."""
+    assert len(SOURCES) > 300
+    assert {path.name for path in SOURCES if changes_words(path)} == {"settle.py"}
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_a_reason_never_makes_a_finding_worse(reason: Reason) -> None:
+    """Whatever its severity was."""
+    for severity in Severity:
+        finding = Finding.of("crc-mismatch", "f", "m")._replace(severity=severity)
+        assert lowered(finding, reason).severity == min(severity, reason.value.most)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_used_and_says_why(reason: Reason) -> None:
+    """In a sentence of its own."""
+    assert reason.value.because.endswith(".")
+    assert any(f"Reason.{reason.name}" in path.read_text() for path in SOURCES)
+
+
+def test_a_note_stays_a_note_under_another_code() -> None:
+    """And anything worse has the other code's severity."""
+    mismatch = Finding.of("snapshot-mismatch", "f", "m", offset=7)
+    assert under(mismatch, "segment-foreign", "n").severity is Severity.ERROR
+    note = under(lowered(mismatch, Reason.FOLLOWS), "segment-foreign", "n")
+    assert (note.severity, note.code, note.offset, note.message) == (Severity.NOTE, "segment-foreign", 7, "n")
+
+
+def test_one_module_decides_between_findings_and_incomplete() -> None:
+    """Whoever runs a command names neither status, but for errors, which have one of their own in the first lines."""
+    named = {
+        path.name
+        for path in SOURCES
+        if any(
+            isinstance(node, ast.Attribute) and node.attr in ("FINDINGS", "INCOMPLETE")
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
+        )
+    }
+    assert named <= {"outcome.py", "main.py", "bulk.py"}
