@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog import limit
 from kafkalog.auditing.partition import DamagedExtents, PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
@@ -18,6 +19,7 @@ from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
+    NOT_JUDGED,
     EndedFacts,
     Ending,
     OpenFacts,
@@ -161,6 +163,11 @@ class JudgedRows(NamedTuple):
         """Return some of the verdicts."""
         return JudgedRows(*(column[rows] for column in self))
 
+    def merged(self, others: JudgedRows) -> JudgedRows:
+        """Return these verdicts and others, all in order."""
+        order = np.argsort(np.concatenate([self.places, others.places]), kind="stable")
+        return JudgedRows(*(np.concatenate(columns)[order] for columns in zip(self, others, strict=True)))
+
 
 _TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
 
@@ -206,14 +213,26 @@ class _Judge:
         places = np.concatenate(chosen)
         if not len(places):
             return _NO_ROWS
-        who = transactions.take(places, "producer_id", "marker_type")
-        self.sent = SentMarkers(self.audit, who["producer_id"][who["marker_type"] == fold.OPEN])
+        who = transactions.take(places, "producer_id", "marker_type", "first_offset")
+        opened = np.flatnonzero(who["marker_type"] == fold.OPEN)
+        _, too_many = limit.split(who["first_offset"][opened])
+        judged = np.delete(places, opened[too_many])
+        self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
-        for first in range(0, len(places), _AT_ONCE):
-            some = places[first : first + _AT_ONCE]
+        for first in range(0, len(judged), _AT_ONCE):
+            some = judged[first : first + _AT_ONCE]
             for part, column, kind in zip(parts, self._judged(some), _TYPES, strict=True):
                 part.append(column.astype(kind))
-        return JudgedRows(*map(np.concatenate, parts))
+        found = JudgedRows(*map(np.concatenate, parts))
+        return found if not len(too_many) else found.merged(self._not_judged(places[opened[too_many]]))
+
+    def _not_judged(self, places: NDArray[np.int64]) -> JudgedRows:
+        """Return what is said of the open transactions past the limit."""
+        names = self.coordinator.names_of(self.audit.transactions.take(places, "producer_id")["producer_id"])
+        state, cause, certainty = NOT_JUDGED
+        cells = STATE[state], CAUSE[cause], CERTAINTY[certainty], names, -1, -1, False, False
+        columns = zip(cells, _TYPES[1:], strict=True)
+        return JudgedRows(places, *(np.full(len(places), cell).astype(kind) for cell, kind in columns))
 
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""

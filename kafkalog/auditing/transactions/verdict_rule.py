@@ -8,9 +8,22 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.folds import fold
+from kafkalog.severity import Severity
 
-__all__ = ["EndedFacts", "Ending", "OpenFacts", "Verdict", "Word", "ended_verdict", "open_verdict"]
+__all__ = [
+    "NOT_JUDGED",
+    "EndedFacts",
+    "Ending",
+    "OpenFacts",
+    "Report",
+    "Verdict",
+    "Word",
+    "ended_verdict",
+    "open_verdict",
+    "reported",
+]
 
 
 class Word(IntEnum):
@@ -80,6 +93,9 @@ class Verdict(NamedTuple):
     cause: str | None
     certainty: str
 
+
+# What is said of the open transactions of a log past the limit.
+NOT_JUDGED: Final = Verdict("undecided", "not-judged", "unless-copied-while-running")
 
 _PENDING: Final = {Ending.COMMIT: "commit-pending", Ending.ABORT: "abort-pending"}
 
@@ -152,3 +168,37 @@ def _special(facts: EndedFacts) -> str | None:
     if facts.ending is Ending.ABORT and facts.nobody_decided:
         return "administrator-abort"
     return "begins-before-log" if facts.begins_before_log else None
+
+
+class Report(NamedTuple):
+    """What a finding about a transaction begins with."""
+
+    code: str
+    severity: Severity
+
+
+def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Report | None:
+    """Return what is reported of a transaction, None where nothing is.
+
+    `is_overdue` says that the coordinator, or a marker, is later than it may be, `is_recent` that a healthy broker may
+    have ended the transaction after the copy.
+    """
+    state, cause, certainty = verdict
+    if cause == "late-data-adopted":
+        return _usual("late-data-adopted")
+    if state == "hanging" and certainty == "proved":
+        return _usual("transaction-hanging")
+    if state == "hanging":
+        may_have_ended = certainty == "unless-copied-while-running" and is_recent
+        return Report("transaction-hanging", Severity.NOTE if may_have_ended else Severity.WARNING)
+    if cause == "copied-while-running":
+        return Report("transaction-undecided", Severity.NOTE)
+    if state == "undecided":
+        return _usual("transaction-undecided")
+    if state in ("commit-pending", "abort-pending"):
+        return Report("transaction-pending", Severity.WARNING) if is_overdue else _usual("transaction-pending")
+    return _usual("transaction-overdue") if state == "ongoing" and is_overdue else None
+
+
+def _usual(code: str) -> Report:
+    return Report(code, CATALOGUE[code].severity)
