@@ -16,7 +16,7 @@ test: plan $(READY) check
 
 plan:
 	@echo "make test installs kafkalog, and what its tests need, in $(VENV) unless that is done (3 minutes, 2 GB),"
-	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (15 to 20 minutes on two cores)."
+	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (10 minutes on two cores)."
 
 check: format lint types layers tests
 
@@ -44,9 +44,10 @@ CORPUS_JOBS ?= 2
 corpus: $(READY)
 	$(BIN)/pytest -n $(CORPUS_JOBS) -m corpus
 
-# What takes minutes.
+# What takes minutes, and the properties with a thousand examples.
 exhaustive: $(READY)
 	$(BIN)/pytest -n 2 -m exhaustive
+	$(BIN)/pytest -n 2 -m "hypothesis and not exhaustive" --hypothesis-profile=exhaustive
 
 # A real broker under load, copied 100 times and read 100 times while it runs; prints how often each code was said.
 # KAFKA_RIG is the folder of the rig that starts brokers; it needs Java 17 and the release's jars.

@@ -235,7 +235,9 @@ def _changed_batch(batch: bytes, chance: random.Random) -> bytes:
 
 
 def _change(layout: Layout, name: str, data: bytearray, chance: random.Random) -> None:
-    old, bits = layout.read(name, data), 8 * layout._places[name][1].size
+    at = layout.names.index(name)
+    end = layout.size if at == len(layout.names) - 1 else layout.position(layout.names[at + 1])
+    old, bits = layout.read(name, data), 8 * (end - layout.position(name))
     new = edge(chance, old, bits)
     layout.write(name, data, new % (1 << 32) if name == "crc" else new)
 

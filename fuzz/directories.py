@@ -198,6 +198,6 @@ def directories(data: bytes) -> None:
             )
             assert spent < SECONDS, (spent, arguments, data.hex())
         assert _state(root) == before, data.hex()
-        assert _memory() < max(MEMORY_MIB, known + 1), data.hex()  # what other work took before does not count
+        assert _memory() < max(MEMORY_MIB, known + 256), data.hex()  # what other work took before does not count
     finally:
         shutil.rmtree(folder, ignore_errors=True)

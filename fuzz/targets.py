@@ -20,7 +20,6 @@ import plain  # the tests' helpers
 from directories import directories
 from kafkalog import CATALOGUE, Limits
 from kafkalog.auditing.verification import check_headers, check_records
-from kafkalog.columns.named import Columns
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.folds.fold import collapse
 from kafkalog.kafka.batch import CellTable
@@ -133,7 +132,7 @@ def fold(data: bytes) -> None:
 
 
 def _rows(stretch: Any) -> list[Any]:
-    return list(collapse(Columns.concat(list(stretch.extents.blocks()), EXTENT_COLUMNS)))
+    return list(collapse(stretch.extents.columns(*EXTENT_COLUMNS)))
 
 
 def escaping(data: bytes) -> None:

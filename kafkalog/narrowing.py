@@ -28,13 +28,22 @@ def matches(name: str | None, patterns: Collection[str]) -> bool:
 
 def nothing_matches(what: str, wanted: Iterable[object], known: Iterable[object]) -> NothingMatchesError:
     """Make the error that says what there is: `what` is the noun, as ``topic``."""
+    wanted = list(wanted)
     there = sorted(set(known), key=lambda one: (not isinstance(one, int), one))
     asked = " or ".join(repr(one) if isinstance(one, str) else str(one) for one in wanted)
     if not there:
         return NothingMatchesError(f"no {what} matches {asked}: there is none")
     more = ", …" if len(there) > _SHOWN else ""
     shown = ", ".join(map(str, there[:_SHOWN])) + more
-    return NothingMatchesError(f"no {what} matches {asked}; {len(there)} {what}{'s' * (len(there) != 1)}: {shown}")
+    hint = ""
+    for one in wanted:
+        begins = isinstance(one, str) and any(isinstance(name, str) and name.startswith(one) for name in there)
+        if begins:
+            hint = f" (a pattern matches whole names: try '{one}*')"
+            break
+    return NothingMatchesError(
+        f"no {what} matches {asked}{hint}; {len(there)} {what}{'s' * (len(there) != 1)}: {shown}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

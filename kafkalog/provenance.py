@@ -64,18 +64,20 @@ def refusal(name: str, command: str, *, overwrite: bool, provenance: Callable[[]
 
     `provenance` reads its file of that name, and may raise OSError.
     """
-    if not overwrite:
-        return f"{name}: exists already; --overwrite replaces it"
     try:
         about = untrusted_json(provenance())
     except (OSError, ValueError):
         about = None
     if not isinstance(about, dict) or "kafkalog" not in about:
+        if not overwrite:
+            return f"{name}: exists already; give a new name (--overwrite replaces only what kafkalog wrote)"
         return f"{name}: exists already, and kafkalog did not write it: it is not replaced"
     if about.get("command") != command:
         other = about.get("command")
         wrote = f"kafkalog {other} wrote it" if isinstance(other, str) else "it does not say which command wrote it"
         return f"{name}: exists already, and {wrote}: kafkalog {command} replaces only its own outputs"
+    if not overwrite:
+        return f"{name}: exists already; --overwrite replaces it"
     return None
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("kafkalog", deadline=None)  # how long an example takes depends on the machine
+settings.register_profile("kafkalog", deadline=None, max_examples=50)  # how long one takes depends on the machine
+settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # make exhaustive
 settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,7 +20,7 @@ from kafkalog.segments import arrow, blocks
 from kafkalog.segments.arrow import segment_as_arrow
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import arrow_array, chosen_schema
+from kafkalog.tables.arrow import chosen_schema
 from test_row_lines import FORMS, segments
 
 MANY = b"".join(
@@ -116,20 +116,6 @@ def test_columns_of_one_value_share_a_buffer() -> None:
         column = [batch.column(name) for batch in made]
         arrays = [one.indices if pa.types.is_dictionary(one.type) else one for one in column]
         assert len({one.buffers()[1].address for one in arrays}) == 1, name
-
-
-def test_a_column_of_one_value_is_made_once() -> None:
-    """Batches are made 5 to 10 % faster by that; a batch with another value, or fewer rows, has its own column."""
-    names = ["offset", "file", "magic", "producer_id", "value_base64"]
-    with (
-        mock.patch.multiple(arrow, ROOM=36),
-        mock.patch("kafkalog.tables.arrow.arrow_array", wraps=arrow_array) as made,
-    ):
-        found = list(batches(MANY, TABLES["records"], Selection(last_offset=99), names))
-    assert [batch.num_rows for batch in found] == [36, 36, 28]
-    assert [batch.column("producer_id").to_pylist() for batch in found] == [[0] * 36, [1] * 36, [2] * 28]
-    # Of three batches: each its offsets and producer_id, the two full ones and the last one the other columns.
-    assert made.call_count == 3 + 3 + 3 * 2
 
 
 def test_a_row_too_large_for_a_column_of_strings_is_refused() -> None:

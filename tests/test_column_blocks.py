@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows
 from kafkalog.columns.named import NONE
-from kafkalog.columns.sentences import JsonColumn, TextColumn
+from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.segments.column_blocks import rows_of
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR

@@ -19,7 +19,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.columns.named import NONE
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
@@ -232,7 +232,7 @@ def columns(entries: Sequence[Entry]) -> StateColumns:
     cells = {name: apart.get(name) or [getattr(record, name) for record in records] for name in STATE_TYPES
              if name in apart or hasattr(StateRecord, name)}  # fmt: skip
     return StateColumns.of(
-        {name: [np.array(cells[name], np.int64)] for name in cells}, PackedTexts.of(ids), PackedTexts.of(topics)
+        {name: [np.array(cells[name], np.int64)] for name in cells}, TextColumn.of(ids), TextColumn.of(topics)
     )
 
 

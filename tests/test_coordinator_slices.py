@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.messages_between_stages import coordinator_messages, read_coordinator
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
@@ -49,10 +49,10 @@ def coordinator(rows: list[Any]) -> Coordinator:
         columns = {
             name: [np.array(cells[name] if name in cells else [-1] * len(some), np.int64)] for name in STATE_TYPES
         }
-        states = StateColumns.of(columns, PackedTexts.of(IDS), PackedTexts.of(TOPICS))
+        states = StateColumns.of(columns, TextColumn.of(IDS), TextColumn.of(TOPICS))
         used = [name for number, name in enumerate(IDS) if number in set(states.transactional_id.tolist())]
         states.transactional_id = np.array([used.index(IDS[one]) for one in states.transactional_id.tolist()], np.int32)
-        states.ids = PackedTexts.of(used)
+        states.ids = TextColumn.of(used)
         logs.append(StateRows(f"log-{log}", log, states))
     return Coordinator(logs, 2)
 

@@ -9,11 +9,12 @@ from unittest import mock
 import pytest
 
 import build
+from kafkalog.columns.named import Columns
 from kafkalog.files.opening import BytesSource
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, interpreted, search
 from kafkalog.segments import damage
-from kafkalog.segments.salvage import Stretches, stretches
+from kafkalog.segments.salvage import stretch_at, stretches
 from kafkalog.segments.segment import scan_source
 from scanned import in_small_steps, scanned
 
@@ -57,10 +58,10 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
         with mock.patch.object(damage, "search", form), mock.patch.object(damage, "_passed", passed):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
             parts = [
-                part.at(row)
+                stretch_at(part, row)
                 for part in stretches(chunks, size=len(data), hints=hints)
-                if isinstance(part, Stretches)
-                for row in range(len(part.positions))
+                if isinstance(part, Columns)
+                for row in range(len(part))
             ]
             answers.append((scanned(data), parts))
     assert answers[0] == answers[1] == answers[2]

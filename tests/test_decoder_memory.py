@@ -16,9 +16,14 @@ from offsets_topic import group_key
 
 NAMES: Final = {internal: name for name, internal in TOPICS.items()}
 LIMITS: Final = {"kafka": 512, "ndjson": 512, "json": 512, "csv": 512, "table": 512, "arrow": 1024, "parquet": 1024}
-# Those that take seconds with little else to find, in the formats that differ most; the others with `make soak`.
-USUAL: Final = {"kafka", "ndjson", "arrow"}
+# Each message in one of the formats that differ most, in turn; those that take longest, and the rest, with `make soak`.
+USUAL: Final = ("kafka", "ndjson", "arrow")
 LONG: Final = {"many names in a batch", "many names in a batch, with bytes after them"}
+CASES: Final = [
+    pytest.param(name, form, marks=[pytest.mark.soak] * (name in LONG or form != USUAL[number % len(USUAL)]))
+    for number, name in enumerate(MESSAGES)
+    for form in LIMITS
+]
 
 
 def written(name: str, folder: Path) -> tuple[str, Path]:
@@ -31,12 +36,7 @@ def written(name: str, folder: Path) -> tuple[str, Path]:
     return f"--{internal}-decoder", path
 
 
-@pytest.mark.parametrize(
-    "form", [form if form in USUAL else pytest.param(form, marks=pytest.mark.soak) for form in LIMITS]
-)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak) if name in LONG else name for name in MESSAGES]
-)
+@pytest.mark.parametrize(("name", "form"), CASES)
 def test_a_decoder_keeps_to_its_memory(name: str, form: str, tmp_path: Path) -> None:
     """It ends with 0 or 1, in a minute of a core: 512 MiB, or 1 GiB as columns."""
     decoder, path = written(name, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from invoke import PARTITION, SEGMENT
+from invoke import PARTITION, SEGMENT, Ended, kafkalog
 from kafkalog_cli.exit import Exit
 from official import FIXTURES
 
@@ -70,7 +71,7 @@ def test_every_document_shows_commands() -> None:
 @pytest.mark.parametrize(("document", "command", "output"), _shown(), ids=lambda value: str(value)[:60])
 def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
     """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
-    script = SHELL + command.replace(" /copy/", " copy/").replace(" /elsewhere/", " ../elsewhere/")
+    line = command.replace(" /copy/", " copy/").replace(" /elsewhere/", " ../elsewhere/")
     (folder.parent / "elsewhere").mkdir(exist_ok=True)
     if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
         subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
@@ -78,15 +79,22 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
         subprocess.run(
             ["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o last-night"], cwd=folder, timeout=60, check=False
         )
-    ended = subprocess.run(
-        ["bash", "-c", script], cwd=folder, capture_output=True, encoding="utf-8", timeout=60, check=False
-    )
+    ended = _run(line, folder)
 
-    elsewhere = " matches '" in ended.stderr  # a name that the folder's directories don't have
-    assert ended.returncode in (Exit.FINE, Exit.FINDINGS, *([Exit.INCOMPLETE] if elsewhere else [])), ended.stderr
+    elsewhere = " matches '" in ended.err  # a name that the folder's directories don't have
+    assert ended.status in (Exit.FINE, Exit.FINDINGS, *([Exit.INCOMPLETE] if elsewhere else [])), ended.err
     if output is not None:
         beginning, more, _ = output.partition("…\n")
-        assert (ended.stdout[: len(beginning)] if more else ended.stdout) == beginning
+        said = ended.text.replace("\r\n", "\n")
+        assert (said[: len(beginning)] if more else said) == beginning
+
+
+def _run(line: str, folder: Path) -> Ended:
+    """Run a line: what is for a shell in one, else in this process."""
+    if re.fullmatch(r"kafkalog [\w ./:,'=@+-]*", line) and line.count("'") % 2 == 0:
+        return kafkalog(*shlex.split(line)[1:], cwd=folder)
+    ended = subprocess.run(["bash", "-c", SHELL + line], cwd=folder, capture_output=True, timeout=60, check=False)
+    return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
 
 
 def test_the_library_runs_as_it_is_shown(folder: Path) -> None:

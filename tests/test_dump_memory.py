@@ -12,7 +12,7 @@ import pytest
 import build
 from invoke import PROGRAM
 
-TEXTS: Final = ("kafka", "ndjson", "json", "csv", "table")
+TEXTS: Final = ("kafka", "ndjson", pytest.param("json", marks=pytest.mark.soak), "csv", "table")  # json is as ndjson
 RUN: Final = """
 import re, resource, subprocess, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # what runs away dies here, not the machine

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.columns import named
-from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.named import Columns
 from kafkalog.folds.fold import COLUMNS, collapse
 from kafkalog.segments import cursor
 from plain import (
@@ -133,7 +133,7 @@ def test_batches_fold_to_what_their_extents_collapse_to(
     parts = [stretch(batches[start:stop]) for start, stop in cut(places, len(batches))]
     whole = tree(parts, joined, turns)
 
-    assert list(collapse(Columns.concat(list(whole.extents.blocks()), COLUMNS))) == transaction_rows(batches)
+    assert list(collapse(whole.extents.columns(*COLUMNS))) == transaction_rows(batches)
     assert len(whole.extents) == len(transaction_rows(batches))
 
 
@@ -179,13 +179,13 @@ def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: i
     names = ("a", "b", "c")
     whole = Columns({name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)})
     with mock.patch.object(named, "FEW", few):
-        packed = Packed(names)
+        packed = Columns.empty(names)
         for start in range(0, len(rows), size):
-            packed.append(whole.take(slice(start, start + size)))
+            packed += whole.take(slice(start, start + size)).packed()
     places = np.arange(len(rows))[::-1]
 
     assert len(packed) == len(rows)
-    assert Columns.concat(list(packed.blocks()), names) == whole
+    assert packed.columns(*names) == whole
     assert [packed[name].tolist() for name in names] == [whole[name].tolist() for name in names]
     assert packed.take(places) == whole.take(places)
     assert pickle.loads(pickle.dumps(packed))["b"].tolist() == whole["b"].tolist()
@@ -196,13 +196,13 @@ def test_a_packed_transaction_is_small() -> None:
     rows = collapse(
         as_extents([batch for n in range(500) for batch in (data(2 * n, producer=n), marker(2 * n + 1, producer=n))])
     )
-    packed = Packed(COLUMNS)
-    packed.append(rows)
+    packed = Columns.empty(COLUMNS)
+    packed += rows.packed()
 
     sent = pickle.dumps(packed)
 
     assert len(sent) < 64 * len(rows) < 8 * len(COLUMNS) * len(rows)
-    assert Columns.concat(list(pickle.loads(sent).blocks()), COLUMNS) == rows
+    assert pickle.loads(sent).columns(*COLUMNS) == rows
 
 
 @given(logs(count=1, max_size=30), cuts)
@@ -221,7 +221,7 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     (broker,) = brokers(batches)
 
     kept = [name for name in COLUMNS if name != "position"]
-    found_rows = collapse(Columns.concat(list(log.partition.transactions.blocks()), COLUMNS))
+    found_rows = collapse(log.partition.transactions.columns(*COLUMNS))
     assert [{name: row[name] for name in kept} for row in found_rows] == [
         {name: row[name] for name in kept} for row in transaction_rows(batches)
     ]

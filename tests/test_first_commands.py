@@ -77,7 +77,7 @@ class First(NamedTuple):
     err: str = ""
 
 
-OK = "OK: "
+OK = "OK  "
 FIRST = [
     # Where the log directories are.
     First("txn-audit volumes/kafka/_data", 0, OK),
@@ -90,27 +90,27 @@ FIRST = [
     First("txn-audit confluent", 0, OK, "confluent/var/lib/kafka/data"),
     First("txn-audit copied", 0, OK, "copied/broker-1"),
     First("txn-audit two", 0, OK, "two/data-1/kafka-log1: a log directory without partitions"),
-    First("txn-audit three", 1, "WRONG: ", "2 log directories below it: three/kafka-1/data, three/kafka-2/data"),
-    First("verify strimzi", 0, "whole, nothing wrong", "strimzi/data-0/kafka-log0"),
+    First("txn-audit three", 1, "BLOCKED  3 hanging transactions ", "2 log directories below it: three/kafka-1/data, three/kafka-2/data"),
+    First("verify strimzi", 0, "OK  ", "strimzi/data-0/kafka-log0"),
     First("groups bitnami", 0, "group", "bitnami/kafka/data"),
     First("transactions docker", 0, "", "kraft-combined-logs"),
     First("metadata confluent --table topics", 0, "topic", "confluent/var/lib/kafka/data"),
     First("space confluent", 0, "kafka/data", "confluent/var/lib/kafka/data"),
     First("timeline confluent", 0, "│", "confluent/var/lib/kafka/data"),
     # Nothing there.
-    First("txn-audit new", 0, "EMPTY: ", "new: a log directory without partitions"),
-    First("txn-audit empty", 3, "INCOMPLETE: ", "empty: no log directory in it"),
-    First("txn-audit logs", 3, "INCOMPLETE: ", "it contains 1 file (server.log)"),
-    First("txn-audit nowhere", 3, "INCOMPLETE: ", "no such file or directory"),
-    First("txn-audit too", 3, "INCOMPLETE: ", "5 levels down was not opened"),
-    First("verify empty", 3, "INCOMPLETE: ", "no log directory in it"),
+    First("txn-audit new", 0, "EMPTY  ", "new: a log directory without partitions"),
+    First("txn-audit empty", 3, "INCOMPLETE  ", "empty: no log directory in it"),
+    First("txn-audit logs", 3, "INCOMPLETE  ", "it contains 1 file (server.log)"),
+    First("txn-audit nowhere", 3, "INCOMPLETE  ", "no such file or directory"),
+    First("txn-audit too", 3, "INCOMPLETE  ", "5 levels down was not opened"),
+    First("verify empty", 3, "INCOMPLETE  ", "no log directory in it"),
     First("groups empty", 3, "", "no log directory in it"),
     First("metadata logs", 3, "", "no log directory in it"),
-    First("txn-audit notes.txt", 3, "INCOMPLETE: ", "not a file of Kafka's"),
-    First("txn-audit loose", 3, "INCOMPLETE: ", "kafkalog verify FILE"),
+    First("txn-audit notes.txt", 3, "INCOMPLETE  ", "not a file of Kafka's"),
+    First("txn-audit loose", 3, "INCOMPLETE  ", "kafkalog verify FILE"),
     # Files and archives.
     First(f"txn-audit data/{LOG}", 0, OK, "the whole partition in data/parcels-riders.94-0 was read"),
-    First(f"txn-audit loose/{SEGMENT.name}", 3, "INCOMPLETE: ", f"kafkalog verify loose/{SEGMENT.name}"),
+    First(f"txn-audit loose/{SEGMENT.name}", 3, "INCOMPLETE  ", f"kafkalog verify loose/{SEGMENT.name}"),
     First("txn-audit backup.tar.gz", 0, OK),
     First("txn-audit backup.zip", 0, OK),
     First("verify backup.tar", 0, OK),
@@ -122,10 +122,10 @@ FIRST = [
     First(f"data/{LOG}", 2, "", f"Did you mean `kafkalog dump data/{LOG}`?"),
     First("data", 2, "", "Did you mean `kafkalog txn-audit data`?"),
     First("dump damaged.log", 1, "baseOffset", "crc-mismatch"),
-    First("verify damaged.log", 1, "WRONG: "),
+    First("verify damaged.log", 1, "DAMAGED  "),
     # Filters.
     First("txn-audit data --topic orders", 3, "", "no topic matches 'orders'; 1 topic: parcels-riders.94"),
-    First("txn-audit data --topic parcels*", 0, "(only topic parcels*)"),
+    First("txn-audit data --topic parcels*", 0, " (only topic parcels*)"),
     First("groups bitnami --group nobody", 3, "", "no group matches 'nobody'; "),
     First("metadata bitnami --topic orders", 3, "", "no topic matches 'orders'; "),
     First("transactions bitnami --transactional-id x", 3, "", "no transactional id matches 'x'; "),
@@ -140,15 +140,15 @@ FIRST = [
     First("txn-audit hanging --tz Europe/Berlin", 1, "between 2026-11-21T09:55:16.720+01:00"),
     First("txn-audit hanging --tz Nowhere/Land", 2, "", "is not a time zone, like"),
     # Outputs.
-    First("txn-audit hanging -o out.json", 1, "WRONG: 3 transaction-hanging"),
-    First("txn-audit hanging -o -", 1, "ERROR: A hanging transaction of producer 3"),
-    First("txn-audit data -o logs", 4, "", "exists already; --overwrite replaces it"),
+    First("txn-audit hanging -o out.json", 1, "BLOCKED: 3 hanging transactions "),
+    First("txn-audit hanging -o -", 1, " 1 ERROR  A hanging transaction of producer 3"),
+    First("txn-audit data -o logs", 4, "", "exists already; give a new name (--overwrite replaces only what kafkalog wrote)"),
     First("txn-audit data -o logs --overwrite", 4, "", "kafkalog did not write it: it is not replaced"),
     First("txn-audit data -o notes.txt --no-clobber --format json", 4, "", "exists already (--no-clobber)"),
     First("txn-audit hanging --format json", 1, '"verdict": "WRONG: 3 transaction-hanging"'),
     First("txn-audit hanging --format ndjson", 1, '{"table":"summary","schema_version":2,"verdict":"WRONG: '),
-    First("txn-audit hanging --format markdown", 1, "# WRONG: 3 transaction-hanging"),
-    First("txn-audit copied --table incidents", 0, "NOTE: 1 transaction of "),
+    First("txn-audit hanging --format markdown", 1, "# BLOCKED: 3 hanging transactions "),
+    First("txn-audit copied --table incidents", 0, "NOTE  1 transaction of "),
     First("txn-audit hanging --state hanging", 1, "transactions: 3 rows"),
     First("txn-audit data --partition 99", 3, "", "no partition matches '99'; 1 partition: 0"),
     # The program.
@@ -197,6 +197,6 @@ def test_a_first_command(first: First, place: Path) -> None:
 def test_a_verdict_of_something_names_how_much(first: First, place: Path) -> None:
     """OK is said with the number of logs, and only if there is one."""
     text = kafkalog(*first.line.split(), cwd=place).text
-    (logs,) = re.findall(r"^(\d+) logs?,", text, re.MULTILINE)
+    (logs,) = re.findall(r"(?:^| · )(\d+) logs?,", text, re.MULTILINE)
 
     assert (int(logs) > 0) == text.startswith(OK)

@@ -1,7 +1,8 @@
-"""Folds use the buffers of earlier ones again, and know nothing of them."""
+"""Folds one after the other, of few producers and of many: each knows its own batches alone."""
 
 from __future__ import annotations
 
+import tracemalloc
 from array import array
 
 import numpy as np
@@ -12,8 +13,7 @@ from kafkalog.columns.named import Columns
 from kafkalog.folds import fold
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, headers, interpreted
-from kafkalog.kernel import fold as kernel_fold
+from kafkalog.kernel import buffers, headers
 from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
 
 
@@ -49,30 +49,29 @@ def test_a_fold_in_used_buffers_begins_anew() -> None:
     second.close()
 
 
-def test_a_fold_of_many_producers_keeps_its_buffers_to_itself() -> None:
-    """Only buffers of the first size are used again: a big table would be memory that nobody asked for."""
-    spare = len(fold._spare)
-    made, _ = folded(list(range(500)))
+def test_a_fold_of_many_producers_leaves_nothing() -> None:
+    """Only small buffers are used again: a big table would be memory that nobody asked for."""
+    folded([1])[0].close()
+    tracemalloc.start(9)
+    made, found = folded(list(range(600)))
     made.close()
+    del made, found
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, fold.__file__, all_frames=True)])
+    tracemalloc.stop()
 
-    assert len(fold._spare) <= spare
+    assert sum(one.size for one in kept.traces) < 100_000
 
 
-@pytest.mark.parametrize("count", [1, 2, 99, 100, 300])
-def test_few_and_many_states_make_the_same_rows(count: int) -> None:
-    """The kernel's way for few producers and NumPy's for many agree, whatever order the producers came in."""
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 300])
+def test_producers_come_sorted_and_transactions_in_log_order(count: int) -> None:
+    """Few and many producers make the same rows, whatever order they came in."""
     numbers = np.random.default_rng(count).permutation(count) * 7
-    made, _ = folded(numbers.tolist())
+    _, found = folded(numbers.tolist())
 
-    assert made._few() == made._many()
-    plain = interpreted("fold", "tests_interpreted_told_apart")
-    tables = [array("q", bytes(8 * count * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS)]
-    again = [array("q", cells) for cells in tables]
-    states, order = made._states, array("q", bytes(8 * count))
-    assert plain.told_apart(states, count, *tables, order) == kernel_fold.told_apart(states, count, *again, order)
-    assert tables == again
-    with pytest.raises(IndexError):
-        kernel_fold.told_apart(states, count, tables[0], tables[1], order[1:])
+    assert found.opened["producer_id"].tolist() == numbers.tolist()
+    assert found.opened["first_offset"].tolist() == list(range(count))
+    assert found.producers["producer_id"].tolist() == sorted(numbers.tolist())
+    assert found.producers["first_offset"].tolist() == np.argsort(numbers).tolist()
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 300])

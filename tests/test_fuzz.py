@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 from run import at_random, changed_seeds  # of the folder fuzz
 from targets import INPUTS, TARGETS, seeds
 
-# How many changed seeds each target is given: some seconds of a core, and the same work on any machine.
+# How many changed seeds each target is given: a second of a core, and the same work on any machine.
 RUNS: Final = {
-    "frame": 40_000, "records": 12_000, "codecs": 100_000, "side_files": 30_000, "fold": 2_500, "escaping": 25_000,
-    "directories": 60,
+    "frame": 10_000, "records": 3_000, "codecs": 25_000, "side_files": 8_000, "fold": 600, "escaping": 6_000,
+    "directories": 15,
 }  # fmt: skip
 
 

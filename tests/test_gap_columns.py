@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
-from kafkalog.auditing.partition.gaps import Evidence, Gap, MissingOffsets, classify
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
+from kafkalog.auditing.partition.gaps import Evidence, Gap, Gaps, classify
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
+from kafkalog.columns.named import Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
 from official import FIXTURES
 
@@ -92,32 +93,15 @@ def test_many_gaps_are_judged_as_each_alone(
 ) -> None:  # fmt: skip
     """Whatever the files say: the columns hold what the rules give for each gap."""
     spans = [(min(span), max(span)) for span in aborted]
-    evidence = Evidence(
-        _directory(orphans, snapshots, epochs), start, cleaned_to, transactions, DamagedExtents.of(damaged), spans
-    )
-    missing = MissingOffsets(
-        np.array([hole.first for hole in holes]), np.array([hole.last for hole in holes]),
-        np.array([hole.position for hole in holes]),
-        np.array([_FILES.index(hole.file) for hole in holes], np.int32), np.array([hole.seam for hole in holes]),
-        _FILES,
-    )  # fmt: skip
+    evidence = Evidence(_directory(orphans, snapshots, epochs), start, cleaned_to, transactions, damaged, spans)
+    names = ("first_offset", "last_offset", "position", "file", "at_seam")
+    cells = [(hole.first, hole.last, hole.position, _FILES.index(hole.file), hole.seam) for hole in holes]
+    missing = Gaps(Columns.of_table(names, np.array(cells, np.int64).T), _FILES)
     gaps = classify(missing, evidence, policies)
 
     wanted = [Gap(h.first, h.last, *_alone(h, evidence, policies), h.file, h.position) for h in holes]
-    assert list(gaps) == [gaps[number] for number in range(len(gaps))] == wanted
+    assert list(gaps) == wanted
     assert sum(gaps.counts().values()) == len(holes)
-
-
-@given(st.lists(st.lists(_DAMAGE, max_size=5), max_size=4), st.none() | _OFFSETS)
-def test_damaged_bytes_are_kept_as_columns(parts: list[list[DamagedBytes]], before: int | None) -> None:
-    """What is put in comes out, with the offset before where there was none."""
-    together = DamagedExtents()
-    for part in parts:
-        together.extend(DamagedExtents.of(part), before)
-
-    whole = [one if one.last_offset is not None else one._replace(last_offset=before) for part in parts for one in part]
-    assert sorted(map(repr, together)) == sorted(map(repr, whole))
-    assert len(together) == len(whole)
 
 
 @pytest.mark.parametrize("clean", [True, False])

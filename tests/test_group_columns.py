@@ -13,7 +13,7 @@ import build
 from group_model import modelled_rows
 from kafkalog.auditing.topics.commits import STATES, UNKNOWN, Fates
 from kafkalog.auditing.topics.groups import GROUP_TABLES, group_rows
-from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.named import Columns
 from kafkalog.columns.texts import Numbered
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding
@@ -115,8 +115,8 @@ def test_a_record_belongs_to_the_last_transaction_of_its_producer_that_covers_it
         values = {"producer_id": producer, "first_offset": first, "last_offset": first + size, "marker_type": kind}
         for name, value in (values | {"marker_offset": first + size + 1}).items():
             cells[name][at] = value
-    packed = Packed(fold.COLUMNS)
-    packed.append(Columns(cells))
+    packed = Columns.empty(fold.COLUMNS)
+    packed += Columns(cells).packed()
     fates = Fates(packed)
     rows = fates.rows(np.array([one[0] for one in asked], np.int64), np.array([one[1] for one in asked], np.int64))
     states = fates.states(rows, Moment(20))

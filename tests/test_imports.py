@@ -13,6 +13,7 @@ import pytest
 
 import build
 import kafkalog
+from invoke import SEGMENT
 
 NAME: Final = "00000000000000000000.log"
 SLOW = {"numpy", "pyarrow", "rich", "construct", "pyspark", "pandas"}
@@ -190,3 +191,63 @@ def test_the_package_has_what_its_stub_says() -> None:
     assert set(listed) <= set(dir(kafkalog))
     with pytest.raises(AttributeError, match="'kafkalog' has no attribute 'nonsense'"):
         _ = kafkalog.nonsense  # type: ignore[attr-defined]  # that is the point
+
+
+# Arrow and Parquet of a dump.
+
+
+RUN: Final = """
+import sys
+from kafkalog_cli.main import main
+try:
+    main()
+finally:
+    print("pandas" in sys.modules, "pyarrow" in sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("table", ["batches", "records"])
+def test_pandas_stays_out(form: str, table: str) -> None:
+    """Where it is installed, ``pyarrow.array`` imports it."""
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    command = [sys.executable, "-c", RUN, "dump", "--format", form, "--table", table, str(SEGMENT)]
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+
+    assert ended.stderr.splitlines()[-1] == "False True"
+
+
+# An audit as text.
+
+
+AUDIT: Final = """
+import sys
+from kafkalog_cli.main import main
+sys.argv = ["kafkalog", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+UNUSED: Final = {
+    "concurrent.futures", "email", "http", "kafkalog.auditing.space", "kafkalog.auditing.verification",
+    "multiprocessing", "numpy.ma", "pyarrow", "rich", "secrets", "ssl", "urllib.request", "xml.sax",
+}  # fmt: skip
+
+
+def test_an_audit_as_text_imports_what_it_uses(tmp_path: Path) -> None:
+    """HTTP, TLS, pools, masked arrays and the rooms of other commands stay on the disk."""
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    data = build.log(5)[0] + build.marker(base_offset=5, producer_id=1, producer_epoch=0)
+    (partition / "00000000000000000000.log").write_bytes(data)
+    ended = subprocess.run(
+        [sys.executable, "-c", AUDIT, "txn-audit", "--exit-zero", tmp_path],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    imported = set(ended.stderr.decode().splitlines()[-1].split())
+
+    assert "kafkalog.auditing.pipeline" in imported
+    assert imported & UNUSED == set()

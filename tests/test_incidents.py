@@ -14,11 +14,11 @@ import pytest
 import kafkalog
 from kafkalog import CATALOGUE
 from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
-from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
+from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
@@ -340,7 +340,7 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
     known.leadership = {
         ("t", 0): [
             {
-                "topic": "t", "partition": 0, "leader": None, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
+                "topic": "t", "partition": 0, "leader": None, "leader_epoch": 3, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
                 "change": "leader-lost",
             }
         ]
@@ -351,7 +351,7 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
         row["cause"] = None
     (incident,) = incidents_of([known])
     row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
-    lines = list(incident_lines(row, zone=Zone(), width=80, color=False))
+    lines = list(incident_lines(row, 1, zone=Zone(), width=80, color=False))
 
     assert row["transactions"] == number
     assert len(lines) < 60
@@ -361,10 +361,10 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
 def test_steps_that_are_not_shown_are_counted() -> None:
     """A line says how many there are, and where they are."""
     (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-leaderless") if row["severity"] == "error"]
-    lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, zone=Zone(), width=80, color=False))
+    lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, 1, zone=Zone(), width=80, color=False))
 
-    assert len(lines) < 80
-    assert lines[-1] == "  … 22 more steps: --table incidents --format ndjson"
+    assert len(lines) < 100
+    assert lines[-2].lstrip() == f"… 22 more steps: --incident {row['id']}"
 
 
 def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:

@@ -23,12 +23,14 @@ from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import MalformedError, escaped_text
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Message, Release
+from kafkalog.kafka.message_tables import MOST_CELLS
 from kafkalog.kafka.message_writer import encode, encode_uvarint
 from kafkalog.kernel import buffers, checksums, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 from official import FIXTURES
+from offsets_topic import commit_key, commit_value
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -188,3 +190,34 @@ def test_equal_strings_have_one_number(compiled: bool, strings: list[bytes | Non
 
     assert list(numbers) == order
     assert list(found) == [-1 if one is None else order.index(one) for one in strings]
+
+
+# A message of millions of values is not read: kilobytes of a file may unpack to gigabytes of values.
+
+
+def member(names: int) -> Pair:
+    """A member that subscribes to so many topics without a name."""
+    value = b"\0\0" + b"\0\0\1\1" + encode_uvarint(names + 1) + b"\1" * names + b"\0" + b"\0\0\0\1" + b"\0\0"
+    return b"\0\5\0\1g\0\1m", value
+
+
+def test_a_message_of_many_values_is_read_and_one_of_too_many_is_malformed() -> None:
+    """A name takes two cells; the finding says that the message is too large, not what is wrong with its bytes."""
+    read = internal_record(Internal.OFFSETS, *member(1000))
+    assert read.value is not None
+    assert len(read.value["subscribedTopicNames"]) == 1000
+
+    with pytest.raises(MalformedError, match="more values than are read of one message"):
+        internal_record(Internal.OFFSETS, *member(MOST_CELLS // 2))
+
+
+def test_a_block_with_such_a_message_has_its_other_records_and_the_next_block_all() -> None:
+    """Only the message itself is in doubt, and its tables do not stay."""
+    reader = InternalBlock(Internal.OFFSETS)
+    commit: Pair = (commit_key("g"), commit_value(7))
+    reader.read(*block_of([commit, member(MOST_CELLS), commit]))
+    assert list(reader.facts.column(DOUBT)) == [0, 1, 0]
+    assert len(reader.tables.cells) <= MOST_CELLS
+
+    reader.read(*block_of([member(3), commit]))
+    assert list(reader.facts.column(DOUBT)) == [0, 0]

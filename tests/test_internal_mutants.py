@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import pytest
-
 import build
 from group_model import modelled_rows
-from kafkalog.auditing.topics import metadata_at as metadata_view
+from kafkalog.auditing.topics import metadata_view
 from kafkalog.auditing.topics.groups import GROUP_TABLES, ShareOffsets, group_rows
 from kafkalog.auditing.topics.internal import TOPICS, Written
-from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import UnknownTypeError, internal_record
@@ -25,6 +22,7 @@ from kafkalog.segments.readers import batches, records
 from kafkalog.tables import TABLES
 from official import FIXTURES
 from offsets_topic import Write, write_offsets
+from sampled import steps
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -41,11 +39,6 @@ def pairs(topic: str, least: int) -> list[Pair]:
                 found.setdefault(kind, (record.key, record.value))
     assert len(found) >= least
     return list(found.values())
-
-
-STEPS = pytest.mark.parametrize(
-    "step", [pytest.param(11, id="some"), pytest.param(1, id="all", marks=pytest.mark.exhaustive)]
-)
 
 
 def changed(pair: Pair, step: int) -> list[Pair]:
@@ -77,7 +70,7 @@ def check(row: tuple[object, ...], table: str) -> None:
     assert len(row) == len(TABLES[table].columns)
 
 
-@STEPS
+@steps(23)
 def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
     """All mutants of a record in one log are the rows and findings that each alone gives, and the rows fit the tables."""
     for number, pair in enumerate(pairs("__consumer_offsets", 12)):
@@ -90,7 +83,7 @@ def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
                 check(item[1], item[0].name)
 
 
-@STEPS
+@steps(23)
 def test_share_groups_survive_every_flip(step: int) -> None:
     """As above."""
     offsets = ShareOffsets()
@@ -102,26 +95,22 @@ def test_share_groups_survive_every_flip(step: int) -> None:
         check(row, "share_offsets")
 
 
-@STEPS
-def test_the_metadata_survives_every_flip(step: int) -> None:
+@steps(23)
+def test_the_metadata_survives_every_flip(step: int, tmp_path: Path) -> None:
     """One replay takes in all mutants of all records, one behind the other, and what holds can still be told."""
-    metadata = Metadata()
-    for pair in pairs("__cluster_metadata", 20):
-        for record in mutants("__cluster_metadata", pair, step):
-            check(internal_row(record, "__cluster_metadata", "d", 0), "internal")
-            metadata.take(record)
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    every = [one for pair in pairs("__cluster_metadata", 20) for one in changed(pair, step)]
+    some = (build.batch(build.record(value, key), base_offset=at) for at, (key, value) in enumerate(every))
+    (folder / f"{0:020}.log").write_bytes(b"".join(some))
+    tables = set()
     for moment in (None, Moment(), Moment(5)):
-        for table, rows in {
-            "brokers": metadata_view._brokers(metadata, "d", moment),
-            "features": metadata_view._features(metadata, "d", moment),
-            "topics": metadata_view._topics(metadata, "d", moment, ()),
-            "configs": metadata_view._configs(metadata, "d", moment, ()),
-        }.items():
-            for row in rows:
-                check(row, table)
-        for item in one_by_one(metadata_view._leadership(metadata, "d", moment, ())):
-            assert not isinstance(item, Finding)
-            check(item[1], "leadership")
+        for item in one_by_one(metadata_view([str(tmp_path)], moment)):
+            if not isinstance(item, Finding):
+                check(item[1], item[0].name)
+                tables.add(item[0].name)
+
+    assert tables >= {"brokers", "features", "topics", "configs", "leadership"}
 
 
 def test_transactions_survive_every_flip(tmp_path: Path) -> None:

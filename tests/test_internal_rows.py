@@ -84,7 +84,7 @@ def alone(path: Path, internal: Internal) -> list[tuple[Any, ...] | Finding]:
 @pytest.mark.parametrize("internal", list(Internal))
 @FORMS
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_rows_of_any_records_are_those_of_each_alone(
     tmp_path_factory: pytest.TempPathFactory, internal: Internal, compiled: bool, data: st.DataObject
 ) -> None:

@@ -396,6 +396,11 @@ def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -
     assert plain.java_text(b"\xed\xa0\x80") == "\ufffd"
 
 
+_COLUMNS: Final = (
+    buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH, buffers.MAGIC,
+    buffers.VALID, buffers.ATTRIBUTES, buffers.BASE_TIMESTAMP, buffers.MAX_TIMESTAMP, buffers.PRODUCER_ID,
+    buffers.PRODUCER_EPOCH, buffers.BASE_SEQUENCE, buffers.LAST_SEQUENCE, buffers.COUNT,
+)  # fmt: skip
 _heads = st.lists(
     st.tuples(
         *[int64s] * 4,  # position, size, first and last offset
@@ -434,7 +439,7 @@ def _folded(rows: list[tuple[int, ...]]) -> fold.FoldedLog:
     heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
-        for column, cell in zip(fold._HEADS, cells, strict=False):
+        for column, cell in zip(_COLUMNS, cells, strict=False):
             heads.set(column, row, cell)
     types, epochs = (array("q", [cells[at] for cells in rows] or [0]) for at in (-2, -1))
     folded = fold.Fold()

@@ -22,7 +22,7 @@ from test_moving import at_call
 COMMANDS: Final = ("txn-audit", "verify", "space", "groups", "transactions", "metadata")
 DATA: Final = FIXTURES / "k4-c-group-offsets-tv0" / "data"
 PARTITION: Final = "fares-refunds.18-1"
-_TRIED: Final = 12  # of a command's calls, evenly spread
+_TRIED: Final = 6  # of a command's calls, evenly spread
 _CALLS: Final = ("open", "scandir", "preadv", "stat", "lstat", "read")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.transactions.moments import NEVER, Moments
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 TIMES = st.one_of(st.integers(-1, 9), st.sampled_from([2**63 - 1, -(2**63) + 1]))
@@ -25,10 +25,10 @@ def columns(rows: list[tuple[int, int]]) -> Columns:
 @given(MARKERS, st.integers(1, 9), st.integers(0, 3), st.lists(st.integers(-1, 42)))
 def test_markers_around_offsets(markers: list[tuple[int, int]], block: int, others: int, asked: list[int]) -> None:
     """The last one below an offset and the first one from it on, wherever blocks of rows begin."""
-    rows = Packed(MARKER_COLUMNS)
+    rows = Columns.empty(MARKER_COLUMNS)
     of_blocks = markers[others:]
     for start in range(0, len(of_blocks), block):
-        rows.append(columns(of_blocks[start : start + block]))
+        rows += columns(of_blocks[start : start + block]).packed()
     audit: Any = SimpleNamespace(transactions=rows, others=columns(markers[:others]))
     found = Moments(audit).bracket(np.array(asked, np.int64))
 

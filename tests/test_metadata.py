@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
+from invoke import kafkalog
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, leader_at, policies, policy_at
 from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.kafka.internal_records import InternalRecord
+from metadata_topic import add_values, metadata_value
 
 ID = "topicidAAAAAAAAAAAAAAA"
 TOPIC = (2, {"name": "t", "topicId": ID})
@@ -155,3 +159,36 @@ def test_since_when_a_node_should_have_a_partition_is_told() -> None:
     made = metadata(TOPIC, PARTITION, change(replicas=[1, 2, 3]), change(isr=[1]))
 
     assert [one.since for node in (1, 3) for one in absent_partitions(made, node, set())] == [1000, 2000]
+
+
+# Topics that come and go many times: their state at each end, without looking at all others.
+
+
+ROUNDS = 3000
+
+
+def test_a_topic_that_is_made_anew_many_times(tmp_path: Path) -> None:
+    """Each has the partitions and settings that it had last, and time does not grow with the square of their number."""
+    values = []
+    for at in range(ROUNDS):
+        topic_id = f"{at:020}AA"
+        partition = {
+            "topicId": topic_id, "partitionId": 0, "replicas": [1] * (at % 3 + 1), "isr": [1], "removingReplicas": [],
+            "addingReplicas": [], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0, "directories": [ID],
+        }  # fmt: skip
+        setting = {"resourceType": 2, "resourceName": "t", "name": "n", "value": f"{at}"}
+        values.append(metadata_value("TopicRecord", {"name": "t", "topicId": topic_id}))
+        if at % 4:
+            values.append(metadata_value("PartitionRecord", partition))
+        if at % 2:
+            values.append(metadata_value("ConfigRecord", setting))
+        values.append(metadata_value("RemoveTopicRecord", {"topicId": topic_id}))
+    add_values(tmp_path, values)
+
+    begun = time.process_time()
+    rows = kafkalog("metadata", "--table", "topics", "--format", "ndjson", tmp_path).table("topics")
+    assert [(row["topic_id"], row["partitions"], row["replicas"], row["configs"]) for row in rows] == [
+        (f"{at:020}AA", int(at % 4 > 0), at % 3 + 1 if at % 4 else None, {"n": f"{at}"} if at % 2 else {})
+        for at in range(ROUNDS)
+    ]
+    assert time.process_time() - begun < 5

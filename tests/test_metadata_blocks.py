@@ -1,21 +1,18 @@
-"""The metadata log is read in blocks: only records that may change something are made values."""
+"""The metadata log is read in blocks, and says what its records say one by one."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafkalog.auditing.topics.internal import Written, of_directory, split, written
-from kafkalog.auditing.topics.metadata import CHANGING, Metadata
+from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
 from kafkalog.segments.chunk import Limits
-from kafkalog.segments.internal_blocks import InternalRecords
 from metadata_topic import write_changes
 from official import FIXTURES
 
@@ -66,20 +63,3 @@ def test_changes_read_from_columns_are_the_records_taken_one_by_one(seed: int, t
 
     assert found == wanted
     assert sum(map(len, found.partitions.values())) > 20
-
-
-def test_records_that_change_nothing_are_not_made_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A controller that does nothing writes a record each half second: most of a log."""
-    log, made = _log(LOGS[0]), Counter[int]()
-    content = InternalRecords._content
-    everything = Counter(record.type for record in _one_by_one(log, []))
-
-    def counted(self: InternalRecords, number: int, *rest: int) -> Any:
-        made[number] += 1
-        return content(self, number, *rest)
-
-    monkeypatch.setattr(InternalRecords, "_content", counted)
-    metadata_of(log)
-
-    assert made == {number: count for number, count in everything.items() if number in CHANGING}
-    assert made.total() < everything.total()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kafkalog.auditing.transactions.moments import Moments, Read
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 T = 1_700_000_000_000
@@ -20,8 +20,8 @@ PROVED, SKEWED = "proved", "unless-copied-while-running"
 def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1) -> Moments:
     """A log with markers at (offset, time), and an open transaction, which has none."""
     offsets, times = zip(*markers, (NONE, NONE), strict=True)
-    rows = Packed(MARKER_COLUMNS)
-    rows.append(Columns({"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}))
+    rows = Columns.empty(MARKER_COLUMNS)
+    rows += Columns({"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}).packed()
     others = Columns.empty(MARKER_COLUMNS)
     audit: Any = SimpleNamespace(transactions=rows, others=others, newest_broker=newest_broker, newest=newest)
     return Moments(audit)

@@ -20,6 +20,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import Exit
 from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
+from sampled import steps
 from side_damage import CASE, LOG, removed_with_indexes, segments
 
 _CALLS: Final = ("open", "scandir", "preadv")
@@ -139,11 +140,12 @@ def partition_of(case: str) -> Path:
     return max(sorted(homes), key=lambda home: len(list(home.glob("*.log"))))
 
 
+@steps(5)
 @pytest.mark.parametrize("what", ["retire", "swap", "truncate", "grow", "delete"])
 @pytest.mark.parametrize("run", [audited, checked])
 @pytest.mark.parametrize("case", PARTITIONS)
 def test_a_move_at_any_call_is_no_more_than_a_note(
-    case: str, run: Callable[[Path], tuple[list[Finding], Exit]], what: str, tmp_path: Path,
+    case: str, run: Callable[[Path], tuple[list[Finding], Exit]], what: str, step: int, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Whatever a broker does, before whichever listing, opening or read: nothing wrong is said, the exit is 0."""
@@ -151,7 +153,7 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
     still = Moving(tmp_path / "still", partition_of(case))
     with at_call(0, lambda: None, monkeypatch) as calls:
         assert run(still.root) == ([], Exit.FINE)
-    for number in range(1, calls[0] + 1):
+    for number in range(1, calls[0] + 1, step):
         place = tmp_path / str(number)
         place.mkdir()
         moving = Moving(place, partition_of(case))
@@ -164,14 +166,13 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
         shutil.rmtree(place)
 
 
-_TRIED: Final = 40  # of the calls that read a whole directory, evenly spread
-
-
+@steps(4)
 @pytest.mark.parametrize("run", [audited, checked])
 @pytest.mark.parametrize("topic", ["__transaction_state", "__cluster_metadata"])
 def test_internal_topics_move_too(
-    topic: str, run: Callable[[Path], tuple[list[Finding], Exit]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    topic: str, run: Callable[[Path], tuple[list[Finding], Exit]], step: int, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """What a cleaner puts in the place of their segments changes no verdict on other partitions."""
     homes = (FIXTURES / "k4-c-group-offsets-tv0").glob(f"data/{topic}-*")
     home = max(homes, key=lambda path: sum(one.stat().st_size for one in path.glob("*.log")))
@@ -179,7 +180,7 @@ def test_internal_topics_move_too(
     still = Moving(tmp_path / "still", home, whole=True)
     with at_call(0, lambda: None, monkeypatch) as calls:
         assert run(still.root) == ([], Exit.FINE)
-    for number in range(1, calls[0] + 1, max(1, calls[0] // _TRIED)):
+    for number in range(1, calls[0] + 1, step * max(1, calls[0] // 40)):  # at forty calls, evenly spread, or at ten
         place = tmp_path / str(number)
         place.mkdir()
         moving = Moving(place, home, whole=True)

@@ -128,8 +128,15 @@ class _Failing:
         return moved
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()], ids=["error", "signal"])
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [
+        pytest.param(OSError(5, "Input/output error"), False, id="error"),
+        pytest.param(KeyboardInterrupt(), True, id="signal behind it"),
+        pytest.param(OSError(5, "Input/output error"), True, id="error behind it", marks=pytest.mark.exhaustive),
+        pytest.param(KeyboardInterrupt(), False, id="signal", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_one_of_the_two_is_always_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, after: bool
 ) -> None:

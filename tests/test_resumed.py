@@ -142,7 +142,7 @@ def test_another_command_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return kafkalog("txn-audit", root, "-o", out, *more)
 
     other = run("--snapshot")
-    assert (other.status, "exists already; --overwrite replaces it" in other.err) == (4, True)
+    assert (other.status, "exists already; " in other.err) == (4, True)
     assert "earlier run" in run("--overwrite").err
     assert run().status == 4
     again = run("--overwrite")
@@ -214,7 +214,8 @@ def test_the_library_takes_scans(tmp_path: Path) -> None:
     root, out = broker(tmp_path), tmp_path / "out"
     command = kafkalog("txn-audit", root, "-o", out)
     found = audit(root, since=out)
-    assert found.verdict.startswith(command.text.rstrip() + " (2 of 16 segments were scanned; ")
+    assert command.text.startswith("OK: 33 transactions: ")
+    assert " (2 of 16 segments were scanned; " in found.verdict
     assert list(found.rows("transactions")) == list(audit(root).rows("transactions"))
     with pytest.raises(UnsupportedError, match="is no directory of an earlier audit"):
         audit(root, since=tmp_path / "nothing")

@@ -60,7 +60,7 @@ def flipped(file: Path, chance: random.Random) -> Iterator[None]:
 
 
 def noticed(ended: Ended, file: Path) -> bool:
-    return ended.status == 1 and f"{file}: " in ended.text and "output-changed" in ended.text
+    return ended.status == 1 and f"{file}: " in ended.text and "output-damaged" in ended.text
 
 
 def test_each_flipped_bit_is_noticed(copy: Path) -> None:
@@ -78,7 +78,7 @@ def test_each_flipped_bit_is_noticed(copy: Path) -> None:
                 assert told.status == 3
                 assert str(file) in told.err
     assert silent <= set(UNREAD)
-    assert kafkalog("verify", copy).text.startswith("OK: ")
+    assert kafkalog("verify", copy).text.startswith("OK  ")
     assert kafkalog(*READING, copy).status == 0
 
 

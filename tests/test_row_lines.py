@@ -16,7 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import build
+import kafkalog
 import kafkalog as library
+from build import batch, record
 from dumped import dumped
 from kafkalog.kernel import columns, interpreted, row_text
 from kafkalog.segments import blocks
@@ -150,3 +152,32 @@ def test_a_big_row_is_written_before_it_is_whole(tmp_path: Path) -> None:
     row = json.loads(out.getvalue())
     assert row["value"] == value.decode()
     assert len(row["headers"]) == 20_002
+
+
+# --csv-safe: the kernel writes the marks.
+
+
+STARTS = st.sampled_from(["", "=", "+", "-", "@", "'", "\t", "\r", "\t ", "\t　", "　=", '="', "=\n", "-,"])
+TEXTS = st.builds(lambda start, rest: (start + rest).encode("utf-8", "replace"), STARTS, st.text(max_size=8))
+VALUES = TEXTS | st.binary(max_size=12) | st.binary(min_size=1, max_size=8).map(lambda data: b"\xfb" + data)
+
+
+@FORMS
+@pytest.mark.parametrize("room", [2500, 1 << 16], ids=["in pieces", "whole"])
+@settings(max_examples=80)
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
+@example([(b"\xfb\xff", b"\t x"), (b"=1", b"\t"), (b"-1", b"\tx ")])
+def test_lines_are_those_of_the_rows(form: dict[str, ModuleType], room: int, pairs: list[tuple[bytes, bytes]]) -> None:
+    """Blocks are written as rows one by one are, whether a row fits the buffer or is written in pieces."""
+    data = batch(
+        *(record(key, value * (1 if room > 2500 else 40), [], delta=n) for n, (key, value) in enumerate(pairs))
+    )
+    found = dumped("f\udc80", kafkalog.scan(data), ["records"], Selection())
+    wanted = io.BytesIO()
+    sink = CsvSink(wanted, (), RECORDS, escaped=False, safe=True)
+    for table, row in (item for item in found if item[0] == RECORDS):
+        sink.row(table, row)
+    sink.close()
+
+    made = written(lambda out: CsvSink(out, (), RECORDS, escaped=False, safe=True), data, "records", form, room)
+    assert made == wanted.getvalue()

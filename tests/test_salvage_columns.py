@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import compress, cycle
 from pathlib import Path
 
@@ -14,13 +15,17 @@ from kafkalog import Salvaged, UnreadableError
 from kafkalog.segments.salvage import salvaged
 from kafkalog.tables.dump_tables import GRADES, STRETCHES
 
-LOG = build.log(*[3] * 6000)
+
+@cache
+def log() -> list[bytes]:
+    """Make batches of three records."""
+    return build.log(*[3] * 6000)
 
 
 def _alternating(folder: Path, *wholes: bool) -> Path:
     """Write a segment whose batches are whole or damaged in this order, again and again."""
     path = folder / f"{0:020}.log"
-    batches = zip(LOG, cycle(wholes), strict=False)
+    batches = zip(log(), cycle(wholes), strict=False)
     path.write_bytes(b"".join(batch if whole else build.flipped(batch, 8 * len(batch) - 9) for batch, whole in batches))
     return path
 
@@ -42,7 +47,7 @@ def test_many_stretches_are_copied_byte_for_byte(wholes: tuple[bool, ...], tmp_p
     copy = bytearray()
     list(kafkalog.salvage(_alternating(tmp_path, *wholes), copy.extend, grades=GRADES))
 
-    assert copy == b"".join(compress(LOG, cycle(wholes)))
+    assert copy == b"".join(compress(log(), cycle(wholes)))
 
 
 def test_a_stretch_that_changes_before_it_is_copied_is_refused(tmp_path: Path) -> None:
@@ -52,5 +57,5 @@ def test_a_stretch_that_changes_before_it_is_copied_is_refused(tmp_path: Path) -
     with pytest.raises(UnreadableError, match="changed while it was read"):
         next(items)
         with path.open("r+b") as file:
-            file.write(b"\x7f" * (len(LOG[0]) * len(LOG)))
+            file.write(b"\x7f" * (len(log()[0]) * len(log())))
         list(items)

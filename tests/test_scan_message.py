@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.partition import read_extents, read_scan, scan_messages, scan_segment
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -35,7 +35,7 @@ def test_a_scan_crosses_unchanged() -> None:
             head, *more = scan_messages(scan, 2)
             found = read_scan(head)
             for message in more:
-                found.stretch.finished.extend(read_extents(message))
+                found.stretch.finished += read_extents(message)
             for rows in ("finished", "opened", "producers"):
                 whole, again = getattr(scan.stretch, rows), getattr(found.stretch, rows)
                 assert all(np.array_equal(whole[name], again[name]) for name in whole.names)
@@ -68,21 +68,21 @@ cells = st.integers(-(2**63) + 1, 2**63 - 1)
 )
 def test_any_rows_cross_unchanged(rows: list[tuple], many: list[tuple[int, int]]) -> None:
     """Rows with values missing, and packed rows of any width."""
-    packed = Packed(("a", "b"))
+    packed = Columns.empty(("a", "b"))
     columns = Columns({name: np.array([row[at] for row in many], np.int64) for at, name in enumerate("ab")})
-    packed.append(columns)
+    packed += columns.packed()
     message = read_message(SCHEMA, write_message(SCHEMA, {"rows": rows, "many": packed}))
 
     assert message.rows("rows") == rows
-    again = message.packed("many")
+    again = message.columns("many")
     assert [again[name].tolist() for name in "ab"] == [columns[name].tolist() for name in "ab"]
 
 
 @given(st.data())
 def test_bytes_that_are_no_message_are_refused(data: st.DataObject) -> None:
     """A cut message, another version or any flipped byte gives other rows or a WireError, never anything else."""
-    packed = Packed(("a", "b"))
-    packed.append(Columns({"a": np.arange(200), "b": np.arange(200) * 7}))
+    packed = Columns.empty(("a", "b"))
+    packed += Columns({"a": np.arange(200), "b": np.arange(200) * 7}).packed()
     whole = bytearray(write_message(SCHEMA, {"rows": [(1, 2, "three"), (4, None, None)], "many": packed}))
     cut = data.draw(st.integers(0, len(whole)))
     at = data.draw(st.integers(0, len(whole) - 1))
@@ -90,28 +90,28 @@ def test_bytes_that_are_no_message_are_refused(data: st.DataObject) -> None:
     try:
         message = read_message(SCHEMA, bytes(whole[:cut]))
         message.rows("rows")
-        message.packed("many")
+        message.columns("many")
     except WireError:
         pass
 
 
 def test_another_version_is_refused() -> None:
     """The message says which version was needed and which one is there."""
-    data = write_message(SCHEMA, {"rows": [], "many": Packed(("a", "b"))})
+    data = write_message(SCHEMA, {"rows": [], "many": Columns.empty(("a", "b"))})
     older = data[:6] + struct.pack("<H", 2) + data[8:]
 
     with pytest.raises(WireError, match="needed version 3, found test version 2"):
         read_message(SCHEMA, older)
     with pytest.raises(WireError, match="the next table is rows, not many"):
-        read_message(SCHEMA, data).packed("many")
+        read_message(SCHEMA, data).columns("many")
 
 
 @pytest.mark.parametrize("length", [-1, 1 << 40])
 def test_a_block_of_one_value_cannot_claim_any_length(length: int) -> None:
     """Its columns take no bytes, so the end of the message does not limit it."""
     schema = Schema("test", 1, (WireTable("many", ("a",)),))
-    empty = write_message(schema, {"many": Packed(("a",))})
+    empty = write_message(schema, {"many": Columns.empty(("a",))})
     data = empty[:-8] + struct.pack("<4q", 1, length, 7, 0)
 
     with pytest.raises(WireError, match=f"can't have {length} rows"):
-        read_message(schema, data).packed("many")
+        read_message(schema, data).columns("many")

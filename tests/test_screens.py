@@ -74,9 +74,9 @@ def test_there_are_screens() -> None:
     assert {path.name for path in SCREENS.iterdir()} == {f"{name}.{width}.txt" for name in REPORTS for width in WIDTHS}
 
 
-def test_a_healthy_directory_is_three_lines() -> None:
-    """The verdict, the totals, and how to see more."""
-    assert len((SCREENS / "healthy.200.txt").read_text().splitlines()) == 3
+def test_a_healthy_directory_is_short() -> None:
+    """The verdict, what it stands on, what else there is, and how to see more."""
+    assert len((SCREENS / "healthy.200.txt").read_text().splitlines()) < 10
 
 
 def test_the_columns_that_answer_are_columns() -> None:

@@ -23,7 +23,7 @@ from kafkalog.auditing.side_files.txn_indexes import Aborts
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.auditing.transactions.table_rows import gap_rows, log_rows
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import Fold
 from kafkalog.folds.shares import Share, shares_of
 from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS
@@ -146,4 +146,4 @@ def test_committed_transactions_are_left_out() -> None:
     whole = one.result()
     assert len(whole.finished) == 100
     assert len(whole.share(Share(3, 3)).finished) == 2
-    assert isinstance(whole.share(Share(3, 3)).finished, Packed)
+    assert isinstance(whole.share(Share(3, 3)).finished, Columns)

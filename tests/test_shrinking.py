@@ -92,7 +92,7 @@ def test_a_file_that_changes_at_any_read_ends_no_command(
     kafkalog(*arguments)
     total = count
     assert total >= 1
-    for at in sorted({1, 2, 3, 4, 5, total // 2, total - 1, total}):
+    for at in sorted({1, 2, 3, total // 2, total}):
         count = 0
         segment.write_bytes(whole)
         inode = segment.stat().st_ino

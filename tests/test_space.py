@@ -277,7 +277,7 @@ def test_a_producer_whose_clock_is_ahead_is_named(tmp_path: Path) -> None:
     "case", sorted(path for path in FIXTURES.iterdir() if path.is_dir())[::4], ids=lambda path: path.name
 )
 def test_every_fixture_has_a_row_for_each_directory(case: Path) -> None:
-    """Whatever is there, each table is made, and what would go is never more than what is there."""
+    """Whatever is there, each table is made, and what can be freed is never more than what is there."""
     names = ["space", "space_segments", "blockers", "next_start", "transaction_costs", "producer_groups", "clocks"]
     found = kafkalog.space(case, tables=names, keys=True)
     for name in names:

@@ -50,7 +50,7 @@ def test_each_directory_has_the_cause_that_the_broker_proved(case: Path) -> None
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_much_would_go_as_went(case: Path) -> None:
-    """What would go is within 5 % of what the broker freed when the cause was removed."""
+    """What can be freed is within 5 % of what the broker freed when the cause was removed."""
     off = {
         name: (rows(case)[name]["reclaimable_bytes"], fact["reclaimable_bytes_after"])
         for name, fact in expected(case).items()

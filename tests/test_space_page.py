@@ -45,14 +45,14 @@ def test_equal_parts_are_nearly_square() -> None:
 
 
 def test_the_coloured_part_is_what_would_go() -> None:
-    """A quarter of a directory that would go is a quarter of its area, in its cause's colour."""
+    """A quarter of a directory that can be freed is a quarter of its area, in its cause's colour."""
     drawn = treemap([Tile("d", "t", "t-0", 4000, 1000, "open-transaction")])
     kept, gone = (
         [rect for rect in drawn.iter("rect") if rect.get("class") == name] for name in ("kept", "c-open-transaction")
     )
 
     assert [_area(rect) for rect in gone] == [pytest.approx(_area(kept[0]) / 4, rel=0.01)]
-    assert "".join(gone[0].itertext()) == "t-0: 3.9 KiB, open-transaction, 1000 B would go"
+    assert "".join(gone[0].itertext()) == "t-0: 3.9 KiB, open-transaction, 1000 B can be freed"
 
 
 def test_very_many_directories_are_a_drawing_of_bounded_size() -> None:

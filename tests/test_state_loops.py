@@ -18,6 +18,10 @@ from kafkalog.kernel import buffers, checksums, interpreted
 from kafkalog.kernel import states as kernel_states
 
 PLAIN = interpreted("states", "tests_interpreted_state_loops")
+HEADS = (
+    buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAGIC, buffers.VALID, buffers.ATTRIBUTES, buffers.MAX_TIMESTAMP,
+    buffers.PRODUCER_ID, buffers.PRODUCER_EPOCH, buffers.LAST_SEQUENCE,
+)  # fmt: skip
 EDGES = (0, 1, -1, 2**31 - 1, 2**63 - 1, -(2**63) + 1, -(2**63))
 
 offsets = st.integers(0, 40) | st.sampled_from(EDGES)
@@ -44,7 +48,7 @@ def folded(rows: list[tuple[int, ...]], stops: list[int]) -> list[Columns]:
     heads = CellTable(len(buffers.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
-        for column, cell in zip(producer_states._HEADS, cells, strict=False):
+        for column, cell in zip(HEADS, cells, strict=False):
             heads.set(column, row, cell)
     types, epochs = (array("q", [cells[at] for cells in rows] or [0]) for at in (-2, -1))
     states = ProducerStates(stops)

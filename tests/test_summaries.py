@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-from array import array
+import resource
+from itertools import pairwise
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import build
 from kafkalog import scan
-from kafkalog_cli.render.kafka import summaries
 from kafkalog_cli.render.kafka.summaries import Summaries
 
-pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1)), max_size=40)
 
-
-@given(pairs)
-def test_pairs_are_a_map(found: list[tuple[int, int]]) -> None:
-    """The last pair of an offset counts, of few pairs and of many, which are put in order by numpy."""
-    for times in (1, 1000):
-        cells = array("q", (number for pair in found * times for number in pair))
-        kept = summaries._by_offset(cells)
-        assert list(zip(kept[::2], kept[1::2], strict=True)) == sorted(dict(found).items())
-
-
-def test_equal_offsets_are_kept_once() -> None:
-    """A million records of one offset take no memory that grows with them."""
+def summed(data: bytes) -> Summaries:
+    """Collect what does not agree in a segment."""
     found = Summaries("4.3")
-    data = build.batch(*[build.record(None)] * 5000) * 300
     for chunk in scan(data):
         for block in chunk.records():
             found.records("x.log", block)
-    held = sum(len(kept) for kept in found._breaks.values())
+    return found
 
-    assert held <= summaries._PAIRS + 10_000
+
+def _resident() -> int:
+    """The bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.parametrize("least", [1, 3000])
+@given(offsets=st.lists(st.integers(0, 9) | st.integers(0, 2**63 - 1), min_size=1, max_size=40))
+def test_the_last_pair_of_an_offset_counts(least: int, offsets: list[int]) -> None:
+    """The lines are in the order of offsets, of few pairs and of many, which numpy puts in order."""
+    times = -(-least // len(offsets))
+    data = b"".join(build.batch(build.record(None), base_offset=offset) for offset in offsets)
+    pairs = {first: second for first, second in pairwise(offsets * times) if second != first + 1}
+    said = [f"  {first} is followed by {second}" for first, second in sorted(pairs.items())]
+
+    head = [f"Non-consecutive offsets in {Path('x.log').absolute()}"] if said else []
+    assert list(summed(data * times).lines()) == head + said
+
+
+def test_equal_offsets_are_kept_once() -> None:
+    """Millions of records of one offset take no memory that grows with them."""
+    found, data = Summaries("4.3"), build.batch(*[build.record(None)] * 5000)
+    before = _resident()
+    for block in (block for chunk in scan(data) for block in chunk.records()):
+        for _ in range(550):
+            found.records("x.log", block)
+    held = _resident() - before
+
     assert len(list(found.lines())) == 2
+    assert held < 30 << 20  # of 44 MB of pairs

@@ -17,14 +17,21 @@ def test_what_consumers_wait_for_is_in_an_ok() -> None:
     ended = kafkalog("txn-audit", *data)
 
     assert ended.status == 0
-    assert ended.text.splitlines()[0] == "OK: 8 transactions decided, nothing wrong; to note: 2 transaction-pending"
+    assert ended.text.splitlines()[0] == (
+        "OK  6 transactions: 4 committed, 1 aborted, 1 open; read_committed consumers get what is before the open ones;"
+        " 2 transactions may hold back consumers of coupons-meters.71-1."
+    )
 
 
-def test_nothing_to_note_is_not_said() -> None:
-    """Fenced and aborted transactions are a day's work."""
+def test_who_was_fenced_is_said() -> None:
+    """It harms nobody but the one who was fenced, who asks."""
     ended = kafkalog("txn-audit", FIXTURES / "k4-d-fencing-tv2-400" / "data")
 
-    assert ended.text.splitlines()[0] == "OK: 8 transactions decided, nothing wrong"
+    first, *others = ended.text.splitlines()
+    assert first == "OK  7 transactions: 4 committed, 3 aborted; 2 fenced."
+    assert [line.split()[:2] for line in others if line.startswith("   fenced")] == [
+        ["fenced", "parcels-trades.10"], ["fenced", "seats-ledger.96"]
+    ]  # fmt: skip
 
 
 def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
@@ -33,9 +40,9 @@ def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
 
     assert ended.status == 3
     first, *others = ended.text.splitlines()
-    assert first.startswith("WRONG and incomplete: 1 crc-mismatch")
-    assert first.endswith("; 1 input could not be read")
-    assert any(line.startswith("ERROR: ") for line in others)  # the incidents are reported in any case
+    assert first.startswith("DAMAGED and incomplete  6 records cannot be read in tickets-tickets.26-2; ")
+    assert first.endswith("; 1 input could not be read.")
+    assert any(" ERROR  " in line for line in others)  # the incidents are reported in any case
     metrics = kafkalog("txn-audit", "--format", "prometheus", FIXTURES / "made-damaged" / "data", "/no/such/directory")
     verdicts = [line for line in metrics.text.splitlines() if line.startswith("kafkalog_verdict{")]
     assert sorted(line.split('"')[1] for line in verdicts if line.endswith(" 1")) == ["incomplete", "wrong"]
@@ -46,7 +53,7 @@ def test_a_healthy_input_beside_an_unreadable_one_is_incomplete() -> None:
     ended = kafkalog("txn-audit", FIXTURES / "k4-d-fencing-tv2-400" / "data", "/no/such/directory")
 
     assert ended.status == 3
-    assert ended.text.splitlines()[0] == "INCOMPLETE: 1 input could not be read"
+    assert ended.text.splitlines()[0] == "INCOMPLETE  1 input could not be read."
 
 
 @pytest.mark.parametrize("command", ["txn-audit", "verify", "space", "groups", "transactions", "metadata"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.tally import Tally, tally
 from kafkalog.kernel import fold
 from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
@@ -19,12 +19,12 @@ ROW = st.tuples(
 PLAIN = (5, 1, NONE, 1, COMMIT, 1, 1)
 
 
-def packed(*blocks: list[tuple[int, ...]]) -> Packed:
+def packed(*blocks: list[tuple[int, ...]]) -> Columns:
     """Rows by ``EXTENT_COLUMNS``, those of each list as one block."""
-    found = Packed(EXTENT_COLUMNS)
+    found = Columns.empty(EXTENT_COLUMNS)
     for rows in blocks:
         cells = dict(zip(TALLY_COLUMNS, np.array(rows, np.int64).reshape(-1, len(TALLY_COLUMNS)).T, strict=True))
-        found.append(Columns({name: cells.get(name, np.zeros(len(rows), np.int64)) for name in EXTENT_COLUMNS}))
+        found += Columns({name: cells.get(name, np.zeros(len(rows), np.int64)) for name in EXTENT_COLUMNS}).packed()
     return found
 
 
@@ -60,7 +60,7 @@ def test_rows_that_come_later_are_counted() -> None:
     """The counts are made once for the same rows, and again for more."""
     rows = packed([PLAIN])
     assert tally(rows) is tally(rows)
-    rows.extend(packed([PLAIN, PLAIN]))
+    rows += packed([PLAIN, PLAIN])
     assert tally(rows).committed == 3
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.sentences import JsonColumn, TextColumn, joined, moments, sentences
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.sentences import joined, moments, sentences
+from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
@@ -45,7 +45,7 @@ def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: s
     assert spread == [cell for row in rows.tolist() for cell in (some[row], None)]
     ids = [text.encode("utf-8", "backslashreplace").decode() for text in some if text is not None]
     numbers = np.array(data.draw(st.lists(st.integers(-1, len(ids) - 1), max_size=9)), np.int64)
-    assert TextColumn.packed(PackedTexts.of(ids), numbers).tolist() == [
+    assert TextColumn.of(ids).gather(numbers).tolist() == [
         None if number < 0 else ids[number] for number in numbers.tolist()
     ]
 

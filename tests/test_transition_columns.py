@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalog.auditing.topics.transaction_steps import last_steps, transition_columns
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import STATE_TYPES, TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
@@ -50,7 +50,7 @@ def _states(records: list[dict[str, Any]]) -> StateColumns:
     }
     columns = {name: [np.array(cells[name], STATE_TYPES[name])] for name in STATE_TYPES}
     return StateColumns.of(
-        columns, PackedTexts.of(IDS[one] for one in names), PackedTexts.of(f"t{topic}" for topic in topics)
+        columns, TextColumn.of(IDS[one] for one in names), TextColumn.of(f"t{topic}" for topic in topics)
     )
 
 

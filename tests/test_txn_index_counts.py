@@ -6,7 +6,7 @@ import numpy as np
 
 from counted import counted
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
-from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.named import Columns
 from kafkalog.kernel.fold import EXTENT_COLUMNS
 
 REACH = Reach(lambda _: False, 0, 0)
@@ -17,8 +17,8 @@ def aborts(count: int) -> Aborts:
     starts = 2 * np.arange(count)
     cells = {name: np.zeros(count, np.int64) for name in EXTENT_COLUMNS}
     cells |= {"producer_id": cells["producer_id"] + 7, "first_offset": starts, "marker_offset": starts + 1}
-    rows = Packed(EXTENT_COLUMNS)
-    rows.append(Columns(cells))
+    rows = Columns.empty(EXTENT_COLUMNS)
+    rows += Columns(cells).packed()
     return Aborts(rows)
 
 

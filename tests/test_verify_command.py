@@ -46,7 +46,7 @@ def test_the_report_of_whole_evidence() -> None:
     size = sum(facts.size for facts in found.files)
 
     assert ended.status == 0
-    assert first == f"OK: {len(found.files)} files whole, nothing wrong"
+    assert first == f"OK  {len(found.files)} files whole."
     assert totals.endswith(f"{size} bytes: {size} good, 0 damaged, 0 preallocated, 0 trailing")
 
 
@@ -56,7 +56,7 @@ def test_the_report_of_damage() -> None:
     first, *_ = lines(ended)
     finding = next(line for line in lines(ended) if line.startswith("error: "))
 
-    assert first == "WRONG: 1 crc-mismatch, 3 partition-absent"
+    assert first.startswith("DAMAGED and incomplete  6 records cannot be read in tickets-tickets.26-2; ")
     assert finding.startswith("error: crc-mismatch: ")
     assert finding.endswith(f"{SEGMENT}@817")
     assert ended.status == 1
@@ -113,7 +113,8 @@ def test_a_folder_of_rows_without_parquet(tmp_path: Path) -> None:
     ended = kafkalog("verify", DAMAGED, "--format", "ndjson", "-o", out)
     rows = kafkalog("verify", DAMAGED, "--format", "ndjson")
 
-    assert (ended.status, ended.text) == (1, "WRONG: 1 crc-mismatch, 3 partition-absent\n")
+    assert ended.status == 1
+    assert ended.text.startswith("DAMAGED and incomplete: 6 records cannot be read in tickets-tickets.26-2; ")
     assert {path.name for path in out.iterdir()} == {
         *(f"{name}.ndjson" for name in NAMES),
         "manifest.json",

@@ -154,8 +154,10 @@ def _clear(place: Path) -> None:
 
 
 def _leave(place: Path, name: Path) -> None:
-    """Keep the scans of a run that ended early, and say so; without any leave nothing."""
-    shutil.rmtree(place / _TABLES, ignore_errors=True)
+    """Keep the scans of a run that ended early, and nothing else, and say so; without any leave nothing."""
+    if (place / SUCCESS).exists():  # it ended after its last file
+        return
+    _clear(place)
     count = len(list((place / SCANS).glob("*.scan")))
     if count:
         say(f"{name} has the scans of {count:,} segments: the same command goes on from there")

@@ -66,7 +66,7 @@ def say_reused(reused: Reused, previous: str | None, *, resumed: bool) -> None:
         say(f"{reused.resumed:,} of {reused.segments:,} segments were scanned by the earlier run")
     elif previous is not None and reused.segments and not reused.taken:
         say(
-            f"all {reused.segments:,} segments were scanned: none is one that {previous} kept a scan of. It needs the "
-            "same cluster, node, file times, limits and version of kafkalog, with --hash the same SHA-256, and "
+            f"all {reused.segments:,} segments were scanned: no scan that {previous} kept is of one of them. It needs"
+            " the same cluster, node, file times, limits and version of kafkalog, with --hash the same SHA-256, and "
             "segments of at least 256 KiB"
         )

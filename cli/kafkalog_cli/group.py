@@ -18,6 +18,29 @@ _COMMANDS: Final = (
     "report", "explain", "schema", "completion",
 )  # fmt: skip
 
+# What other tools call what kafkalog does, and the command that does it.
+_ELSEWHERE: Final = {
+    "audit": "kafkalog txn-audit DIR",
+    "cat": "kafkalog dump --format ndjson FILE",
+    "check": "kafkalog verify DIR",
+    "compare": "kafkalog verify --replicas DIR DIR",
+    "consumer-groups": "kafkalog groups DIR",
+    "diff": "kafkalog verify --replicas DIR DIR",
+    "extract": "kafkalog dump --format ndjson --table records -o OUT FILE",
+    "find": "kafkalog dump --format table --table records --key KEY FILE",
+    "fsck": "kafkalog verify DIR",
+    "grep": "kafkalog dump --format table --table records --key KEY FILE",
+    "hanging": "kafkalog txn-audit --state hanging DIR",
+    "list": "kafkalog txn-audit --table partitions DIR",
+    "ls": "kafkalog txn-audit --table partitions DIR",
+    "recover": "kafkalog salvage FILE",
+    "repair": "kafkalog salvage FILE",
+    "search": "kafkalog dump --format table --table records --key KEY FILE",
+    "size": "kafkalog space DIR",
+    "topics": "kafkalog metadata DIR",
+    "usage": "kafkalog space DIR",
+}
+
 
 class _LazyGroup(click.Group):
     """Loads a subcommand's module when it is called for."""
@@ -41,7 +64,7 @@ class _LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(name, _COMMANDS, 1)
-            meant = f"kafkalog {close[0]}" if close else None
+            meant = _ELSEWHERE.get(name) or (f"kafkalog {close[0]}" if close else None)
             if name == "help":
                 meant = command_line("kafkalog", *args[1:2], ("--help",))
             if os.path.exists(name):

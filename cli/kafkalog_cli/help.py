@@ -54,8 +54,31 @@ def options_by_group(command: click.Command, ctx: click.Context) -> dict[str, li
     return {group: of_group for group, of_group in found.items() if of_group}
 
 
+# Options of other tools, and what does the same here; what is only spelt alike does another thing.
+_ALIKE: Final = {
+    "--debug": "--findings", "--force": "--overwrite", "--group-id": "--group", "--json": "--format",
+    "--out": "--output", "--output-dir": "--output", "--partitions": "--partition", "--pid": "--producer-id",
+    "--quiet": "--exit-zero", "--threads": "--jobs", "--topics": "--topic", "--txn-id": "--transactional-id",
+    "--verbose": "--all", "--workers": "--jobs",
+}  # fmt: skip
+
+
 class GroupedCommand(click.Command):
-    """A command whose help has its options in groups."""
+    """A command whose help has its options in groups, and that suggests options by what they do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an unknown option is answered with the one that does the same, if the command has it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            meant = _ALIKE.get(error.option_name)
+            if meant is None:
+                raise
+            known = {name for param in self.get_params(ctx) for name in param.opts}
+            hint = f" Did you mean '{meant}'?" if meant in known else ""
+            raise click.NoSuchOption(
+                error.option_name, f"No such option '{error.option_name}'.{hint}", ctx=ctx
+            ) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group."""

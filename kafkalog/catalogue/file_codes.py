@@ -120,7 +120,7 @@ FILES: Final[dict[str, Code]] = {
         "A file could not be opened or read.",
         "Certain for now; another user or another attempt may be able to read it.",
         "A broker would take the whole log directory offline.",
-        "See the message; the other files were read.",
+        "Mend what the message names, and run the same command again; the other files were read.",
         bytes=Bytes.LOST,
     ),
     "file-name-odd": Code(

@@ -71,7 +71,7 @@ INCIDENT_CAUSES: Final = {
 }
 CERTAINTIES: Final = {
     "proved": "The files show it beyond doubt.",
-    "unless-copied-while-running": "The copy may have missed what came later: copy again and look whether it is still"
+    "unless-copied-while-running": "The copy may have missed what came later: copy again and see whether it is still"
     " so.",
     "damage-between": "There are unreadable bytes between the transaction's first batch and its end: its marker may"
     " have been there.",

@@ -14,7 +14,7 @@ from kafkalog.kernel.buffers import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FEW", "NONE", "Columns", "Packed", "give_back", "narrowed", "one_cell", "widened"]
+__all__ = ["FEW", "NONE", "Columns", "give_back", "narrowed", "one_cell", "widened"]
 
 
 # A column of whole numbers kept small: one cell for all, or its least value and the narrow differences from it.
@@ -71,6 +71,8 @@ _T = TypeVar("_T")
 
 FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are given
 
+_AT_ONCE: Final = 4096  # rows that are objects at a time
+
 _NO_CELLS: Final = np.empty(0, np.int64)
 
 _places: dict[tuple[str, ...], dict[str, int]] = {}  # of columns in a table
@@ -81,261 +83,207 @@ _empty: dict[tuple[str, ...], Columns] = {}  # of each shape one: most tables of
 
 
 class Columns:
-    """Named int64 columns of equal length. Adding two puts the second's rows after the first's.
+    """Named int64 columns of equal length, in blocks of rows that are kept as they were given, or packed.
 
-    They are arrays by their names, or the rows of one table, which takes a tenth of the memory where rows are few.
+    Adding two puts the second's rows after the first's, and copies none. Offsets and times of neighbours are close
+    together, and many cells are the same in all rows: packed, a finished transaction of eighteen columns takes some 30
+    bytes instead of 144.
     """
 
-    __slots__ = ("_columns", "_table")
+    __slots__ = ("_blocks", "_known", "names")
 
     def __init__(self, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        self._columns: Mapping[str, Any] = dict(columns)  # of a table their places in it
-        self._table: NDArray[np.int64] | None = None
+        names = tuple(columns)
+        self.names = _names.setdefault(names, names)
+        length = next(map(len, columns.values()), 0)
+        self._blocks: tuple[_Block, ...] = (_Block(dict(columns), length),) if length else ()
+        self._known: Any = None
+
+    @classmethod
+    def _of(cls, names: tuple[str, ...], blocks: tuple[_Block, ...]) -> Columns:
+        found = cls.__new__(cls)
+        found.names, found._blocks, found._known = names, blocks, None
+        return found
 
     @classmethod
     def empty(cls, names: tuple[str, ...]) -> Columns:
         """Return columns without rows."""
         found = _empty.get(names)
         if found is None:
-            found = _empty[names] = cls(dict.fromkeys(names, _NO_CELLS))
+            found = _empty[names] = cls._of(_names.setdefault(names, names), ())
         return found
 
     @classmethod
     def of_table(cls, names: tuple[str, ...], table: NDArray[np.int64]) -> Columns:
-        """Return the columns that are the rows of a table, in the order of the names."""
+        """Return the columns that are the rows of a table, in the order of the names.
+
+        Where rows are few it takes a tenth of the memory of arrays.
+        """
         places = _places.get(names)
         if places is None:
             places = _places[names] = {name: place for place, name in enumerate(names)}
-        found = cls.__new__(cls)
-        found._columns, found._table = places, table
-        return found
+        length = table.shape[1]
+        names = _names.setdefault(names, names)
+        return cls._of(names, (_Block(places, length, table),) if length else ())
 
     @classmethod
-    def concat(cls, parts: list[Columns], names: tuple[str, ...]) -> Columns:
-        """Join many, one after the other."""
-        if not parts:
-            return cls.empty(names)
-        if len(parts) == 1 and len(parts[0]._columns) == len(names):
-            return parts[0]
-        return cls({name: np.concatenate([part[name] for part in parts]) for name in names})
+    def chained(cls, parts: Iterable[Columns], names: tuple[str, ...]) -> Columns:
+        """Put the rows of many one after the other, in the blocks that they have."""
+        blocks = tuple(block for part in parts for block in part._blocks)
+        return cls._of(_names.setdefault(names, names), blocks) if blocks else cls.empty(names)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Columns], names: tuple[str, ...]) -> Columns:
+        """Put the rows of many one after the other, as one array for each column."""
+        return cls.chained(parts, names).columns(*names)
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        column: NDArray[np.int64] = self._columns[name] if self._table is None else self._table[self._columns[name]]
-        return column
+        if len(self._blocks) == 1:
+            return self._blocks[0].column(name)
+        if name not in self.names:
+            raise KeyError(name)
+        return np.concatenate([block.column(name) for block in self._blocks]) if self._blocks else _NO_CELLS
 
     def __len__(self) -> int:
-        if self._table is not None:
-            return int(self._table.shape[1])
-        for column in self._columns.values():
-            return len(column)
-        return 0
+        return sum([block.length for block in self._blocks])
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""
         names = self.names
-        lists = [self[name].tolist() for name in names]
-        for row in zip(*lists, strict=True):
+        for row in self.tuples(*names):
             yield dict(zip(names, row, strict=True))
 
+    def tuples(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """Yield the rows as tuples of plain integers, with the columns of these names."""
+        for block in self._blocks:
+            columns = [block.column(name) for name in names]
+            for start in range(0, block.length, _AT_ONCE):
+                yield from zip(*(column[start : start + _AT_ONCE].tolist() for column in columns), strict=True)
+
     def __add__(self, other: Columns) -> Columns:
-        return Columns({name: np.concatenate([self[name], other[name]]) for name in self.names})
+        return Columns._of(self.names, self._blocks + other._blocks)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Columns) or self.names != other.names:
             return NotImplemented
-        return all(np.array_equal(self[name], other[name]) for name in self.names)
+        return len(self) == len(other) and all(np.array_equal(self[name], other[name]) for name in self.names)
 
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     def __repr__(self) -> str:
-        return f"Columns({len(self)} rows: {', '.join(self._columns)})"
+        return f"Columns({len(self)} rows: {', '.join(self.names)})"
 
     def __reduce__(self) -> tuple[Callable[..., Columns], tuple[Any, ...]]:
-        """Cross to another process as one buffer, many rows as narrow columns."""
-        names, rows = self.names, len(self)
-        if not rows:
-            return _without_rows, (names,)
-        if rows >= FEW:
-            return _of_narrow, ({name: narrowed(self[name]) for name in names}, rows)
-        table = np.stack([self[name] for name in names]) if self._table is None else self._table
-        return _of_cells, (names, table.tobytes())
+        """Cross to another process: few rows as one buffer, many packed."""
+        if not self._blocks:
+            return Columns.empty, (self.names,)
+        if len(self._blocks) == 1 and self._blocks[0].length < FEW:
+            return _of_cells, (self.names, self._blocks[0].flat(self.names).tobytes())
+        return Columns._of, (self.names, self._blocks)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns' names."""
-        names = tuple(self._columns)
-        return _names.setdefault(names, names)
+    def packed(self) -> Columns:
+        """Return the same rows, kept small."""
+        return Columns._of(self.names, tuple(block.packed(self.names) for block in self._blocks))
+
+    def blocks(self, *names: str) -> Iterator[Columns]:
+        """Yield all rows, some thousand at a time, with the columns of these names, or all columns, as arrays."""
+        names = names or self.names
+        for block in self._blocks:
+            yield Columns._of(names, (block.opened(names),))
+
+    def columns(self, *names: str) -> Columns:
+        """Return these columns of all rows, as arrays."""
+        if not self._blocks:
+            return Columns.empty(names)
+        if len(self._blocks) == 1:
+            return Columns._of(names, (self._blocks[0].opened(names),))
+        return Columns({name: self[name] for name in names})
+
+    def where(self, chosen: NDArray[np.bool_] | Callable[[Columns], NDArray[np.bool_]]) -> Columns:
+        """Return the rows that `chosen` says, packed."""
+        found, start = [], 0
+        for block, rows in zip(self._blocks, self.blocks(), strict=True):
+            some = chosen(rows) if callable(chosen) else chosen[start : start + block.length]
+            found.append(Columns._of(self.names, (block,)) if some.all() else rows.take(some).packed())
+            start += block.length
+        return Columns.chained(found, self.names)
+
+    def known(self, make: Callable[[Columns], _T]) -> _T:
+        """Return what `make` makes of the rows, made once. It is always the same function."""
+        if self._known is None:
+            self._known = make(self)
+        found: _T = self._known
+        return found
+
+    def pieces(self, rows: int) -> Iterator[Columns]:
+        """Yield all rows in pieces of some `rows` each, as they are kept."""
+        some: tuple[_Block, ...] = ()
+        for block in self._blocks:
+            some += (block,)
+            if sum([one.length for one in some]) >= rows:
+                yield Columns._of(self.names, some)
+                some = ()
+        if some:
+            yield Columns._of(self.names, some)
+
+    def holders(self) -> Sequence[object]:
+        """Return the objects that hold the rows: a sum has those of its parts."""
+        return self._blocks
 
     def flat(self, names: tuple[str, ...]) -> memoryview[int]:
         """Return the columns of these names one after the other, as the loops need them."""
         flat: Any  # also a buffer; its type does not say so
-        if self._table is None:
-            flat = np.concatenate([self[name] for name in names])
-        elif names == self.names:
-            flat = self._table.flatten()
-        else:
-            flat = self._table.take(_rows_of(self.names, names), axis=0).reshape(-1)
+        one = len(self._blocks) == 1
+        flat = self._blocks[0].flat(names) if one else np.concatenate([self[name] for name in names])
         return memoryview(flat)
 
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
-        """Return the rows at these places, in that order."""
-        if self._table is not None:
-            return Columns.of_table(self.names, self._table[:, rows])
-        return self.chosen(rows, self.names)
-
-    def chosen(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, names: Iterable[str]) -> Columns:
-        """Return the rows at these places with the columns of these names."""
-        return Columns({name: self[name][rows] for name in names})
-
-
-def _without_rows(names: tuple[str, ...]) -> Columns:
-    return Columns.empty(names)
-
-
-@cache
-def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> NDArray[np.intp]:
-    return np.array([table.index(name) for name in names], np.intp)
-
-
-def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
-    return Columns.of_table(names, np.frombuffer(cells, np.int64).reshape(len(names), -1))
-
-
-def _of_narrow(columns: Mapping[str, tuple[int, NDArray[Any] | None]], length: int) -> Columns:
-    return Columns({name: widened(*column, length) for name, column in columns.items()})
-
-
-class Packed:
-    """Many rows that are kept: blocks of columns, each as its least value and the narrow differences from it.
-
-    Offsets and times of neighbours are close together, and many cells are the same in all rows: a finished transaction
-    of eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
-    """
-
-    __slots__ = ("_blocks", "_known", "names")
-
-    def __init__(self, names: tuple[str, ...], blocks: Iterable[_Block] = ()) -> None:
-        self.names = names
-        self._blocks = list(blocks)
-        self._known: tuple[int, Any] | None = None  # of so many blocks
-
-    def __len__(self) -> int:
-        return sum(map(len, self._blocks))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Packed) or self.names != other.names:
-            return NotImplemented
-        return len(self) == len(other) and self.columns(*self.names) == other.columns(*self.names)
-
-    __hash__ = None  # type: ignore[assignment]  # rows can't be keys
-
-    def append(self, rows: Columns) -> None:
-        """Add rows at the end."""
-        if len(rows):
-            self._blocks.append(_Block(rows, self.names))
-
-    def blocks(self, *names: str) -> Iterator[Columns]:
-        """Yield all rows, some thousand at a time, with the columns of these names, or all columns."""
-        for block in self._blocks:
-            yield block.rows(names or self.names)
-
-    def columns(self, *names: str) -> Columns:
-        """Return these columns of all rows, or more."""
-        if len(self._blocks) == 1:
-            return self._blocks[0].rows(names)
-        return Columns.concat(list(self.blocks(*names)), names)
-
-    def followed_by(self, other: Packed) -> Packed:
-        """Return these rows and then those of another."""
-        return Packed(self.names, [*self._blocks, *other._blocks])
-
-    def where(self, chosen: Callable[[Columns], NDArray[np.bool_]]) -> Packed:
-        """Return the rows that `chosen` says."""
-        found = Packed(self.names)
-        for rows in self.blocks():
-            found.append(rows.take(chosen(rows)))
-        return found
-
-    def known(self, make: Callable[[Packed], _T]) -> _T:
-        """Return what `make` makes of the rows: once, until there are more of them. It is always the same function."""
-        if self._known is None or self._known[0] != len(self._blocks):
-            self._known = (len(self._blocks), make(self))
-        found: _T = self._known[1]
-        return found
-
-    def pieces(self, rows: int) -> Iterator[Packed]:
-        """Yield all rows in pieces of some `rows` each, as they are packed."""
-        some: list[_Block] = []
-        for block in self._blocks:
-            some.append(block)
-            if sum(map(len, some)) >= rows:
-                yield Packed(self.names, some)
-                some = []
-        if some:
-            yield Packed(self.names, some)
-
-    def holders(self) -> Sequence[object]:
-        """Return the objects that hold the rows: those that are ``followed_by`` others have the same ones."""
-        return self._blocks
-
-    def extend(self, other: Packed) -> None:
-        """Add all rows of another at the end."""
-        self._blocks += other._blocks
-
-    def give(self, other: Packed, keep: Callable[[Columns], bool]) -> Iterator[Columns]:
-        """Put all rows after those of `other`, but yield the blocks that `keep` wants, by their producers' ids."""
-        for block in self._blocks:
-            if keep(block.rows(("producer_id",))):
-                yield block.rows(self.names)
-            else:
-                other._blocks.append(block)
-
-    def take(self, places: NDArray[np.intp], *names: str) -> Columns:
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, *names: str) -> Columns:
         """Return the rows at these places, in that order, with the columns of these names, or all columns."""
         names = names or self.names
-        if not len(places):
+        if not self._blocks:
             return Columns.empty(names)
-        starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
+        if len(self._blocks) == 1:
+            return self._blocks[0].take(rows, names)
+        are_numbers = not isinstance(rows, slice) and rows.dtype != np.bool_
+        places: Any = rows if are_numbers else np.arange(len(self))[rows]
+        starts = np.array([0, *accumulate(block.length for block in self._blocks)], np.intp)
         if (places[1:] >= places[:-1]).all():
-            return Columns.concat(self._ascending(places, starts, names), names)
-        numbers = np.searchsorted(starts, places, "right") - 1
-        order = np.argsort(numbers, kind="stable")
-        needed, firsts = np.unique(numbers[order], return_index=True)
-        found = [
-            self._blocks[number].rows(names).chosen(places[of_block] - starts[number], names)
-            for number, of_block in zip(needed.tolist(), np.split(order, firsts[1:]), strict=True)
-        ]
+            return self._ascending(places, starts, names)
+        order = np.argsort(places, kind="stable")
         back = np.empty(len(places), np.intp)
         back[order] = np.arange(len(places))
-        return Columns.concat(found, names).take(back)
+        return self._ascending(places[order], starts, names).take(back)
 
-    def _ascending(self, places: NDArray[np.intp], starts: NDArray[np.intp], names: tuple[str, ...]) -> list[Columns]:
+    def _ascending(self, places: NDArray[np.intp], starts: NDArray[np.intp], names: tuple[str, ...]) -> Columns:
         """Return the rows at places that ascend, block by block."""
         cuts = np.searchsorted(places, starts)
-        return [
-            self._blocks[number].rows(names).chosen(places[cuts[number] : cuts[number + 1]] - starts[number], names)
-            for number in np.flatnonzero(cuts[1:] > cuts[:-1]).tolist()
-        ]
+        return Columns.concat(
+            [
+                self._blocks[number].take(places[cuts[number] : cuts[number + 1]] - starts[number], names)
+                for number in np.flatnonzero(cuts[1:] > cuts[:-1]).tolist()
+            ],
+            names,
+        )
 
     def parts(self) -> list[bytes]:
         """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
         found = [np.array([len(self._blocks)], _WIRE).tobytes()]
         for block in self._blocks:
-            lows, cells = block.cells(self.names)
+            lows, cells = zip(*map(block.packed(self.names).cells, self.names), strict=True)
             widths = [0 if above is None else above.itemsize for above in cells]
-            found += [np.array([len(block), *lows, *widths], _WIRE).tobytes()]
+            found += [np.array([block.length, *lows, *widths], _WIRE).tobytes()]
             found += [above.astype(above.dtype.newbyteorder("<")).tobytes() for above in cells if above is not None]
         return found
 
     @classmethod
-    def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Packed:
+    def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Columns:
         """Read what ``parts`` gave; `take` returns the next bytes, and refuses if there are not so many.
 
         Raises ValueError for a width or a number of rows that no block has.
         """
-        (blocks,) = np.frombuffer(take(8), _WIRE).tolist()
-        found = cls(names)
-        for _ in range(blocks):
+        (count,) = np.frombuffer(take(8), _WIRE).tolist()
+        blocks: list[_Block] = []
+        for _ in range(count):
             length, *about = np.frombuffer(take(8 + 16 * len(names)), _WIRE).tolist()
             if not 0 < length <= _MOST_ROWS:  # a column of one value takes no bytes, whatever its length
                 raise ValueError(f"a block can't have {length} rows")
@@ -343,56 +291,78 @@ class Packed:
             for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):
                 if width not in _WIDTHS:
                     raise ValueError(f"a column can't have {width} bytes per cell")
-                above = np.frombuffer(take(length * width), _WIDTHS[width]) if width else None
-                columns[name] = (low, above)
-            found._blocks.append(_Block.of_cells(columns, length))
-        return found
+                columns[name] = (low, np.frombuffer(take(length * width), _WIDTHS[width]) if width else None)
+            block = _Block(columns, length)
+            blocks.append(block.opened(names) if length < FEW else block)
+        return cls._of(_names.setdefault(names, names), tuple(blocks))
 
-    def __getitem__(self, name: str) -> NDArray[np.int64]:
-        if len(self._blocks) < 2:
-            return self._blocks[0].rows((name,))[name] if self._blocks else _NO_CELLS
-        return np.concatenate([rows[name] for rows in self.blocks(name)])
 
-    def __iter__(self) -> Iterator[dict[str, int]]:
-        """Yield the rows as mappings of plain integers."""
-        for rows in self.blocks():
-            yield from rows
+def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
+    return Columns.of_table(names, np.frombuffer(cells, np.int64).reshape(len(names), -1))
+
+
+@cache
+def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> NDArray[np.intp]:
+    return np.array([table.index(name) for name in names], np.intp)
 
 
 class _Block:
-    """Some rows, packed unless they are few."""
+    """Some rows: each column is an array, or a number and the differences from it, or its place in a `table`."""
 
-    __slots__ = ("_columns", "_few", "_length")
+    __slots__ = ("_columns", "_table", "length")
 
-    def __init__(self, rows: Columns, names: tuple[str, ...]) -> None:
-        self._length = len(rows)
-        self._few = rows if self._length < FEW else None
-        self._columns = {} if self._few is not None else {name: narrowed(rows[name]) for name in names}
+    def __init__(self, columns: Mapping[str, Any], length: int, table: NDArray[np.int64] | None = None) -> None:
+        self._columns = columns
+        self._table = table
+        self.length = length
 
-    def __len__(self) -> int:
-        return self._length
+    def __reduce__(self) -> tuple[Callable[..., _Block], tuple[Any, ...]]:
+        """Cross to another process, packed."""
+        block = self.packed(tuple(self._columns))
+        return _Block, (block._columns, block.length, block._table)
 
-    @classmethod
-    def of_cells(cls, columns: dict[str, tuple[int, NDArray[Any] | None]], length: int) -> _Block:
-        """Make a block of its columns as they are packed."""
-        block = cls.__new__(cls)
-        block._length, block._columns, block._few = length, columns, None
-        if length < FEW:
-            block._few = block.rows(tuple(columns))
-            block._columns = {}
-        return block
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return the cells of a column."""
+        found: Any = self._columns[name]
+        if self._table is not None:
+            found = self._table[found]
+        elif type(found) is tuple:
+            low, above = found
+            found = widened(low, above, self.length)
+        column: NDArray[np.int64] = found
+        return column
 
-    def cells(self, names: tuple[str, ...]) -> tuple[list[int], list[NDArray[Any] | None]]:
-        """Return of each column its least value, and its cells above that; None where all are the same."""
-        if self._few is not None:
-            return [0] * len(names), [self._few[name] for name in names]
-        return [self._columns[name][0] for name in names], [self._columns[name][1] for name in names]
+    def cells(self, name: str) -> tuple[int, NDArray[Any] | None]:
+        """Return a column as a number and the differences from it, None where all cells are the same."""
+        found = self._columns[name]
+        return found if type(found) is tuple else (0, self.column(name))
 
-    def rows(self, names: tuple[str, ...]) -> Columns:
-        """Return the rows with these columns, or more."""
-        if self._few is not None:
-            return self._few
-        return Columns({name: widened(*self._columns[name], self._length) for name in names})
+    def packed(self, names: tuple[str, ...]) -> _Block:
+        """Return the rows kept small, with these columns; few are kept as they are."""
+        if self.length < FEW or (self._table is None and all(type(self._columns[name]) is tuple for name in names)):
+            return self
+        columns = {name: narrowed(self.column(name)) for name in names}
+        return _Block(columns, self.length)
+
+    def opened(self, names: tuple[str, ...]) -> _Block:
+        """Return the rows with these columns, or more, as arrays."""
+        if self._table is not None or not any(type(self._columns[name]) is tuple for name in names):
+            return self
+        return _Block({name: self.column(name) for name in names}, self.length)
+
+    def flat(self, names: tuple[str, ...]) -> NDArray[np.int64]:
+        """Return the cells of these columns, one column after the other."""
+        table = self._table
+        if table is None:
+            return np.concatenate([self.column(name) for name in names])
+        of_table = tuple(self._columns)
+        return table.flatten() if names == of_table else table.take(_rows_of(of_table, names), axis=0).reshape(-1)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, names: tuple[str, ...]) -> Columns:
+        """Return the rows at these places."""
+        if self._table is not None and _places.get(names) is self._columns:
+            return Columns.of_table(names, self._table[:, rows])
+        return Columns({name: self.column(name)[rows] for name in names})
 
 
 _MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Placed", "among", "distinct", "running_max"]
+__all__ = ["Placed", "Spans", "among", "distinct", "running_max"]
 
 
 class Placed:
@@ -50,6 +50,32 @@ class Placed:
     def time(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time of the row at each place; that of the nearest row for a place outside."""
         return self._time[np.clip(place, 0, len(self._time) - 1)]
+
+
+class Spans:
+    """Rows of producers that each begin at an offset: which of them an offset is in, or after.
+
+    `order` has the rows sorted by producer and offset, which are ranks in one number; `producers` are distinct.
+    """
+
+    def __init__(self, producers: NDArray[np.int64], firsts: NDArray[np.int64]) -> None:
+        self.order: NDArray[np.intp] = np.lexsort((firsts, producers))
+        self._firsts = np.sort(firsts)
+        self.producers, rank = np.unique(producers[self.order], return_inverse=True)
+        self._begins = self._placed(rank, firsts[self.order])
+        self._rank = rank
+
+    def last(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place in `order` of each producer's last row that begins up to an offset, -1 for none."""
+        rank = _found(self.producers, producers)
+        found = np.searchsorted(self._begins, self._placed(rank, offsets), "right") - 1
+        there = (rank >= 0) & (found >= 0)
+        there &= self._rank[found] == rank if len(self._rank) else False
+        return np.where(there, found, -1)
+
+    def _placed(self, rank: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        placed: NDArray[np.int64] = rank * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
+        return placed
 
 
 def _found(known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:

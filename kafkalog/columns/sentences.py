@@ -1,111 +1,23 @@
-"""Columns of texts as pieces of one buffer, and sentences made of columns: a million without an object for each."""
+"""Sentences made of columns: a million without an object for each."""
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.kernel import row_text
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JsonColumn", "TextColumn", "joined", "moments", "sentences"]
+__all__ = ["joined", "moments", "sentences"]
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 _TENS: Final = 10 ** np.arange(1, 20, dtype=np.uint64)
-
-
-class TextColumn:
-    """Texts that are pieces of `data`: where each begins and its size, below 0 for no text.
-
-    Equal ones may be one piece. `data` is UTF-8, with the bytes of names that are not UTF-8 as they are.
-    """
-
-    __slots__ = ("data", "sizes", "starts")
-
-    def __init__(self, data: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
-        self.data = data
-        self.starts = starts
-        self.sizes = sizes
-
-    @classmethod
-    def of(cls, texts: Sequence[str | None]) -> TextColumn:
-        """Keep texts."""
-        found = [b"" if text is None else text.encode("utf-8", "surrogateescape") for text in texts]
-        ends = np.array([0, *accumulate(map(len, found))], np.int64)
-        sizes = np.diff(ends)
-        sizes[[text is None for text in texts]] = -1
-        return cls(b"".join(found), ends[:-1], sizes)
-
-    @classmethod
-    def same(cls, text: str | None, count: int) -> TextColumn:
-        """Return one text `count` times."""
-        return cls.of([text]).take(np.zeros(count, np.int64))
-
-    @classmethod
-    def packed(cls, texts: PackedTexts, numbers: NDArray[Any]) -> TextColumn:
-        """Return the texts of these numbers, none for -1."""
-        known = np.flatnonzero(numbers >= 0)
-        some = texts.take(numbers[known])
-        starts, sizes = np.zeros(len(numbers), np.int64), np.full(len(numbers), -1, np.int64)
-        sizes[known] = some.sizes
-        starts[known] = np.cumsum(sizes[known]) - sizes[known]
-        return cls(some.data, starts, sizes)
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, rows: slice) -> Self:
-        return type(self)(self.data, self.starts[rows], self.sizes[rows])
-
-    def take(self, rows: NDArray[Any]) -> Self:
-        """Return the texts at these places."""
-        return type(self)(self.data, self.starts[rows], self.sizes[rows])
-
-    def objects(self) -> NDArray[np.object_]:
-        """Return the texts as an array of strings."""
-        found = np.empty(len(self), object)
-        found[:] = self.tolist()
-        return found
-
-    def tolist(self) -> list[Any]:
-        """Return the texts as strings, equal pieces as one object."""
-        known: dict[tuple[int, int], str | None] = {}
-        found = []
-        for piece in zip(self.starts.tolist(), self.sizes.tolist(), strict=True):
-            if piece not in known:
-                start, size = piece
-                text = self.data[start : start + size].decode("utf-8", "surrogateescape")
-                known[piece] = None if size < 0 else text
-            found.append(known[piece])
-        return found
-
-
-class JsonColumn(TextColumn):
-    """Values as JSON in ASCII, without blanks: pieces of `data` as of texts."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of_values(cls, values: Sequence[Any]) -> JsonColumn:
-        """Keep values; None is no value."""
-        found = cls.of([None if value is None else _ENCODER.encode(value) for value in values])
-        return cls(found.data, found.starts, found.sizes)
-
-    def tolist(self) -> list[Any]:
-        """Return the values, equal pieces as one object."""
-        known: dict[str | None, Any] = {None: None}
-        texts = super().tolist()
-        known.update((text, json.loads(text)) for text in set(texts) if text is not None)
-        return [known[text] for text in texts]
 
 
 def joined(count: int, parts: Sequence[tuple[NDArray[Any], TextColumn]]) -> TextColumn:
@@ -113,7 +25,7 @@ def joined(count: int, parts: Sequence[tuple[NDArray[Any], TextColumn]]) -> Text
     starts, sizes = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     before = 0
     for rows, texts in parts:
-        starts[rows], sizes[rows] = texts.starts + before, texts.sizes
+        starts[rows], sizes[rows] = texts.starts.astype(np.int64) + before, texts.sizes
         before += len(texts.data)
     return TextColumn(b"".join(texts.data for _, texts in parts), starts, sizes)
 
@@ -132,7 +44,7 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
         if isinstance(part, TextColumn):
             assert not count or part.sizes.min() >= 0, "there is no sentence with a text that is missing"
             kind = row_text.READY
-            columns += [part.starts + before, part.sizes, np.ones(count, np.int64)]
+            columns += [part.starts.astype(np.int64) + before, part.sizes, np.ones(count, np.int64)]
             buffers.append(part.data)
             before += len(part.data)
             sizes += part.sizes

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from array import array
-from collections.abc import Iterable, Iterator
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from kafkalog.kernel.slots import secret_bits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Numbered", "PackedTexts"]
+__all__ = ["JsonColumn", "Numbered", "TextColumn"]
 
 
 # Strings of bytes that occur many times, kept once and numbered.
@@ -98,34 +99,49 @@ _SEARCHED: Final = 1 << 16  # texts that are looked through together
 
 _WIDE: Final = 64  # bytes of texts that are not sorted as columns
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
-class PackedTexts:
-    """PackedTexts by their numbers. Text `n` is ``data[bounds[n]:bounds[n + 1]]``."""
+_NO_TEXTS: Final = np.empty(0, np.int32)
 
-    __slots__ = ("_bounds", "data")
 
-    def __init__(self, data: bytes = b"", bounds: NDArray[Any] | None = None) -> None:
+class TextColumn:
+    """Texts that are pieces of `data`: where each begins and its size, below 0 for no text.
+
+    Equal ones may be one piece. `data` is UTF-8, with the bytes of names that are not UTF-8 as they are.
+    """
+
+    __slots__ = ("data", "sizes", "starts")
+
+    def __init__(self, data: bytes = b"", starts: NDArray[Any] = _NO_TEXTS, sizes: NDArray[Any] = _NO_TEXTS) -> None:
         self.data = data
-        self._bounds: NDArray[Any] = np.zeros(1, np.int32) if bounds is None else bounds
+        self.starts = starts
+        self.sizes = sizes
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> PackedTexts:
-        """Keep texts."""
-        found = [text.encode("utf-8", "backslashreplace") for text in texts]
-        return cls(b"".join(found), _bounds_of(np.array([0, *map(len, found)])))
+    def of(cls, texts: Iterable[str | None], errors: str = "surrogateescape") -> Self:
+        """Keep texts; `errors` says how those that are not UTF-8 are encoded."""
+        found = [None if text is None else text.encode("utf-8", errors) for text in texts]
+        sizes = np.array([-1 if text is None else len(text) for text in found], np.int64)
+        return cls.of_sizes(b"".join([text for text in found if text]), sizes)
 
     @classmethod
-    def of_sizes(cls, data: bytes, sizes: NDArray[Any]) -> PackedTexts:
-        """Take the UTF-8 of texts of these sizes."""
-        return cls(data, _bounds_of(np.concatenate([[0], sizes])))
+    def of_sizes(cls, data: bytes, sizes: NDArray[Any]) -> Self:
+        """Take the bytes of texts of these sizes, one after the other."""
+        there = np.maximum(sizes, 0)
+        ends = np.cumsum(there, dtype=np.int64)
+        kind = np.int32 if len(data) < 2**31 else np.int64  # a million is common
+        return cls(data, (ends - there).astype(kind), sizes.astype(kind))
 
     @classmethod
-    def of_numbered(cls, numbered: Numbered) -> PackedTexts:
+    def of_numbered(cls, numbered: Numbered) -> Self:
         """Read strings as UTF-8; bytes that are not UTF-8 are escaped with backslashes."""
         found = cls.of_sizes(numbered.data, np.frombuffer(numbered.sizes, np.int64))
-        if found.is_utf8():
-            return found
-        return cls.of(one.decode("utf-8", "backslashreplace") for one in numbered)
+        return found if found.is_utf8() else cls.of(one.decode("utf-8", "backslashreplace") for one in numbered)
+
+    @classmethod
+    def same(cls, text: str | None, count: int) -> Self:
+        """Return one text `count` times."""
+        return cls.of([text]).take(np.zeros(count, np.int64))
 
     def is_utf8(self) -> bool:
         """Say whether each text is UTF-8: all are together, and none begins inside of a character."""
@@ -133,51 +149,88 @@ class PackedTexts:
             self.data.decode()
         except UnicodeDecodeError:
             return False
-        begins = self._bounds[:-1][np.diff(self._bounds) > 0]
+        begins = self.starts[self.sizes > 0]
         return not (np.frombuffer(self.data, np.uint8)[begins] & 0xC0 == 0x80).any()
 
     def __len__(self) -> int:
-        return len(self._bounds) - 1
+        return len(self.starts)
 
-    def __getitem__(self, number: int) -> str:
-        start, end = self._bounds[number : number + 2].tolist()
-        return self.data[start:end].decode()
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self[at : at + _AT_ONCE].tolist() for at in range(0, len(self), _AT_ONCE))
 
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(map(self._some, range(0, len(self), _AT_ONCE)))
-
-    def _some(self, first: int) -> list[str]:
-        """Return some thousand texts from a number on: without a call for each, if all are ASCII."""
-        bounds = self._bounds[first : first + _AT_ONCE + 1]
-        data = self.data[bounds[0] : bounds[-1]]
-        places = (bounds - bounds[0]).tolist()
-        if data.isascii():
-            together = data.decode()
-            return [together[start:end] for start, end in pairwise(places)]
-        return [data[start:end].decode() for start, end in pairwise(places)]
+    @overload
+    def __getitem__(self, rows: int) -> str: ...
+    @overload
+    def __getitem__(self, rows: slice) -> Self: ...
+    def __getitem__(self, rows: int | slice) -> str | Self:
+        """Return one text, which is there, or some."""
+        if isinstance(rows, slice):
+            return type(self)(self.data, self.starts[rows], self.sizes[rows])
+        start = int(self.starts[rows])
+        return self.data[start : start + int(self.sizes[rows])].decode("utf-8", "surrogateescape")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PackedTexts):
+        if not isinstance(other, TextColumn):
             return NotImplemented
-        return self.data == other.data and np.array_equal(self._bounds, other._bounds)
+        return np.array_equal(self.sizes, other.sizes) and self.together().data == other.together().data
 
     __hash__ = None  # type: ignore[assignment]  # many texts are no key
 
-    @property
-    def sizes(self) -> NDArray[Any]:
-        """Return how many bytes each text has."""
-        return np.diff(self._bounds)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross to another process without the bytes that no text has."""
+        texts = self.together()
+        return type(self).of_sizes, (texts.data, texts.sizes)
 
-    def take(self, numbers: NDArray[Any]) -> PackedTexts:
-        """Return the texts of these numbers, in that order."""
-        data = np.frombuffer(self.data, np.uint8)
-        every = self._bounds[1:][numbers] - self._bounds[:-1][numbers]
-        parts = []
-        for first in range(0, len(numbers), _AT_ONCE):
-            starts, sizes = self._bounds[:-1][numbers[first : first + _AT_ONCE]], every[first : first + _AT_ONCE]
-            ends = np.cumsum(sizes, dtype=np.int64)
-            parts.append(data[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))].tobytes())
-        return PackedTexts.of_sizes(b"".join(parts), every)
+    def take(self, rows: NDArray[Any]) -> Self:
+        """Return the texts at these places, of the same bytes."""
+        return type(self)(self.data, self.starts[rows], self.sizes[rows])
+
+    def gather(self, rows: NDArray[Any]) -> Self:
+        """Return the texts at these places, none for -1, with only their own bytes."""
+        known = np.flatnonzero(rows >= 0)
+        sizes = np.full(len(rows), -1, np.int64)
+        sizes[known] = self.sizes[rows[known]]
+        starts = self.starts[rows[known]]
+        data, parts = np.frombuffer(self.data, np.uint8), []
+        for first in range(0, len(known), _AT_ONCE):
+            some = np.maximum(sizes[known[first : first + _AT_ONCE]], 0)
+            ends = np.cumsum(some)
+            of_each = np.repeat(starts[first : first + _AT_ONCE] - (ends - some), some)
+            parts.append(data[of_each + np.arange(len(of_each))].tobytes())
+        return type(self).of_sizes(b"".join(parts), sizes)
+
+    def together(self) -> Self:
+        """Return the same texts, one after the other in `data`, which has nothing else."""
+        there = np.maximum(self.sizes, 0)
+        ends = np.cumsum(there, dtype=np.int64)
+        total = int(ends[-1]) if len(ends) else 0
+        is_so = total == len(self.data) and np.array_equal((ends - there)[there > 0], self.starts[there > 0])
+        return self if is_so else self.gather(np.arange(len(self)))
+
+    def objects(self) -> NDArray[np.object_]:
+        """Return the texts as an array of strings."""
+        found = np.empty(len(self), object)
+        found[:] = TextColumn.tolist(self)
+        return found
+
+    def tolist(self) -> list[Any]:
+        """Return the texts as strings, equal pieces as one object."""
+        starts, sizes = self.starts.tolist(), self.sizes.tolist()
+        if sizes and min(sizes) >= 0:
+            low, high = min(starts), starts[-1] + sizes[-1]
+            data = self.data[low:high]
+            if sum(sizes) == len(data) and data.isascii() and starts == [*accumulate(sizes[:-1], initial=low)]:
+                together = data.decode()  # without a call for each
+                return [together[start - low : start - low + size] for start, size in zip(starts, sizes, strict=True)]
+        known: dict[tuple[int, int], str | None] = {}
+        found = []
+        for piece in zip(starts, sizes, strict=True):
+            if piece not in known:
+                start, size = piece
+                text = self.data[start : start + size].decode("utf-8", "surrogateescape")
+                known[piece] = None if size < 0 else text
+            found.append(known[piece])
+        return found
 
     def ranks(self) -> NDArray[np.int64]:
         """Return the place of each text among all in order; UTF-8 has the order of its characters."""
@@ -187,23 +240,23 @@ class PackedTexts:
             ranks[sorted(range(len(self)), key=self.__getitem__)] = np.arange(len(self))
             return ranks
         cells = np.zeros((len(self), max(widest, 1)), np.uint8)
-        data, starts, sizes = np.frombuffer(self.data, np.uint8), self._bounds[:-1], self.sizes
+        data = np.frombuffer(self.data, np.uint8)
         for at in range(widest):
-            longer = sizes > at
-            cells[longer, at] = data[starts[longer] + at]
+            longer = self.sizes > at
+            cells[longer, at] = data[self.starts[longer] + at]
         ranks[np.argsort(cells.view(f"S{cells.shape[1]}")[:, 0], kind="stable")] = np.arange(len(self))
         return ranks
 
-    def find(self, texts: PackedTexts | Iterable[str]) -> NDArray[np.int64]:
+    def find(self, texts: TextColumn | Iterable[str]) -> NDArray[np.int64]:
         """Return the number of each of some texts among these, which are distinct; -1 where it is not among them."""
-        wanted = texts if isinstance(texts, PackedTexts) else PackedTexts.of(texts)
+        wanted = texts if isinstance(texts, TextColumn) else TextColumn.of(texts, "backslashreplace")
         found = np.full(len(wanted), -1)
-        for first in range(0, len(self), max(_SEARCHED, len(wanted))):
+        at_once = max(_SEARCHED, len(wanted))
+        for first in range(0, len(self), at_once):
             numbered = Numbered()
             places = wanted.numbers_in(numbered)
-            last = min(first + max(_SEARCHED, len(wanted)), len(self))
             at = np.full(len(numbered), -1)
-            numbers = PackedTexts(self.data, self._bounds[first : last + 1]).numbers_in(numbered)
+            numbers = self[first : first + at_once].numbers_in(numbered)
             there = np.flatnonzero(numbers < len(at))
             at[numbers[there]] = first + there
             found = np.where(at[places] >= 0, at[places], found)
@@ -211,11 +264,24 @@ class PackedTexts:
 
     def numbers_in(self, numbered: Numbered) -> NDArray[np.int64]:
         """Return the number of each text among those `numbered`, to which new ones are added."""
-        starts, sizes = (np.ascontiguousarray(column, np.int64) for column in (self._bounds[:-1], self.sizes))
+        starts, sizes = (np.ascontiguousarray(column, np.int64) for column in (self.starts, self.sizes))
         return np.frombuffer(numbered.numbers(self.data, starts.data, sizes.data), np.int64)
 
 
-def _bounds_of(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Return where texts begin and the last one ends; the first of `sizes` is a zero."""
-    bounds = np.cumsum(sizes, dtype=np.int64)
-    return bounds.astype(np.int32) if bounds[-1] < 2**31 else bounds
+class JsonColumn(TextColumn):
+    """Values as JSON in ASCII, without blanks: pieces of `data` as of texts."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_values(cls, values: Sequence[Any]) -> JsonColumn:
+        """Keep values; None is no value."""
+        found = cls.of([None if value is None else _ENCODER.encode(value) for value in values])
+        return cls(found.data, found.starts, found.sizes)
+
+    def tolist(self) -> list[Any]:
+        """Return the values, equal pieces as one object."""
+        known: dict[str | None, Any] = {None: None}
+        texts = super().tolist()
+        known.update((text, json.loads(text)) for text in set(texts) if text is not None)
+        return [known[text] for text in texts]

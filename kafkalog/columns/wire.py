@@ -1,8 +1,8 @@
 """Tables as bytes: what is sent between processes, and how a stage's result is kept.
 
 A message has a name and a version, and its tables in the order of its schema: whole numbers as columns of little-endian
-int64 (``NONE`` for no value), text as lengths (-1 for no value) and UTF-8, many rows as blocks of narrow columns
-(`Packed`). Nothing in it is code, and every length is checked before it is used.
+int64 (``NONE`` for no value), text as lengths (-1 for no value) and UTF-8, `Columns` as blocks of narrow columns.
+Nothing in it is code, and every length is checked before it is used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns, Packed
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import KafkaLogError
 
 if TYPE_CHECKING:
@@ -54,23 +54,20 @@ class Schema:
     tables: tuple[WireTable, ...] = field(default=())
 
 
-def write_message(
-    schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | Packed | PackedTexts]
-) -> bytes:
+def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | TextColumn]) -> bytes:
     """Write a message; each table is given as rows in the order of its columns, or as columns of these.
 
-    A table of one column of text may be given as ``PackedTexts``.
+    A table of one column of text may be given as ``TextColumn``.
     """
     name = schema.name.encode()
     parts = [_HEAD.pack(_MAGIC, len(name), schema.version, len(schema.tables)), name]
     for table in schema.tables:
         content = tables[table.name]
-        if isinstance(content, Packed):
+        if isinstance(content, Columns):
             parts += content.parts()
-        elif isinstance(content, PackedTexts):
-            parts += [_ROWS.pack(len(content)), content.sizes.astype(_LENGTH).tobytes(), content.data]
-        elif isinstance(content, Columns):
-            parts += [_ROWS.pack(len(content)), *(content[column].astype(_INT).tobytes() for column in table.numbers)]
+        elif isinstance(content, TextColumn):
+            texts = content.together()
+            parts += [_ROWS.pack(len(texts)), texts.sizes.astype(_LENGTH).tobytes(), texts.data]
         else:
             parts += _of_rows(table, list(content))
     return b"".join(parts)
@@ -101,11 +98,19 @@ class WireMessage:
     read: int = 0  # tables
 
     def columns(self, name: str) -> Columns:
-        """Return a table of whole numbers as columns."""
+        """Return a table that was given as columns."""
+        table = self._table(name)
+        try:
+            return Columns.from_parts(table.numbers, self._take)
+        except ValueError as error:
+            raise WireError(f"{self.schema.name}: {error}") from error
+
+    def numbers(self, name: str) -> list[list[int]]:
+        """Return a table of whole numbers as rows; ``NONE`` is no value."""
         table = self._table(name)
         rows = self._count()
-        cells = self._numbers(rows * len(table.numbers))
-        return Columns.of_table(table.numbers, cells.reshape(-1, rows)) if rows else Columns.empty(table.numbers)
+        found: list[list[int]] = self._numbers(rows * len(table.numbers)).reshape(-1, rows).T.tolist() if rows else []
+        return found
 
     def rows(self, name: str) -> Rows:
         """Return a table as rows; None is no value."""
@@ -121,27 +126,19 @@ class WireMessage:
             cells.append([None if size < 0 else self._text(size) for size in lengths])
         return list(zip(*cells, strict=True))
 
-    def texts(self, name: str) -> PackedTexts:
+    def texts(self, name: str) -> TextColumn:
         """Return a table of one column of text."""
         self._table(name)
         count = self._count()
         if not count:
-            return PackedTexts()
+            return TextColumn()
         sizes = np.frombuffer(self._take(count * _LENGTH.itemsize), _LENGTH)
         if (sizes < 0).any():
             raise WireError(f"{self.schema.name}: a text of {name} is missing")
-        texts = PackedTexts.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
+        texts = TextColumn.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
         if not texts.is_utf8():
             raise WireError(f"{self.schema.name}: a text of {name} is not UTF-8")
         return texts
-
-    def packed(self, name: str) -> Packed:
-        """Return a table of many rows."""
-        table = self._table(name)
-        try:
-            return Packed.from_parts(table.numbers, self._take)
-        except ValueError as error:
-            raise WireError(f"{self.schema.name}: {error}") from error
 
     def _table(self, name: str) -> WireTable:
         table = self.schema.tables[self.read]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import FEW, NONE, Columns, Packed, one_cell
+from kafkalog.columns.named import FEW, NONE, Columns
 from kafkalog.folds.shares import Share, entangled
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel.buffers import (
@@ -120,9 +120,9 @@ class FoldedLog:
     ``MARKER_COLUMNS``. Offsets are None without a batch; times are in ms, -1 for none.
     """
 
-    finished: Packed
-    opened: Packed
-    producers: Packed
+    finished: Columns
+    opened: Columns
+    producers: Columns
     gaps: Columns
     breaks: list[Break]
     leader_epochs: list[tuple[int, int]]
@@ -139,9 +139,9 @@ class FoldedLog:
     others: Columns = field(default_factory=lambda: Columns.empty(MARKER_COLUMNS))
 
     @property
-    def extents(self) -> Packed:
+    def extents(self) -> Columns:
         """Return the transactions, open ones last."""
-        return self.finished.followed_by(self.opened)
+        return self.finished + self.opened
 
     def share(self, share: Share) -> FoldedLog:
         """Return the stretch with the transactions, producers and breaks of a share of the producers alone.
@@ -169,7 +169,7 @@ class FoldedLog:
             return Columns.empty(MARKER_COLUMNS)
         at = np.searchsorted(rows["marker_offset"][order], self.opened["first_offset"])
         wanted = np.unique(np.clip(np.concatenate([[0, len(order) - 1], at - 1, at]), 0, len(order) - 1))
-        return rows.chosen(order[wanted], MARKER_COLUMNS)
+        return rows.take(order[wanted], *MARKER_COLUMNS)
 
 
 class _Buffers(NamedTuple):
@@ -204,8 +204,8 @@ class Fold:
         self._slots, self._states, self._out, self._events = buffers
         self._stretch = _NEW_STRETCH[:]
         self._finished = 0  # rows in the buffer of finished ones
-        self._packed = Packed(EXTENT_COLUMNS)
-        self._gaps: list[NDArray[np.int64]] = []
+        self._packed: list[Columns] = []
+        self._gaps: list[Columns] = []
         self._breaks: list[Break] = []
         self._leader_epochs: list[tuple[int, int]] = []
         self._unreadable: list[tuple[int, int, int]] = []
@@ -257,16 +257,19 @@ class Fold:
         Only a producer with an open transaction has something to join: rows of others are moved unchanged.
         """
         self._pack()
-        for rows in later.finished.give(self._packed, self._may_join):
-            self.extents(rows)
-            self._pack()
+        for rows in later.finished.pieces(1):
+            if self._may_join(rows):
+                self.extents(rows)
+                self._pack()
+            else:
+                self._packed.append(rows)
         for rows in later.opened.blocks():
             self.extents(rows)
         for rows in later.producers.blocks():
             self.producers(rows)
         self._breaks += later.breaks
 
-    def opened(self) -> Packed:
+    def opened(self) -> Columns:
         """Return the transactions that are open so far."""
         states = self._used()
         return _of_states(EXTENT_COLUMNS, states, states[:, _IS_OPEN].nonzero()[0], (*range(_IS_OPEN),), _NO_MARKER)
@@ -277,10 +280,10 @@ class Fold:
         opened, producers = self._few() if self._value("used") < FEW else self._many()
         cells = self._stretch
         return FoldedLog(
-            self._packed,
+            Columns.chained(self._packed, EXTENT_COLUMNS),
             opened,
             producers,
-            _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
+            Columns.chained(self._gaps, GAP_COLUMNS),
             self._breaks,
             self._leader_epochs,
             self._unreadable,
@@ -295,19 +298,16 @@ class Fold:
             bool(cells[_CELLS["cleaned"]]),
         )
 
-    def _few(self) -> tuple[Packed, Packed]:
+    def _few(self) -> tuple[Columns, Columns]:
         """Return the transactions that are open, and the producers' rows, of few states."""
-        used, found = self._value("used"), (Packed(EXTENT_COLUMNS), Packed(PRODUCER_COLUMNS))
-        if used:
-            opened, producers = (array("q", bytes(8 * used * len(rows.names))) for rows in found)
-            counts = kernel_fold.told_apart(self._states, used, opened, producers, array("q", bytes(8 * used)))
-            for rows, table, count in zip(found, (opened, producers), counts, strict=True):
-                if count:
-                    cells = np.frombuffer(table, np.int64, count * len(rows.names))
-                    rows.append(Columns.of_table(rows.names, cells.reshape(-1, count)))
-        return found
+        used = self._value("used")
+        if not used:
+            return _NONE_OPEN, _NO_PRODUCERS
+        opened, producers = (array("q", bytes(8 * used * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS))
+        counts = kernel_fold.told_apart(self._states, used, opened, producers, array("q", bytes(8 * used)))
+        return _few(EXTENT_COLUMNS, opened, counts[0]), _few(PRODUCER_COLUMNS, producers, counts[1])
 
-    def _many(self) -> tuple[Packed, Packed]:
+    def _many(self) -> tuple[Columns, Columns]:
         states = self._used()
         wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
         wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
@@ -354,7 +354,7 @@ class Fold:
         table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), self._room)
         rows = table[:, : self._finished]
         # Few rows stay as they are given, many are copied when they are packed.
-        self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if self._finished < FEW else rows))
+        self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if self._finished < FEW else rows).packed())
         self._finished = 0
 
     def _take_events(self, told: int) -> None:
@@ -366,7 +366,7 @@ class Fold:
             events[events[:, 0] == number, 1:] for number in range(len(kernel_fold.EVENTS))
         )
         if len(gaps):
-            self._gaps.append(gaps[:, : len(GAP_COLUMNS)].copy())
+            self._gaps.append(Columns.of_table(GAP_COLUMNS, gaps[:, : len(GAP_COLUMNS)].T.copy()).packed())
         self._leader_epochs += [(epoch, first) for epoch, first in epochs[:, :2].tolist()]
         self._breaks += [Break(*row) for row in breaks.tolist()]
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
@@ -382,6 +382,16 @@ _SPARE: Final = 4  # folds' buffers that are kept
 
 _spare: list[_Buffers] = []
 
+_NONE_OPEN: Final = Columns.empty(EXTENT_COLUMNS)
+
+_NO_PRODUCERS: Final = Columns.empty(PRODUCER_COLUMNS)
+
+
+def _few(names: tuple[str, ...], table: array[int], count: int) -> Columns:
+    if not count:
+        return Columns.empty(names)
+    return Columns.of_table(names, np.frombuffer(table, np.int64, count * len(names)).reshape(-1, count))
+
 
 def _zeros(cells: int) -> array[int]:
     return array("q", [0]) * cells
@@ -393,24 +403,18 @@ def _of_states(
     rows: NDArray[np.intp],
     cells: Sequence[int],
     same: Sequence[int] = (),
-) -> Packed:
+) -> Columns:
     """Return columns of some states, packed some thousand at a time: states are many and wide.
 
     The first columns are these `cells`, the others have the `same` value in each row.
     """
-    found = Packed(names)
+    found = []
     for start in range(0, len(rows), _MOST_ROOM):
         some = states[rows[start : start + _MOST_ROOM]].T[[*cells]]
         if same:
             some = np.vstack([some, np.repeat(np.array(same)[:, np.newaxis], some.shape[1], axis=1)])
-        found.append(Columns.of_table(names, some))
-    return found
-
-
-def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
-    if rows.shape[1] < FEW:
-        return Columns.of_table(names, rows.copy())
-    return Columns({name: one_cell(column.copy()) for name, column in zip(names, rows, strict=True)})
+        found.append(Columns.of_table(names, some).packed())
+    return Columns.chained(found, names)
 
 
 # Transactions as extents: rows that ``collapse`` joins, however they were cut.
@@ -429,5 +433,5 @@ def collapse(extents: Columns) -> Columns:
     """
     fold = Fold()
     fold.extents(extents)
-    rows = Columns.concat(list(fold.result().extents.blocks()), COLUMNS)
+    rows = fold.result().extents.columns(*COLUMNS)
     return rows.take(np.lexsort((rows["producer_id"], rows["log_id"])))

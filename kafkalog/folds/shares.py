@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.kernel.fold import ABORT
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def shares_of(count: int) -> list[Share]:
     return [Share(number, count) for number in range(count + (count > 1))]
 
 
-def entangled(finished: Packed) -> Packed:
+def entangled(finished: Columns) -> Columns:
     """Return the aborted transactions, those that were open when one was aborted, and each producer's first.
 
     A producer's first row may continue a transaction from before this stretch; all others begin and end in it. Which
@@ -62,8 +62,4 @@ def entangled(finished: Packed) -> Packed:
     begun = np.searchsorted(markers, about["first_offset"], "right")
     kept = aborted | ((about["first_offset"] != NONE) & (begun < np.searchsorted(markers, about["marker_offset"])))
     kept[np.unique(about["producer_id"], return_index=True)[1]] = True
-    some, at = Packed(finished.names), 0
-    for rows in finished.blocks():
-        some.append(rows.take(kept[at : at + len(rows)]))
-        at += len(rows)
-    return some
+    return finished.where(kept)

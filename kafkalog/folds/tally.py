@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafkalog.columns.named import Packed
+from kafkalog.columns.named import Columns
 from kafkalog.kernel.fold import TALLY_COLUMNS, tallied
 
 __all__ = ["Tally", "tally"]
@@ -27,12 +27,12 @@ class Tally(NamedTuple):
     in_order: bool
 
 
-def tally(rows: Packed) -> Tally:
+def tally(rows: Columns) -> Tally:
     """Return the counts of a log's transactions, made once for the same rows."""
     return rows.known(_counted)
 
 
-def _counted(rows: Packed) -> Tally:
+def _counted(rows: Columns) -> Tally:
     committed = aborted = sole = 0
     are_plain = are_in_order = True
     epochs = set()

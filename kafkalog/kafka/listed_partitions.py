@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkalog.columns.sentences import JsonColumn, joined
+from kafkalog.columns.sentences import joined
+from kafkalog.columns.texts import JsonColumn
 from kafkalog.kafka.message_json import JSON_ENCODERS
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kernel import message_ops as ops

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 import numpy as np
 
 from kafkalog.columns.named import give_back, one_cell
-from kafkalog.columns.texts import Numbered, PackedTexts
+from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.findings import Finding
 from kafkalog.kafka.transaction_state import StateRecord, TransactionState
 
@@ -67,8 +67,8 @@ class StateColumns:
     partitions_count: NDArray[Any] = field(default_factory=_none)
     listed_topic: NDArray[Any] = field(default_factory=_none)
     listed_partition: NDArray[Any] = field(default_factory=_none)
-    ids: PackedTexts = field(default_factory=PackedTexts)
-    topics: PackedTexts = field(default_factory=PackedTexts)
+    ids: TextColumn = field(default_factory=TextColumn)
+    topics: TextColumn = field(default_factory=TextColumn)
     findings: list[Finding] = field(default_factory=list)
     _listed_from: NDArray[Any] | None = field(default=None, init=False, repr=False)
 
@@ -90,7 +90,7 @@ class StateColumns:
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     @classmethod
-    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: PackedTexts, topics: PackedTexts) -> StateColumns:
+    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: TextColumn, topics: TextColumn) -> StateColumns:
         """Put the pieces of each column together, and forget them one column after the other."""
         rows, listed = (sum(map(len, columns.get(name, ()))) for name in ("offset", "listed_topic"))
         joined = cls(ids=ids, topics=topics)
@@ -126,7 +126,7 @@ class StateColumns:
             for name, found in columns.items():
                 found.append(getattr(part, name))
             part.clear()
-        joined = cls.of(columns, PackedTexts.of_numbered(ids), PackedTexts.of_numbered(topics))
+        joined = cls.of(columns, TextColumn.of_numbered(ids), TextColumn.of_numbered(topics))
         joined.findings = [one for part in parts for one in part.findings]
         return joined
 
@@ -135,13 +135,13 @@ class StateColumns:
         ids, topics = Numbered(), Numbered()
         self.transactional_id = _renumbered(self.transactional_id, self.ids, ids)
         self.listed_topic = _renumbered(self.listed_topic, self.topics, topics)
-        self.ids, self.topics = PackedTexts.of_numbered(ids), PackedTexts.of_numbered(topics)
+        self.ids, self.topics = TextColumn.of_numbered(ids), TextColumn.of_numbered(topics)
 
     def clear(self) -> None:
         """Forget all rows and names."""
         for name in STATE_TYPES:
             setattr(self, name, _none())
-        self.ids, self.topics, self._listed_from = PackedTexts(), PackedTexts(), None
+        self.ids, self.topics, self._listed_from = TextColumn(), TextColumn(), None
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
@@ -223,11 +223,11 @@ def _stretches(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(firsts - (ends - counts), counts) + np.arange(total, dtype=firsts.dtype)
 
 
-def _numbers_in(known: PackedTexts, names: PackedTexts) -> NDArray[np.int64]:
+def _numbers_in(known: TextColumn, names: TextColumn) -> NDArray[np.int64]:
     """Return the number that each name has among others, -1 for none; the last one is that of no name."""
     return np.append(known.find(names), -1)
 
 
-def _renumbered(numbers: NDArray[Any], names: PackedTexts, known: Numbered) -> NDArray[Any]:
+def _renumbered(numbers: NDArray[Any], names: TextColumn, known: Numbered) -> NDArray[Any]:
     new = names.numbers_in(known).astype(np.int32)
     return new[numbers] if len(numbers) else numbers

@@ -49,6 +49,13 @@ cdef enum:
     VALUE_SHORT
     VALUE_VERSION_NEGATIVE
 
+cdef enum:
+    CODEC_BITS = 7
+    APPEND_TIME_BIT = 8
+    TRANSACTIONAL_BIT = 16
+    CONTROL_BIT = 32
+    HORIZON_BIT = 64
+
 
 cdef inline long long add64(long long a, long long b) noexcept:
     return a + b  # compiled with -fwrapv

@@ -42,6 +42,9 @@ Cells: TypeAlias = "memoryview | array[int]"  # a string: Python 3.11 has no arr
 
 NONE: Final = -(2**63)  # a cell that has no value
 
+# The bits of a batch's attributes.
+CODEC_BITS, APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, HORIZON_BIT = 7, 8, 16, 32, 64
+
 BATCH_COLUMNS: Final = (
     "position",
     "size",

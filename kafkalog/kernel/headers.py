@@ -21,8 +21,11 @@ if cython.compiled:
         BASE_OFFSET,
         BASE_SEQUENCE,
         BASE_TIMESTAMP,
+        CODEC_BITS,
+        CONTROL_BIT,
         COUNT,
         CRC,
+        HORIZON_BIT,
         LAST_OFFSET,
         LEADER_EPOCH,
         MAGIC,
@@ -33,6 +36,7 @@ if cython.compiled:
         SECTION_START,
         SECTION_STOP,
         SIZE,
+        TRANSACTIONAL_BIT,
         VALID,
         add64,
         add_sequence,
@@ -51,8 +55,11 @@ else:
         BASE_OFFSET,
         BASE_SEQUENCE,
         BASE_TIMESTAMP,
+        CODEC_BITS,
+        CONTROL_BIT,
         COUNT,
         CRC,
+        HORIZON_BIT,
         LAST_OFFSET,
         LEADER_EPOCH,
         MAGIC,
@@ -63,6 +70,7 @@ else:
         SECTION_START,
         SECTION_STOP,
         SIZE,
+        TRANSACTIONAL_BIT,
         VALID,
         add64,
         add_sequence,
@@ -202,7 +210,7 @@ def read(
             k += capacity
             heads[k] = size
             k += capacity
-            heads[k] = none if attributes & 7 else base
+            heads[k] = none if attributes & CODEC_BITS else base
             k += capacity
             heads[k] = base
             k += capacity
@@ -228,7 +236,7 @@ def read(
             k += capacity
             heads[k] = -1
             k += capacity
-            heads[k] = none if attributes & 7 else 1
+            heads[k] = none if attributes & CODEC_BITS else 1
             k += capacity
             heads[k] = i + 18 + 8 * magic
         k += capacity
@@ -726,8 +734,8 @@ def find(
             producer = heads[PRODUCER_ID * capacity + row]
             epoch = heads[PRODUCER_EPOCH * capacity + row]
             sequence = heads[BASE_SEQUENCE * capacity + row]
-            control = attributes & 32 != 0
-            transactional = attributes & 16 != 0
+            control = attributes & CONTROL_BIT != 0
+            transactional = attributes & TRANSACTIONAL_BIT != 0
             if delta < 0:
                 rules |= 1
             elif last < base:
@@ -736,7 +744,7 @@ def find(
                 rules |= 4
             if number < 0 and not records:
                 rules |= 8
-            if number == 0 and (heads[SIZE * capacity + row] != 61 or attributes & 7):
+            if number == 0 and (heads[SIZE * capacity + row] != 61 or attributes & CODEC_BITS):
                 rules |= 16
             if heads[LEADER_EPOCH * capacity + row] < -1:
                 rules |= 32
@@ -759,18 +767,18 @@ def find(
                     rules |= 16384
                 if sequence >= 0:
                     rules |= 4096
-                if attributes & 7 and number > 0:
+                if attributes & CODEC_BITS and number > 0:
                     rules |= 8192
             if attributes & 0xFF80:
                 rules |= 131072
-            if attributes & 64 and heads[BASE_TIMESTAMP * capacity + row] < 0:
+            if attributes & HORIZON_BIT and heads[BASE_TIMESTAMP * capacity + row] < 0:
                 rules |= 262144
         else:
-            if attributes & 7 == 4:
+            if attributes & CODEC_BITS == 4:
                 rules |= 65536
             if attributes & (0xF0 if heads[MAGIC * capacity + row] == 1 else 0xF8):
                 rules |= 131072
-        if attributes & 7 > 4 and not records:
+        if attributes & CODEC_BITS > 4 and not records:
             rules |= 32768
         newest = heads[MAX_TIMESTAMP * capacity + row]
         if newest < -1 or newest > latest:
@@ -832,7 +840,7 @@ def markers(
         stop = heads[at_stop + row]
         kind = unreadable
         epoch = -1
-        if p >= 0 and stop <= len(buf) and not heads[at_attributes + row] & 7:
+        if p >= 0 and stop <= len(buf) and not heads[at_attributes + row] & CODEC_BITS:
             size, q = varint(buf, p, stop)
             if q > 0 and size >= 6 and size <= stop - q:
                 end = q + size

@@ -78,8 +78,24 @@ if cython.compiled:
         UINT16,
         UINT32,
         UUID,
+        W_ARRAY,
+        W_BASE64,
+        W_BOOL,
+        W_ELEMENT_END,
+        W_EMBEDDED,
+        W_INTEGER,
+        W_LITERAL,
+        W_RETURN,
+        W_STRING,
+        W_STRUCT,
+        W_UNKNOWN,
+        W_UUID,
+        W_WORD,
     )
 else:
+    import base64
+    from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
+
     from kafkalog.kernel.buffers import (
         KEY_SIZE,
         KEY_START,
@@ -91,6 +107,7 @@ else:
         unsigned32,
         wrap32,
     )
+    from kafkalog.kernel.kafka_text import java_text
     from kafkalog.kernel.message_ops import (
         A_TAG,
         ARRAY,
@@ -143,6 +160,19 @@ else:
         UINT16,
         UINT32,
         UUID,
+        W_ARRAY,
+        W_BASE64,
+        W_BOOL,
+        W_ELEMENT_END,
+        W_EMBEDDED,
+        W_INTEGER,
+        W_LITERAL,
+        W_RETURN,
+        W_STRING,
+        W_STRUCT,
+        W_UNKNOWN,
+        W_UUID,
+        W_WORD,
     )
 
 __all__ = [
@@ -852,52 +882,6 @@ def embedded(
 # is left out, and three cells by operation); ``message_templates`` makes them. A step writes its literal, then its
 # value. A tagged field is left out where it has its default; then a comma that its literal begins with is, too, after
 # a brace.
-
-
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.message_ops import (
-        FRAME,
-        M_PROGRAM,
-        M_ROW,
-        TABLE,
-        W_ARRAY,
-        W_BASE64,
-        W_BOOL,
-        W_ELEMENT_END,
-        W_EMBEDDED,
-        W_INTEGER,
-        W_LITERAL,
-        W_RETURN,
-        W_STRING,
-        W_STRUCT,
-        W_UNKNOWN,
-        W_UUID,
-        W_WORD,
-    )
-else:
-    import base64
-    from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
-
-    from kafkalog.kernel.kafka_text import java_text
-    from kafkalog.kernel.message_ops import (
-        FRAME,
-        M_PROGRAM,
-        M_ROW,
-        TABLE,
-        W_ARRAY,
-        W_BASE64,
-        W_BOOL,
-        W_ELEMENT_END,
-        W_EMBEDDED,
-        W_INTEGER,
-        W_LITERAL,
-        W_RETURN,
-        W_STRING,
-        W_STRUCT,
-        W_UNKNOWN,
-        W_UUID,
-        W_WORD,
-    )
 
 # Why ``write`` stopped: all done, no room in `out`, or the caller must write this message.
 DONE, NO_ROOM, SPECIAL = range(3)

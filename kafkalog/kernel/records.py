@@ -20,15 +20,19 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BASE_SEQUENCE,
         BASE_TIMESTAMP,
         BATCH,
+        CODEC_BITS,
+        CONTROL_BIT,
         COUNT,
         DECODED,
         ERROR,
         ERROR_POSITION,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -40,6 +44,7 @@ if cython.compiled:
         SECTION_STOP,
         SIZE,
         TIMESTAMP,
+        TRANSACTIONAL_BIT,
         VALID,
         VALUE_SIZE,
         add64,
@@ -52,15 +57,19 @@ if cython.compiled:
     )
 else:
     from kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BASE_SEQUENCE,
         BASE_TIMESTAMP,
         BATCH,
+        CODEC_BITS,
+        CONTROL_BIT,
         COUNT,
         DECODED,
         ERROR,
         ERROR_POSITION,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -72,6 +81,7 @@ else:
         SECTION_STOP,
         SIZE,
         TIMESTAMP,
+        TRANSACTIONAL_BIT,
         VALID,
         VALUE_SIZE,
         add64,
@@ -178,7 +188,7 @@ def read(
             row += 1
             continue
         attributes = heads[at_attributes + row]
-        if attributes & 7 and not unpacked:
+        if attributes & CODEC_BITS and not unpacked:
             return n, row, PACKED, errors
         stop = heads[at_stop + row]
         stop = min(stop, len(buf))
@@ -238,7 +248,7 @@ def read(
                     errors += 1
             row += 1
             continue
-        log_append_time = attributes & 8 != 0
+        log_append_time = attributes & APPEND_TIME_BIT != 0
         base_timestamp = heads[at_max_timestamp + row] if log_append_time else heads[at_base_timestamp + row]
         base_sequence = heads[at_sequence + row]
         if count < 0:
@@ -582,21 +592,21 @@ def is_odd(
         if count > 0 and base >= 0 and attributes & 48 != 32:
             highest = last - base if last >= base else 9223372036854775807
             if count == kafkalog_ordinary_in_order(
-                cython.address(buf[0]), len(buf), start, stop, count, highest, attributes & 32 != 0,
+                cython.address(buf[0]), len(buf), start, stop, count, highest, attributes & CONTROL_BIT != 0,
                 cython.address(newest),
-            ) and (attributes & 8 or is_newest(newest, heads, capacity, row)):  # fmt: skip
+            ) and (attributes & APPEND_TIME_BIT or is_newest(newest, heads, capacity, row)):  # fmt: skip
                 return False
     flags = look(buf, start, stop, count, found)
     if flags or found[0] != count or found[4] != stop:
         return True
-    if attributes & 32 and (found[5] != count or not attributes & 16):
+    if attributes & CONTROL_BIT and (found[5] != count or not attributes & TRANSACTIONAL_BIT):
         return True
     if count:
         base = heads[BASE_OFFSET * capacity + row]
         last = heads[LAST_OFFSET * capacity + row]
         if found[1] < 0 or base < 0 or (last >= base and found[2] > last - base):
             return True
-        if not attributes & 8 and not is_newest(found[3], heads, capacity, row):
+        if not attributes & APPEND_TIME_BIT and not is_newest(found[3], heads, capacity, row):
             return True
     return False
 
@@ -1067,7 +1077,7 @@ def keep(
             if hashes[s] != 0 and offset < newest[s]:
                 continue
             if recs[VALUE_SIZE * room + i] < 0:
-                if magic >= 2 and attributes & 64:
+                if magic >= 2 and attributes & HORIZON_BIT:
                     if base <= conditions[1]:
                         continue
                 elif offset < conditions[3]:
@@ -1090,17 +1100,17 @@ def keep(
             k += 1
             body -= 1
         # With LogAppendTime the deltas are not what the timestamps say.
-        body -= 1 if attributes & 8 else _width(add64(timestamp, -base))
-        if attributes & 64:
+        body -= 1 if attributes & APPEND_TIME_BIT else _width(add64(timestamp, -base))
+        if attributes & HORIZON_BIT:
             t = size
-        elif attributes & 8:
+        elif attributes & APPEND_TIME_BIT:
             t = body + 1
             t += _width(t)
         else:
             t = body + _width(add64(timestamp, -sums[4 * sums_capacity + at]))
             t += _width(t)
         sums[2 * sums_capacity + at] += t
-        if attributes & 64:
+        if attributes & HORIZON_BIT:
             t = size
         else:
             t = body + _width(add64(timestamp, -conditions[2]))

@@ -6,6 +6,8 @@ give the same bytes.
 
 from __future__ import annotations
 
+from kafkalog.reports.also import INFORMATIVE
+from kafkalog.reports.first_screen import WORDS, FirstScreen, first_screen
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import SpaceReport, page, space_page
@@ -17,13 +19,17 @@ from kafkalog.reports.trace import trace
 __all__ = [
     "EMPTY",
     "GAP",
+    "INFORMATIVE",
     "LEGAL_GAP",
     "STATE_RANKS",
+    "WORDS",
     "AuditSource",
     "Axis",
+    "FirstScreen",
     "Lane",
     "SpaceReport",
     "WrittenAudit",
+    "first_screen",
     "junit",
     "lanes_by_offset",
     "lanes_by_time",

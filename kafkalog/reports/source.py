@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
-from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
+from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
 from kafkalog.columns.named import NONE
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
@@ -20,8 +20,10 @@ from kafkalog.findings import Severity
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso
+from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit_tables import AUDIT_TABLES
+from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
 from kafkalog.tables.verify_tables import VERIFY_TABLES
 from kafkalog.untrusted import is_count, untrusted_json
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DECIDING",
+    "About",
     "AuditSource",
     "Decisions",
+    "Steps",
     "WrittenAudit",
     "leader_changes",
     "leader_words",
@@ -54,6 +58,40 @@ class Decisions(NamedTuple):
     transactional_ids: NDArray[Any]
     aborts: NDArray[np.bool_]
 
+
+class Steps(NamedTuple):
+    """Records of the coordinator, those of an id together and in their order, a column each.
+
+    Names and states are objects, the words of the table ``coordinator``; numbers are int64, times in ms.
+    """
+
+    names: NDArray[Any]
+    states: NDArray[Any]
+    producer_ids: NDArray[np.int64]
+    epochs: NDArray[np.int64]
+    times: NDArray[np.int64]
+    started: NDArray[np.int64]
+    timeouts: NDArray[np.int64]
+
+
+class About(NamedTuple):
+    """What stands behind an audit of one cluster: its id, which of its brokers were read, until when their files are.
+
+    `stopped` says that every broker was stopped cleanly before the copy. `versions` are the levels that
+    transaction.version had, each with its time.
+    """
+
+    cluster_id: str | None
+    brokers: str
+    ends_ms: int | None
+    stopped: bool
+    versions: tuple[tuple[int, int], ...]
+
+
+_AT_ONCE: Final = 1 << 16  # of the coordinator's records
+
+# By the number of a state; the last one is that of a tombstone, whose number is -1.
+_STATE_WORDS: Final = np.array([*(state.word for state in TransactionState), "tombstone"], dtype=object)
 
 DECIDING: Final = ("prepare_commit", "prepare_abort")  # the states of the records that decide
 
@@ -78,6 +116,10 @@ class AuditSource(Protocol):
     @property
     def complete(self) -> bool: ...
 
+    @property
+    def scope(self) -> list[str]:
+        """Say what it is about, and what was read for it, where that is not all."""
+
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table, each a dict by column."""
 
@@ -89,6 +131,15 @@ class AuditSource(Protocol):
 
     def decisions(self) -> Iterator[Decisions]:
         """Yield the records of the table ``coordinator`` that decide a transaction, some thousand rows at a time."""
+
+    def steps(self) -> Iterator[Steps]:
+        """Yield all records of the table ``coordinator``, some thousand rows at a time."""
+
+    def notes(self, codes: frozenset[str]) -> Iterator[Row]:
+        """Yield the rows of ``findings`` of these codes, none of which is about transactions by the thousand."""
+
+    def about(self) -> list[About]:
+        """Return what stands behind the audit, of each cluster."""
 
 
 class _Summed:
@@ -115,18 +166,29 @@ class _Summed:
     def complete(self) -> bool:
         return self.summary.complete
 
+    @property
+    def scope(self) -> list[str]:
+        return self.summary.scope()
+
 
 class _AuditInMemory(_Summed):
-    __slots__ = ("_audit",)
+    __slots__ = ("_audit", "_incidents")
     tables = frozenset(table.name for table in AUDIT_TABLES)
 
     def __init__(self, audit: Audit, summary: Summary) -> None:
         super().__init__(summary)
         self._audit = audit
+        self._incidents: list[Row] | None = None  # they take some time to make
 
     def rows(self, table: str) -> Iterator[Row]:
+        if table == INCIDENTS.name and self._incidents is not None:
+            return iter(self._incidents)
         names = TABLES[table].names
-        return (dict(zip(names, row, strict=True)) for row in rows_of_audit(self._audit, table))
+        rows = (dict(zip(names, row, strict=True)) for row in rows_of_audit(self._audit, table))
+        if table == INCIDENTS.name:
+            self._incidents = list(rows)
+            return iter(self._incidents)
+        return rows
 
     def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
         for cluster in self._audit.clusters:
@@ -144,6 +206,52 @@ class _AuditInMemory(_Summed):
             names = np.array([*states.ids.take(states.transactional_id[chosen])], dtype=object)
             aborts = states.state[chosen] == TransactionState.PREPARE_ABORT
             yield Decisions(states.last_update_timestamp[chosen], names, aborts)
+
+    def steps(self) -> Iterator[Steps]:
+        for cluster in self._audit.clusters:
+            for start in range(0, len(cluster.coordinator.states), _AT_ONCE):
+                end = min(start + _AT_ONCE, len(cluster.coordinator.states))
+                some = cluster.coordinator.states.take(np.arange(start, end))
+                yield Steps(
+                    np.array([*some.ids.take(some.transactional_id)], dtype=object), _STATE_WORDS[some.state],
+                    some.producer_id.astype(np.int64), some.producer_epoch.astype(np.int64),
+                    some.last_update_timestamp.astype(np.int64), some.start_timestamp.astype(np.int64),
+                    some.timeout_ms.astype(np.int64),
+                )  # fmt: skip
+
+    def notes(self, codes: frozenset[str]) -> Iterator[Row]:
+        for cluster in self._audit.clusters:
+            of_nodes = [one for node in cluster.nodes for one in node.findings]
+            lists = [of_nodes, cluster.findings]
+            lists += [log.findings for log in cluster.logs]
+            for found in lists:
+                chosen = [one for one in found if one.code in codes]
+                yield from (dict(zip(FINDINGS.names, row, strict=True)) for row in finding_rows(chosen))
+
+    def about(self) -> list[About]:
+        return [_about(cluster) for cluster in self._audit.clusters]
+
+
+def _about(cluster: ClusterAudit) -> About:
+    ends = [cluster.coordinator.newest.values(), [log.partition.newest_broker for log in cluster.logs]]
+    newest = max((time for some in ends for time in some), default=-1)
+    given = {int(node.node_id) for node in cluster.nodes if node.node_id is not None and node.node_id.isdecimal()}
+    known, versions = set(given), list[tuple[int, int]]()
+    if cluster.metadata is not None:
+        newest = max(newest, cluster.metadata.newest)
+        registered = cluster.metadata.brokers.items()
+        here = {key for key, spans in registered if spans[-1].value.state != "unregistered"}
+        known |= {number for role, number in here if role == "broker"}
+        formatted = min((one[0].since for one in cluster.metadata.features.values() if one), default=-1)
+        spans = cluster.metadata.features.get("transaction.version", ())
+        versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
+    words = ""
+    if given:
+        words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))} of {len(known)}"
+        if known - given:
+            words += ": the other replicas were not read"
+    stopped = bool(cluster.nodes) and all(node.clean_shutdown for node in cluster.nodes)
+    return About(cluster.cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
 
 
 class _VerificationInMemory(_Summed):
@@ -165,6 +273,15 @@ class _VerificationInMemory(_Summed):
 
     def decisions(self) -> Iterator[Decisions]:
         return iter(())
+
+    def steps(self) -> Iterator[Steps]:
+        return iter(())
+
+    def notes(self, codes: frozenset[str]) -> Iterator[Row]:
+        return (row for row in self.rows("findings") if row["code"] in codes)
+
+    def about(self) -> list[About]:
+        return []
 
 
 def source_of(audit: Audit, summary: Summary | None = None) -> AuditSource:
@@ -230,6 +347,8 @@ class WrittenAudit:
             self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
             self.worst = None if said["worst"] is None else Severity[said["worst"].upper()].word
             self.complete = bool(said["complete"])
+            self.scope = [str(words) for words in said.get("scope", ())]
+            self._about = [_about_read(one) for one in said.get("about", ())]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
 
@@ -295,6 +414,47 @@ class WrittenAudit:
             chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
             times, names, states = (_column(chosen.column(name)) for name in wanted)
             yield Decisions(times, names, states == DECIDING[1])
+
+    def steps(self) -> Iterator[Steps]:
+        """Yield the coordinator's records."""
+        wanted = (
+            "transactional_id", "state", "producer_id", "producer_epoch", "last_update_timestamp_ms",
+            "start_timestamp_ms", "timeout_ms",
+        )  # fmt: skip
+        for batch in self._batches("coordinator", wanted):
+            yield Steps(*(_column(batch.column(name)) for name in wanted))
+
+    def notes(self, codes: frozenset[str]) -> Iterator[Row]:
+        """Yield the findings of these codes."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in self._batches("findings"):
+            yield from batch.filter(pc.is_in(batch.column("code"), value_set=pa.array(sorted(codes)))).to_pylist()
+
+    def about(self) -> list[About]:
+        """Return what verdict.json says of each cluster, less where it is of an earlier version or of Spark."""
+        if self._about or "partitions" not in self.tables:
+            return self._about
+        nodes: dict[str | None, set[str]] = {}
+        for row in self.rows("partitions"):
+            nodes.setdefault(row["cluster_id"], set()).update({row["node_id"]} - {None})
+        return [
+            About(cluster, f"broker{'s' * (len(some) > 1)} {', '.join(sorted(some))}" if some else "", None, False, ())
+            for cluster, some in nodes.items()
+        ]
+
+
+def _about_read(said: Any) -> About:
+    """Return what verdict.json says of a cluster. Raises TypeError, KeyError or ValueError for anything else."""
+    cluster, brokers, ends, versions = said["cluster_id"], said["brokers"], said["ends_ms"], said["versions"]
+    if not (cluster is None or isinstance(cluster, str)) or not isinstance(brokers, str):
+        raise TypeError("about has what is no text")
+    times = [ends] if ends is not None else []
+    pairs = tuple((level, since) for level, since in versions)
+    if not all(is_count(one) and one < _LATEST for one in (*times, *(one for pair in pairs for one in pair))):
+        raise TypeError("about has what is no time")
+    return About(cluster, brokers, ends, bool(said["stopped"]), pairs)
 
 
 def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:

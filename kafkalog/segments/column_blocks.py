@@ -7,72 +7,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.kernel.buffers import NONE
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
+from kafkalog.tables.arrow import Numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AnyColumns", "ColumnBlock", "ColumnsByName", "Marked", "Worded", "rows_of"]
+__all__ = ["AnyColumns", "ColumnBlock", "ColumnsByName", "rows_of"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
 _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 
 
-class Marked:
-    """Numbers that may be any int64, and whether each is there; in other columns of numbers NONE is one that is not."""
-
-    __slots__ = ("there", "values")
-
-    def __init__(self, values: NDArray[Any], there: NDArray[np.bool_] | None = None) -> None:
-        self.values = values
-        self.there = np.ones(len(values), np.bool_) if there is None else there
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: slice) -> Marked:
-        return Marked(self.values[rows], self.there[rows])
-
-    def tolist(self) -> list[int | None]:
-        """Return the numbers, None for those that are not there."""
-        cells = zip(self.values.tolist(), self.there.tolist(), strict=True)
-        return [value if is_there else None for value, is_there in cells]
-
-
-class Worded:
-    """Words by their numbers, -1 for none; they are the same for all parts of a table."""
-
-    __slots__ = ("numbers", "words")
-
-    def __init__(self, numbers: NDArray[Any], words: tuple[str, ...]) -> None:
-        self.numbers = numbers
-        self.words = words
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, rows: slice) -> Worded:
-        return Worded(self.numbers[rows], self.words)
-
-    def tolist(self) -> list[str | None]:
-        """Return the words."""
-        words = (*self.words, None)
-        return [words[number] for number in self.numbers.tolist()]
-
-
 ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
-AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Marked | Worded"]
+AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Numbers"]
 
 
 class ColumnBlock:
-    """A block that takes one part of a table's rows after the other: whole numbers, flags, words, text and JSON."""
+    """A block that takes one part of a table's rows after the other: whole numbers, flags, words, text and JSON.
 
-    def __init__(self, table: Table, names: Sequence[str]) -> None:
+    Where all rows are of one `file`, its column need not be given.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str], file: str | None = None) -> None:
         self._table = table
+        self._file = file
         self._names = names
         self._block: Block | None = None
 
@@ -82,16 +45,19 @@ class ColumnBlock:
         columns: list[BlockColumn] = []
         runs = bits = 0
         for name in self._names:
+            if name == "file" and self._file is not None:
+                columns.append(BlockColumn(name, Kind.FILE))
+                continue
             one = given[name]
             if isinstance(one, TextColumn):
                 columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
                 runs += 3
                 continue
-            kind = Kind.WORD if isinstance(one, Worded) else Kind.BOOL if types[name] == "bool" else Kind.NUMBER
-            words = one.words if isinstance(one, Worded) else ()
+            words = one.words if isinstance(one, Numbers) else ()
+            kind = Kind.WORD if words else Kind.BOOL if types[name] == "bool" else Kind.NUMBER
             columns.append(BlockColumn(name, kind, runs * ROOM, bits * ROOM, words))
             runs, bits = runs + 1, bits + 1
-        block = Block(self._table, "", columns, ROOM, runs + 2)
+        block = Block(self._table, self._file or "", columns, ROOM, runs + 2)
         block.weight = runs * ROOM
         return block
 
@@ -101,25 +67,29 @@ class ColumnBlock:
         Where a text is not UTF-8, as a path may be, rows come one by one.
         """
         table = self._table
-        for start in range(0, len(columns[table.names[0]]), ROOM):
+        for start in range(0, len(next(iter(columns.values()))), ROOM):
             some = {name: column[start : start + ROOM] for name, column in columns.items()}
             rows = self._of(some) if self._names else None
             if rows is not None:
                 yield rows
             else:
+                if self._file is not None:
+                    some = {"file": TextColumn.same(self._file, len(next(iter(some.values())))), **some}
                 yield from ((table, row) for row in rows_of(some))
 
     def _of(self, columns: AnyColumns) -> Rows | None:
         """Return the rows of columns; None where a text is not UTF-8."""
         if self._block is None:
             self._block = self._made(columns)
-        block, count = self._block, len(columns[self._names[0]])
+        block, count = self._block, len(next(iter(columns.values())))
         cells, valid = np.frombuffer(block.cells, np.int64), np.frombuffer(block.valid, np.uint8)
         weight, buffers, before = np.zeros(count, np.int64), [], 0
         for column in block.columns:
+            if column.kind is Kind.FILE:
+                continue
             found, at = columns[column.name], column.at
             if isinstance(found, TextColumn):
-                cells[at : at + count] = found.starts + before
+                cells[at : at + count] = found.starts.astype(np.int64) + before
                 cells[at + ROOM : at + ROOM + count] = found.sizes
                 weight += np.maximum(found.sizes, 0)
                 buffers.append(found.data)
@@ -140,13 +110,12 @@ class ColumnBlock:
         return Rows(block, 0, count)
 
 
-def _numbers(column: NDArray[Any] | Marked | Worded) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _numbers(column: NDArray[Any] | Numbers) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column's numbers, and which of them are there."""
-    if isinstance(column, Marked):
-        return column.values, column.there
-    if isinstance(column, Worded):
-        return np.maximum(column.numbers, 0), column.numbers >= 0  # polars reads the numbers of null, too
-    return column, column != NONE
+    if not isinstance(column, Numbers):
+        return column, column != NONE
+    there = np.ones(len(column), np.bool_) if column.there is None else column.there
+    return np.where(there, column.values, 0) if column.words else column.values, there
 
 
 def rows_of(columns: AnyColumns) -> Iterator[tuple[Any, ...]]:
@@ -154,10 +123,6 @@ def rows_of(columns: AnyColumns) -> Iterator[tuple[Any, ...]]:
     return zip(*map(_cells, columns.values()), strict=True)
 
 
-def _cells(column: NDArray[Any] | TextColumn | Marked | Worded) -> list[Any]:
+def _cells(column: NDArray[Any] | TextColumn | Numbers) -> list[Any]:
     cells: list[Any] = column.tolist()
-    return (
-        cells
-        if isinstance(column, TextColumn | Marked | Worded)
-        else [None if cell == NONE else cell for cell in cells]
-    )
+    return cells if isinstance(column, TextColumn | Numbers) else [None if cell == NONE else cell for cell in cells]

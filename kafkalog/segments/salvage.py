@@ -11,18 +11,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.opening import Source, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.blocks import BlockLayout, Rows
 from kafkalog.segments.chunk import CROWDED, Chunk, Limits
+from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.cursor import CHUNK_ROOM, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.segments.window import WINDOW
-from kafkalog.tables.dump_tables import GRADES, REASONS, STRETCHES
+from kafkalog.tables.arrow import Numbers
+from kafkalog.tables.dump_tables import GRADES, REASONS
 
 __all__ = [
     "BACK",
@@ -43,13 +45,12 @@ __all__ = [
     "Salvaged",
     "SalvagedStretches",
     "Stretch",
-    "StretchBlocks",
-    "Stretches",
     "joined",
     "no_pieces",
     "pieces_of",
     "salvage",
     "salvaged",
+    "stretch_at",
     "stretches",
 ]
 
@@ -285,42 +286,32 @@ class Stretch(NamedTuple):
     reason: str
 
 
-class Stretches(NamedTuple):
-    """Stretches that follow one another, as columns: ``kernel.NONE`` is None.
+def _stretches(pieces: Pieces) -> Columns:
+    """Make stretches of graded pieces: `grade` is a number in GRADES, below 0 for none, `reason` one in REASONS."""
+    cells = pieces[[POSITION, SIZE, BATCHES, RECORDS, FIRST, LAST, REASON, REASON]]
+    cells[4:6, cells[2] == 0] = buffers.NONE
+    cells[6] = _GRADES[cells[7]]
+    return Columns.of_table(Stretch._fields, cells)
 
-    `grades` are numbers in GRADES, below 0 for none, `reasons` numbers in REASONS.
-    """
 
-    positions: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    batches: NDArray[np.int64]
-    records: NDArray[np.int64]
-    first_offsets: NDArray[np.int64]
-    last_offsets: NDArray[np.int64]
-    grades: NDArray[np.int8]
-    reasons: NDArray[np.int64]
+def stretch_at(rows: Columns, row: int) -> Stretch:
+    """Return one of some stretches."""
+    position, size, batches, records, first, last, grade, reason = next(
+        rows.take(slice(row, row + 1)).tuples(*Stretch._fields)
+    )
+    return Stretch(
+        position, size, batches, records=_known(records), first_offset=_known(first), last_offset=_known(last),
+        grade=None if grade < 0 else GRADES[grade], reason=REASONS[reason],
+    )  # fmt: skip
 
-    @classmethod
-    def of(cls, pieces: Pieces) -> Stretches:
-        """Make them of graded pieces."""
-        position, size, batches, records, first, last = pieces[[POSITION, SIZE, BATCHES, RECORDS, FIRST, LAST]]
-        first[batches == 0] = last[batches == 0] = buffers.NONE
-        return cls(position, size, batches, records, first, last, _GRADES[pieces[REASON]], pieces[REASON])
 
-    def at(self, row: int) -> Stretch:
-        """Return one of them."""
-        position, size, batches, *others = (int(column[row]) for column in self[:6])
-        records, first, last = (None if cell == buffers.NONE else cell for cell in others)
-        grade = int(self.grades[row])
-        return Stretch(
-            position, size, batches, records=records, first_offset=first, last_offset=last,
-            grade=None if grade < 0 else GRADES[grade], reason=REASONS[self.reasons[row]],
-        )  # fmt: skip
+def _known(cell: int) -> int | None:
+    return None if cell == buffers.NONE else cell
 
 
 def stretches(
     chunks: Iterator[Chunk], *, size: int, base_offset: int | None = None, hints: Sequence[int] = ()
-) -> Iterator[Stretches | Chunk]:
+) -> Iterator[Columns | Chunk]:
     """Cut a segment of `size` bytes into stretches, in file order and without a hole; each chunk comes before its own.
 
     `base_offset` is the lowest offset that belongs there, if known; `hints` are the positions of batches by the index
@@ -332,9 +323,9 @@ def stretches(
         if isinstance(item, Chunk):
             yield item
         elif (graded := grader.take(order.take(item))).shape[1]:
-            yield Stretches.of(graded)
+            yield _stretches(graded)
     if (graded := grader.take(order.pieces, is_end=True)).shape[1]:
-        yield Stretches.of(graded)
+        yield _stretches(graded)
 
 
 def _fits(pieces: Pieces) -> NDArray[np.bool_]:
@@ -497,12 +488,27 @@ class SalvagedStretches(NamedTuple):
     """Stretches of a segment that follow one another, and which of them were copied."""
 
     file: str
-    stretches: Stretches
+    stretches: Columns
     taken: NDArray[np.bool_]
+
+    def columns(self) -> AnyColumns:
+        """Return them as columns of the table ``stretches``."""
+        rows = self.stretches
+        return {
+            "position": rows["position"],
+            "size_bytes": rows["size"],
+            "batches": rows["batches"],
+            "records": rows["records"],
+            "first_offset": rows["first_offset"],
+            "last_offset": rows["last_offset"],
+            "grade": Numbers.worded(rows["grade"], GRADES),
+            "taken": self.taken.astype(np.int64),
+            "reason": Numbers.worded(rows["reason"], REASONS),
+        }
 
     def findings(self) -> dict[str, NDArray[np.int64]]:
         """Return which of them have a finding, by its code: those that were found after damage."""
-        grades, reasons = self.stretches.grades, self.stretches.reasons
+        grades, reasons = self.stretches["grade"], self.stretches["reason"]
         found = (grades >= 0) & (reasons > _BELIEVED_END)
         return {
             "stretch-isolated": np.flatnonzero(found & (grades == _ISOLATED)),
@@ -511,7 +517,7 @@ class SalvagedStretches(NamedTuple):
 
     def finding(self, code: str, row: int) -> Finding:
         """Make the finding of this code about one of them."""
-        stretch = self.stretches.at(row)
+        stretch = stretch_at(self.stretches, row)
         what = "1 whole batch" if stretch.batches == 1 else f"{stretch.batches} whole batches"
         return Finding.of(
             code,
@@ -546,7 +552,7 @@ def salvage(
         for row, taken in enumerate(item.taken.tolist()):
             if row in codes:
                 yield item.finding(codes[row], row)
-            yield Salvaged(item.stretches.at(row), taken)
+            yield Salvaged(stretch_at(item.stretches, row), taken)
 
 
 def salvaged(
@@ -569,7 +575,7 @@ def salvaged(
             if isinstance(item, Chunk):
                 yield item
                 continue
-            taken = np.isin(item.grades, wanted)
+            taken = np.isin(item["grade"], wanted)
             copier.copy(item, np.flatnonzero(taken))
             yield SalvagedStretches(source.name, item, taken)
     finally:
@@ -585,12 +591,11 @@ class _Copier:
         self._limits = limits
         self._heads = CellTable(len(buffers.BATCH_COLUMNS), CHUNK_ROOM)
 
-    def copy(self, parts: Stretches, rows: NDArray[np.int64]) -> None:
+    def copy(self, parts: Columns, rows: NDArray[np.int64]) -> None:
         """Copy these of the stretches; small ones are read and written together."""
         waiting: list[_Extent] = []
-        columns = (parts.positions, parts.sizes, parts.batches)
-        for cells in zip(*(column[rows].tolist() for column in columns), strict=True):
-            part = _Extent(*cells)
+        for position, size, batches in parts.take(rows).tuples("position", "size", "batches"):
+            part = _Extent(position, size, batches)
             is_large = part.size > _SMALL or part.batches > CHUNK_ROOM
             if waiting and (is_large or part.position + part.size - waiting[0].position > WINDOW):
                 self._small(waiting)
@@ -693,14 +698,15 @@ class SalvageSums:
     def add(self, part: SalvagedStretches) -> None:
         """Add the stretches that follow."""
         made, taken = part.stretches, part.taken
-        self.batches += int(made.batches[taken].sum())
-        self.size += int(made.sizes[taken].sum())
-        reasons, firsts = np.unique(made.reasons[~taken], return_index=True)
+        self.batches += int(made["batches"][taken].sum())
+        self.size += int(made["size"][taken].sum())
+        why, sizes = made["reason"], made["size"]
+        reasons, firsts = np.unique(why[~taken], return_index=True)
         for reason in reasons[np.argsort(firsts)].tolist():
-            self.left[REASONS[reason]] += int(made.sizes[~taken & (made.reasons == reason)].sum())
+            self.left[REASONS[reason]] += int(sizes[~taken & (why == reason)].sum())
         copied = np.maximum.accumulate(np.where(taken, np.arange(len(taken)), -1))  # the newest one, of each
-        before = np.where(copied < 0, self.last, made.last_offsets[copied])
-        is_lost = ~taken & (made.reasons != _PREALLOCATED)
+        before = np.where(copied < 0, self.last, made["last_offset"][copied])
+        is_lost = ~taken & (why != _PREALLOCATED)
         holes = before[is_lost]
         is_other = np.ones(len(holes), bool)
         is_other[1:] = holes[1:] != holes[:-1]
@@ -709,54 +715,3 @@ class SalvageSums:
         self.holes += holes[is_other].tolist()
         self.lost_tail = bool(is_lost[copied[-1] + 1 :].any()) or (self.lost_tail and copied[-1] < 0)
         self.last = int(before[-1])
-
-
-# The stretches of a segment as columns of the table ``stretches``.
-
-
-_ROOM: Final = 2048  # rows, a multiple of the bits of a byte
-
-_WORDS: Final = {"grade": GRADES, "reason": REASONS}
-
-_NULLABLE: Final = ("records", "first_offset", "last_offset", "grade")
-
-
-class StretchBlocks:
-    """Makes blocks of the table ``stretches`` with the named columns."""
-
-    def __init__(self, file: str, names: Sequence[str]) -> None:
-        layout = BlockLayout(STRETCHES, file, _ROOM)
-        for name in names:
-            if name == "file":
-                continue
-            layout.number(name, _WORDS.get(name, ()), is_nullable=name in _NULLABLE)
-        self._block = layout.block(names)
-
-    def of(self, part: SalvagedStretches) -> Iterator[Rows]:
-        """Make these stretches rows; the block is the same one every time."""
-        made = part.stretches
-        columns = {
-            "position": made.positions,
-            "size_bytes": made.sizes,
-            "batches": made.batches,
-            "records": made.records,
-            "first_offset": made.first_offsets,
-            "last_offset": made.last_offsets,
-            "grade": np.where(made.grades < 0, buffers.NONE, made.grades.astype(np.int64)),
-            "taken": part.taken,
-            "reason": made.reasons,
-        }
-        cells = np.frombuffer(self._block.cells, np.int64)
-        valid = np.frombuffer(self._block.valid, np.uint8)
-        for start in range(0, len(part.taken), _ROOM):
-            count = self._block.count = min(_ROOM, len(part.taken) - start)
-            for column in self._block.columns:
-                if column.name == "file":
-                    continue
-                some = columns[column.name][start : start + count]
-                if column.bit >= 0:
-                    bits = np.packbits(some != buffers.NONE, bitorder="little")
-                    valid[column.bit >> 3 : (column.bit >> 3) + len(bits)] = bits
-                    some = np.where(some == buffers.NONE, 0, some)
-                cells[column.at : column.at + count] = some
-            yield Rows(self._block, 0, count)

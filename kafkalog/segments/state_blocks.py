@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.columns.named import narrowed, one_cell, widened
-from kafkalog.columns.texts import Numbered, PackedTexts
+from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.files.expansion import OVER_BUDGET
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_block import TYPE, VERSION, InternalBlock
@@ -83,7 +83,7 @@ class StateReader:
 
     def result(self) -> StateColumns:
         """Return all records taken in."""
-        ids, topics = PackedTexts.of_numbered(self._ids), PackedTexts.of_numbered(self._topics)
+        ids, topics = TextColumn.of_numbered(self._ids), TextColumn.of_numbered(self._topics)
         del self._ids, self._topics
         columns = StateColumns(ids=ids, topics=topics)
         for name in STATE_TYPES:

@@ -138,12 +138,35 @@ def arrow_batches(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-class Numbers(NamedTuple):
-    """A column of numbers or booleans: `absent` marks cells without a value, `words` are what the numbers mean."""
+class Numbers:
+    """A column of numbers or booleans: `there` says which have a value, if not all; `words` are what they mean."""
 
-    values: NDArray[Any]
-    absent: NDArray[np.bool_] | None = None
-    words: tuple[str, ...] = ()
+    __slots__ = ("there", "values", "words")
+
+    def __init__(
+        self, values: NDArray[Any], there: NDArray[np.bool_] | None = None, words: tuple[str, ...] = ()
+    ) -> None:
+        self.values = values
+        self.there = there
+        self.words = words
+
+    @classmethod
+    def worded(cls, numbers: NDArray[Any], words: tuple[str, ...]) -> Numbers:
+        """Take words by their numbers, -1 for none."""
+        return cls(numbers, numbers >= 0, words)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Numbers:
+        return Numbers(self.values[rows], None if self.there is None else self.there[rows], self.words)
+
+    def tolist(self) -> list[Any]:
+        """Return the values, None where there is none."""
+        cells: list[Any] = self.values.tolist()
+        if self.there is not None:
+            cells = [cell if is_there else None for cell, is_there in zip(cells, self.there.tolist(), strict=True)]
+        return [None if cell is None else self.words[cell] for cell in cells] if self.words else cells
 
 
 class Cells(NamedTuple):
@@ -215,7 +238,8 @@ def arrow_array(column: Column, kind: pa.DataType) -> pa.Array:
             return pa.array(values, kind)
         except (UnicodeEncodeError, pa.ArrowTypeError):  # not text for Arrow: lone surrogates, JSON's values
             return pa.array(map(_value, values), kind)
-    values, absent, words = column
+    values, words = column.values, column.words
+    absent = None if column.there is None else ~column.there
     if words:
         return _coded(pa.array(values.astype(np.int32), mask=absent), words, kind)
     if kind not in (pa.int64(), pa.bool_()):

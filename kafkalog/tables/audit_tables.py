@@ -99,12 +99,13 @@ TRANSACTIONS: Final = Table(
         Column("cause", "string", "what is special about it, or why it hangs; otherwise null", words=CAUSES),
     ),
     answers=(
+        "topic",
+        "partition",
         "state",
         "first_offset",
         "records",
-        "topic",
-        "partition",
         "cause",
+        "log",
         "last_offset",
         "transactional_id",
         "producer_id",
@@ -135,7 +136,7 @@ PARTITIONS: Final = Table(
         Column("gaps", "int64", "ranges of missing offsets, legal ones included"),
         Column("findings", "int64", "findings above note"),
     ),
-    answers=("topic", "partition", "log_end_offset", "last_stable_offset", "hanging", "findings", "open"),
+    answers=("topic", "partition", "node_id", "log_end_offset", "last_stable_offset", "hanging", "findings", "open"),
 )
 
 GAPS: Final = Table(
@@ -286,7 +287,7 @@ FINDINGS: Final = Table(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),
     ),
-    answers=("message", "offset", "code", "severity", "topic", "partition", "file"),
+    answers=("message", "offset", "topic", "partition", "code", "severity", "file"),
 )
 
 SUMMARY: Final = Table(

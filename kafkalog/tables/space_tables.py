@@ -46,14 +46,19 @@ SPACE: Final = Table(
         Column("topic", "string", "the topic"),
         Column("partition", "int32", "the partition's number"),
         Column("node_id", "string", "from meta.properties; null if that file is missing"),
-        Column("cause", "string", "what holds bytes that could go; none: nothing would go", words=SPACE_CAUSES),
+        Column(
+            "cause", "string", "what holds bytes that could be freed; none: nothing can be freed", words=SPACE_CAUSES
+        ),
         Column("certainty", "string", "how certain the cause is", words=SPACE_CERTAINTIES),
         Column("since_ms", "int64", "since when, as far as the files show it; otherwise null", "ms"),
         Column("since_offset", "int64", "the first offset that is held, or the one that holds; null if none is"),
         Column("log_bytes", "int64", "the size of its segments", "bytes"),
         Column("all_bytes", "int64", "the size of all its files", "bytes"),
         Column(
-            "reclaimable_bytes", "int64", "what would go without the cause; null: not computed, see --keys", "bytes"
+            "reclaimable_bytes",
+            "int64",
+            "what would be freed without the cause; null: not computed, see --keys",
+            "bytes",
         ),
         Column("evidence", "string", "what shows the cause"),
         Column("next_step", "string", "what ends it; null if nothing is to be done"),
@@ -102,7 +107,7 @@ BLOCKERS: Final = Table(
         Column("rank", "int32", "1 holds the most bytes of this directory"),
         Column("cause", "string", "what holds them", words=SPACE_CAUSES),
         Column("certainty", "string", "how certain that is", words=SPACE_CERTAINTIES),
-        Column("held_bytes", "int64", "what would go without it alone; null: not computed, see --keys", "bytes"),
+        Column("held_bytes", "int64", "what would be freed without it alone; null: not computed, see --keys", "bytes"),
         Column("since_ms", "int64", "since when, as far as the files show it; otherwise null", "ms"),
         Column("since_offset", "int64", "the first offset that is held, or the one that holds; null if none is"),
         Column("evidence", "string", "what shows it"),

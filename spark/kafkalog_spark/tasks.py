@@ -36,7 +36,7 @@ from kafkalog.auditing.transactions import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.named import Columns
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
@@ -78,7 +78,7 @@ def joined(
         if kind == "scan":
             scans.append(read_scan(content))
         else:
-            scans[-1].stretch.finished.extend(read_extents(content))
+            scans[-1].stretch.finished += read_extents(content)
     return scans
 
 
@@ -159,13 +159,13 @@ class Judge:
 
     def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
-            keys: dict[int, Packed] = {}
+            keys: dict[int, list[Columns]] = {}
             for some in own_epoch_keys(log.judged, number):
                 shares = some["producer_id"] % self.key_shares
                 for key_share in sorted(set(shares.tolist())):
-                    keys.setdefault(key_share, Packed(KEY_COLUMNS)).append(some.take(shares == key_share))
+                    keys.setdefault(key_share, []).append(some.take(shares == key_share).packed())
             for key_share, of_share in keys.items():
-                for some_keys in of_share.pieces(MESSAGE_ROWS):
+                for some_keys in Columns.chained(of_share, KEY_COLUMNS).pieces(MESSAGE_ROWS):
                     yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
 
 
@@ -177,6 +177,6 @@ def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
-        keys = Columns.concat([some for *_, content in of_share for some in read_keys(content).blocks()], KEY_COLUMNS)
+        keys = Columns.concat([read_keys(content) for *_, content in of_share], KEY_COLUMNS)
         for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
             yield (cluster, write_conflict(one, other))

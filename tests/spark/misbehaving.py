@@ -30,6 +30,10 @@ class Trouble:
         """List the numbers of the attempts that there were."""
         return sorted(int(path.name.split(".")[2]) for path in self.folder.glob(f"{stage}.*"))
 
+    def tasks(self, stage: str) -> list[int]:
+        """List the task of each attempt that there was."""
+        return sorted(int(path.name.split(".")[1]) for path in self.folder.glob(f"{stage}.*"))
+
     def started(self, stage: str) -> int:
         """Leave word of an attempt, and return its number."""
         context = TaskContext.get()

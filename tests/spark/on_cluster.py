@@ -1,6 +1,6 @@
-"""Bulk audits on executors that are processes of their own, and are killed: run as ``on_cluster.py FOLDER DIR...``.
+"""Bulk audits on executors that are processes of their own, and are killed: ``on_cluster.py FOLDER JOB,JOB DIR...``.
 
-For each fault FOLDER gets a directory with the tables, and beside it what the job returned, what was killed and how
+For each job FOLDER gets a directory with the tables, and beside it what the job returned, what was killed and how
 often a segment's scan was begun.
 """
 
@@ -10,9 +10,11 @@ import os
 import pickle
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -44,12 +46,12 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a job: `scans` and `judges` count attempts that were begun, `killed` the executors."""
+    """What became of a job: `scans` and `judges` count attempts that were begun by task, `killed` the executors."""
 
     done: BulkAudit
     killed: list[int]
-    scans: int
-    judges: int
+    scans: Counter[int]
+    judges: Counter[int]
 
 
 def executors() -> list[psutil.Process]:
@@ -66,11 +68,11 @@ def kill(one: psutil.Process) -> int:
 
 
 @contextmanager
-def watched(trouble: Trouble) -> Iterator[None]:
+def watched(scan: Trouble, judge: Trouble) -> Iterator[None]:
     """Let the tasks leave word of their attempts."""
     real = scan_tasks.scan, tasks.Judge
-    scan_tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
-    tasks.Judge = lambda *args: misbehaving.Judge(trouble, *args)  # type: ignore[assignment,misc]  # ditto
+    scan_tasks.scan = misbehaving.Scan(scan)  # type: ignore[assignment]  # as long as a job runs
+    tasks.Judge = partial(misbehaving.Judge, judge)  # type: ignore[assignment,misc]  # ditto
     try:
         yield
     finally:
@@ -91,36 +93,36 @@ def kill_one_that(stage: str, seen: Path, killed: list[int]) -> None:
 
 
 def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) -> None:
-    """Run a job in which executors are lost: none, in the middle of the map, or when a stage's rows are there."""
+    """Run a job in which executors are lost: none, in the middle of a stage, or when a stage's rows are there."""
     seen = folder / f"{name}.seen"
     seen.mkdir()
-    trouble = Wait(seen) if name == "map" else Trouble(seen)
+    stage = {"map": "scan", "judge": "judge"}.get(name)
+    troubles = [Wait(seen) if stage == one else Trouble(seen) for one in ("scan", "judge")]
     killed: list[int] = []
 
     def kill_when_told(line: str) -> None:
         if name == "behind" and line.startswith(("scanned", "judged")):
             killed.extend(kill(one) for one in executors())  # a single one may have none of the rows
 
-    killer = Thread(target=kill_one_that, args=("scan", seen, killed)) if name == "map" else None
+    killer = None if stage is None else Thread(target=kill_one_that, args=(stage, seen, killed))
     if killer is not None:
         killer.start()
-    with watched(trouble):
+    with watched(*troubles):
         done = run(session, paths, folder / name, tables=TABLES, split_bytes=1 << 20, progress=kill_when_told)
     if killer is not None:
         killer.join()
-    report = Report(done, killed, len(trouble.attempts("scan")), len(trouble.attempts("judge")))
+    report = Report(done, killed, *(Counter(Trouble(seen).tasks(one)) for one in ("scan", "judge")))
     (folder / f"{name}.pickle").write_bytes(pickle.dumps(report))
 
 
 def main() -> None:
-    """Run every job in one session."""
-    folder, paths = Path(sys.argv[1]), sys.argv[2:]
+    """Run the jobs in one session."""
+    folder, jobs, *paths = Path(sys.argv[1]), sys.argv[2].split(","), *sys.argv[3:]
     os.environ["SPARK_HOME"] = str(home_of_links(folder))
     session = open_session("local-cluster[2,1,1024]", SETTINGS)
     try:
-        for name in ("none", "map", "behind"):
-            fault(session, folder, name, paths)
-        fault(session, folder, "coordinated", [str(coordinated(folder / "made"))])
+        for name in jobs:
+            fault(session, folder, name, [str(coordinated(folder / "made"))] if name == "coordinated" else paths)
     finally:
         session.stop()
 

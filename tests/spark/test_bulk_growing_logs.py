@@ -35,8 +35,9 @@ def _night(
     return {path.name for path in (folder / "_work" / "scans").glob("*.scan")}
 
 
-@pytest.mark.parametrize("by_name", [False, True], ids=["scans are sent", "scans are read again"])
-@pytest.mark.parametrize("share_bytes", [1 << 30, 3000])
+@pytest.mark.parametrize(
+    ("share_bytes", "by_name"), [(1 << 30, False), (3000, True)], ids=["scans are sent", "scans are read again"]
+)
 def test_nights_of_bulk_audits(
     share_bytes: int, by_name: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip

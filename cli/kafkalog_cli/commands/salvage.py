@@ -142,13 +142,14 @@ class _Told:
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:
         from kafkalog.files.names import parse_name
+        from kafkalog.segments.column_blocks import ColumnBlock
         from kafkalog.segments.folded import FileFindings
-        from kafkalog.segments.salvage import SalvageSums, StretchBlocks
+        from kafkalog.segments.salvage import SalvageSums
 
         self.found = FileFindings(_has_place, "stretches")
         self.wanted = wanted
         self.sink = sink
-        self.blocks = StretchBlocks(segment, sink.names(TABLES["stretches"]))
+        self.block = ColumnBlock(TABLES["stretches"], sink.names(TABLES["stretches"]), segment)
         self.outcome = outcome
         base = parse_name(Path(segment).name).offset
         self.sums = SalvageSums(-1 if base is None else base - 1)
@@ -156,6 +157,7 @@ class _Told:
     def take(self, item: SalvagedStretches | Chunk) -> None:
         """Show stretches, or keep the findings of a chunk."""
         from kafkalog.segments.salvage import SalvagedStretches
+        from kafkalog_cli.render.column_lines import write_part
 
         if not isinstance(item, SalvagedStretches):
             for finding in self.found.of_chunk(item):
@@ -163,14 +165,15 @@ class _Told:
             return
         self._keep_findings(item)
         if "stretches" in self.wanted:
-            for rows in self.blocks.of(item):
-                self.sink.block(rows)
+            write_part(self.sink, self.block, item.columns())
         self.sums.add(item)
 
     def _keep_findings(self, item: SalvagedStretches) -> None:
         kept: dict[int, str] = {}
         for code, rows in item.findings().items():
-            places = (array("q", cells[rows].tobytes()) for cells in (item.stretches.positions, item.stretches.sizes))
+            places = (
+                array("q", cells[rows].tobytes()) for cells in (item.stretches["position"], item.stretches["size"])
+            )
             if not self.found.counts(code, *places):
                 kept |= dict.fromkeys(rows.tolist(), code)
         for row in sorted(kept):

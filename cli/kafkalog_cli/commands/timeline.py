@@ -50,6 +50,7 @@ def timeline(
     from kafkalog.reports import lanes_by_offset, lanes_by_time, source_of
     from kafkalog_cli.exit import Outcome
     from kafkalog_cli.render.lanes_text import timeline_lines
+    from kafkalog_cli.render.people import encoded, is_ascii
     from kafkalog_cli.render.sinks import style
 
     by_time = lanes != "partition" or by == "time"
@@ -80,8 +81,9 @@ def timeline(
             raise nothing_matches("transactional id", [ids], known)
     with Target(None).stream(()) as stream:
         color = style(is_terminal())["color"]
-        for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=ascii_only, color=color):
-            stream.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+        plain = ascii_only or is_ascii()
+        for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=plain, color=color):
+            stream.write(encoded(f"{line}\n"))
     return Outcome(Severity.ERROR, incomplete=not summary.complete).status()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.escape import escape
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
@@ -40,6 +41,7 @@ from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, Summary
+    from kafkalog.reports import AuditSource
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
@@ -81,6 +83,7 @@ class _Filter:
 @narrowing_options
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
+@click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")
 @jobs_option
 @unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
@@ -95,7 +98,7 @@ def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
     exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
-    since_audit: str | None, **options: Any,
+    since_audit: str | None, incident: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -112,6 +115,8 @@ def txn_audit(
     form = row_form(form, target, tables, REPORT_SUFFIXES)
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
+    if incident is not None and (form != "table" or tables or everything or state):
+        raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
     folder = target.is_folder(form)
     told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
     if folder and columns:
@@ -136,6 +141,7 @@ def txn_audit(
         return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
     from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
+    from kafkalog.reports import first_screen, source_of
 
     paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
@@ -159,16 +165,16 @@ def txn_audit(
         status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
         for line in found.unreadable:
             say(f"error: {line}")
+        source = source_of(found, summary)
         if place is not None:
             from kafkalog_cli.render.audit_output import write_audit
 
             write_audit(
-                found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
+                found, source, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
                 command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
-            print(summary.verdict())
+            _print_headline(source)
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
-            from kafkalog.reports import source_of
             from kafkalog_cli.render.report_forms import write_form
             from kafkalog_cli.render.sinks import style
 
@@ -180,18 +186,25 @@ def txn_audit(
 
             with target.stream(paths) as stream:
                 write_form(
-                    form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
-                    findings=findings, every=told,
+                    form, source, origin, stream, zone=zone, style=style(target.on_terminal),
+                    findings=findings, every=told, incident=incident,
                 )  # fmt: skip
         else:
             with target.stream(paths) as stream:
                 if form == "table" and not tables and not everything:
-                    stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
+                    screen = first_screen(source, list(source.rows(INCIDENTS.name)))
+                    stream.write(f"{screen.headline}\n\n".encode("utf-8", "surrogateescape"))
                     tables = ("transactions",)  # --state chooses some of them
                 _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
         if target.path is not None and not folder:
-            print(summary.verdict())
+            _print_headline(source)
         return status
+
+
+def _print_headline(source: AuditSource) -> None:
+    from kafkalog.reports import first_screen
+
+    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
 def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager[AuditFolder]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.escape import escape
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.verify_tables import REPLICAS, VERIFY_TABLES
 from kafkalog_cli.help import GroupedCommand
@@ -108,22 +109,31 @@ def verify(
         say(f"error: {line}")
     if folder:
         _write_folder(found, form, target, tables or _NAMES, paths, status, started)
-        print(summary.verdict())
+        _print_headline(found)
         return status
     with target.stream(paths) as stream:
         told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
         if form in _REPORTS or (form == "table" and not everything and (not tables or told)):
-            _write_report(found, form, target, stream, paths, started, zone=zone, findings=findings)
+            _write_report(
+                found, form, target, stream, paths, started, zone=zone, findings=findings, replicas=replicas
+            )  # fmt: skip
         else:
             _write(found, form, stream, tables, columns, target=target, zone=zone)
     if target.path is not None:
-        print(summary.verdict())
+        _print_headline(found)
     return status
+
+
+def _print_headline(found: Verification) -> None:
+    from kafkalog.reports import first_screen, source_of_verification
+
+    source = source_of_verification(found)
+    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
 def _write_report(
     found: Verification, form: str, target: Target, stream: BinaryIO, paths: Sequence[str], started: float, *,
-    zone: Zone, findings: bool,
+    zone: Zone, findings: bool, replicas: bool,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
@@ -137,7 +147,7 @@ def _write_report(
 
     write_form(
         form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
-        findings=findings, more=partial(_write_pairs, found, terminal=target.on_terminal),
+        findings=findings, more=partial(_write_pairs, found, terminal=target.on_terminal, asked=replicas),
     )  # fmt: skip
 
 
@@ -163,7 +173,7 @@ def _write(
                 say(str(finding))
 
 
-def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> None:
+def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool, asked: bool) -> None:
     """Write which replicas are not identical."""
     from kafkalog_cli.render.sinks import sink_of
 
@@ -171,7 +181,10 @@ def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> No
     unlike = [row for row in found.rows("replicas") if row[REPLICAS.names.index("state")] != "identical"]
     for row in unlike:
         sink.row(REPLICAS, row)
-    sink.close()
+    if unlike:
+        sink.close()
+    if asked and not found.replicas:
+        stream.write(b"no replicas were compared: no two of the directories have a partition in common\n")
     if found.replicas:
         stream.write(
             f"{len(found.replicas) - len(unlike)} of {len(found.replicas)} pairs of replicas are identical\n".encode()

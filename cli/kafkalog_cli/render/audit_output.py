@@ -12,10 +12,12 @@ from kafkalog.auditing.pipeline import as_text, provenance, sha256_of, verdict_o
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
+from kafkalog.reports import AuditSource, first_screen
 from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target
@@ -31,14 +33,15 @@ _KEPT_ROWS: Final = 1 << 16
 
 
 def write_audit(
-    audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
-    test_of: Callable[[Table], Callable[[Row], bool]] | None,
+    audit: Audit, source: AuditSource, summary: Summary, status: Exit, folder: AuditFolder, form: str,
+    tables: Sequence[str], test_of: Callable[[Table], Callable[[Row], bool]] | None,
     *, command: str, arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
-    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
-    Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
+    `source`, `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if
+    all do. `started` is when the audit began, in seconds. Raises OutputError if that can't be done, or if pyarrow is
+    missing.
     """
     engine = form if form == "ndjson" else parquet_engine()
 
@@ -59,7 +62,9 @@ def write_audit(
         write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
     else:
         write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
-    folder.write(partial(_write_all, write, summary, status, origin))
+    screen = first_screen(source, list(source.rows(INCIDENTS.name)))
+    told = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
+    folder.write(partial(_write_all, write, verdict_of(summary, status) | told, origin))
 
 
 def write_directory(
@@ -72,16 +77,16 @@ def write_directory(
     done.
     """
     with target.folder(paths) as folder:
-        _write_all(write, summary, status, origin, folder)
+        _write_all(write, verdict_of(summary, status), origin, folder)
         (folder / SUCCESS).touch()
 
 
 def _write_all(
-    write: Callable[[Path], None], summary: Summary, status: Exit, origin: Callable[[], dict[str, Any]], folder: Path
+    write: Callable[[Path], None], verdict: dict[str, Any], origin: Callable[[], dict[str, Any]], folder: Path
 ) -> None:
     """Write tables, how the run ended, and where the tables come from."""
     write(folder)
-    (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
+    (folder / VERDICT).write_text(as_text(verdict))
     (folder / PROVENANCE).write_text(as_text(origin()))
 
 

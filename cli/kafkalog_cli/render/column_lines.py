@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.column_blocks import ColumnBlock, ColumnsByName
+from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, ColumnsByName
 from kafkalog.tables import Table
 from kafkalog_cli.render.row_formats import BlockSink
 
-__all__ = ["write_columns"]
+__all__ = ["write_columns", "write_part"]
 
 
 def write_columns(sink: BlockSink, table: Table, parts: Iterable[ColumnsByName]) -> None:
     """Write rows that are given as columns, all columns of the table in each part."""
     block = ColumnBlock(table, sink.names(table))
     for columns in parts:
-        for item in block.items(columns):
-            if isinstance(item, Rows):
-                sink.block(item)
-            else:
-                sink.row(*item)
+        write_part(sink, block, columns)
+
+
+def write_part(sink: BlockSink, block: ColumnBlock, columns: AnyColumns) -> None:
+    """Write some rows."""
+    for item in block.items(columns):
+        if isinstance(item, Rows):
+            sink.block(item)
+        else:
+            sink.row(*item)

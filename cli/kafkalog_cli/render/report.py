@@ -1,24 +1,22 @@
-"""The report that a person reads: the verdict, the incidents, the totals, and how to see more."""
+"""The report that a person reads: the verdict, what it stands on, the incidents, what else there is, and more."""
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape, escape_line
+from kafkalog.reports import INFORMATIVE, FirstScreen
+from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.zone import Zone
 
 __all__ = [
-    "INFORMATIVE",
-    "MORE",
     "Report",
     "by_severity",
     "incident_lines",
     "incident_markdown",
-    "informative_words",
     "wrapped",
     "write_findings",
     "write_markdown",
@@ -29,22 +27,23 @@ __all__ = [
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 
 
-# What happens in a healthy cluster all day: it is counted, and listed where somebody asks for it.
-INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
-
 _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1m"}
 
-_LABEL: Final = 11
+_INDENT: Final = 10  # before a label
 
-_EVENTS: Final = 12  # of an incident: the first and the last ones
+_LABEL: Final = 12
+
+_EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _NAMES: Final = 8
 
 _STEPS: Final = 8
 
-_PARTS: Final = 2  # of a file's path that are shown: its directory's name and its own
+_WHOLE: Final = 100  # events and steps of an incident that is shown alone
+
+_ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is drawn whole
 
 
 def by_severity(rows: Iterable[Row]) -> list[Row]:
@@ -52,35 +51,75 @@ def by_severity(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: _ORDER[row["severity"]])
 
 
-def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
-    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
-    head = f"{row['severity'].upper()}: {zone.prose(escape(row['title']))}"
-    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
-    yield from (f"{begin}{line}{end}" for line in wrapped(head, "", "  ", width))
+def incident_lines(
+    row: Row, number: int, *, zone: Zone, width: int | None, color: bool, most: int | None = None
+) -> Iterator[str]:
+    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied.
+
+    With `most` there are this many of its events and steps.
+    """
+    yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
     for label, text in _facts(row, zone):
-        yield from wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
-    for event in _some(row["events"] or ()):
+        yield from _labelled(label, text, zone, width)
+    label = "proof"
+    for event in _some(row["events"] or (), most or _EVENTS):
         if isinstance(event, str):
-            yield f"    {event}"
+            yield from _labelled("", event, zone, width)
             continue
         when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
-        said = _place(event).lstrip() if event["what"] in row["title"] else f"{event['what']}{_place(event)}"
-        yield from wrapped(when + zone.prose(escape(said)), "    ", "      ", width)
-    for name, said in _consumers(row):
-        yield from wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
-    steps = row["next_steps"] or ()
-    for number, step in enumerate(steps[:_STEPS], 1):
-        yield from wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
+        said = "this is at" if event["what"] in row["title"] else event["what"]
+        yield from _labelled(label, f"{when}{said} {_place(event)}".rstrip(), zone, width)
+        label = ""
+    yield from _steps(row, zone, width, most or _STEPS)
+    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", zone, width)
+
+
+def _head(row: Row, number: str, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
+    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
+    first = f"{number} {row['severity'].upper()}  "
+    lines = wrapped(zone.prose(escape(row["title"])), first, " " * _INDENT, width)
+    yield from (f"{begin}{line}{end}" for line in lines)
+
+
+def _labelled(label: str, text: str, zone: Zone, width: int | None) -> Iterator[str]:
+    indent = " " * _INDENT
+    yield from wrapped(zone.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
+
+
+def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
+    steps, label = row["next_steps"] or (), "do"
+    for number, step in enumerate(steps[:most], 1):
+        yield from _labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width)
         if step["command"]:
-            yield f"     {escape_line(step['command'])}"
-    if len(steps) > _STEPS:
-        yield from wrapped(
-            f"… {len(steps) - _STEPS} more steps: --table incidents --format ndjson", "  ", "     ", width
-        )
+            yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+        label = ""
+    if len(steps) > most:
+        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", zone, width)
+
+
+def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
+    """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["severity"], row["kind"], row["cause"], row["certainty"]), []).append(row)
+    number = 1
+    for some in groups.values():
+        whole = some if len(some) < _ALIKE else some[:1]
+        for row in whole:
+            yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color, most=most))
+            number += 1
+        if rest := some[len(whole) :]:
+            yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
+        for row in rest:
+            yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+            for step in row["next_steps"] or ():
+                if step["command"]:
+                    yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+            yield from _labelled("incident", row["id"], zone, width)
+            number += 1
 
 
 def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
-    yield "kind", ", ".join(word for word in (row["kind"], row["cause"], row["certainty"]) if word)
     if row["since_ms"] is not None:
         until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
         clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
@@ -104,6 +143,9 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
         lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
         yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
+    blocked = row["kind"] == "consumers-stopped"
+    for name, said in _consumers(row):
+        yield ("blocked" if blocked and name == "read_committed" else name.removeprefix("read_")), said
 
 
 def _consumers(row: Row) -> Iterator[tuple[str, str]]:
@@ -127,18 +169,18 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _some(events: Sequence[Row]) -> list[Row | str]:
-    if len(events) <= _EVENTS + 1:
+def _some(events: Sequence[Row], most: int) -> list[Row | str]:
+    if len(events) <= most + 1:
         return list(events)
-    half = _EVENTS // 2
-    return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]
+    half = most // 2
+    return [*events[:half], f"… {len(events) - most} more events …", *events[-half:]]
 
 
 def _place(event: Row) -> str:
     if event["file"] is None:
         return ""
     offset = "" if event["offset"] is None else f", offset {event['offset']}"
-    return f" [{'/'.join(event['file'].rsplit('/', _PARTS)[-_PARTS:])}{offset}]"
+    return f"[{event['file']}{offset}]"
 
 
 def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
@@ -149,18 +191,6 @@ def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
         text, max(width, 40), initial_indent=first, subsequent_indent=others, break_on_hyphens=False,
         break_long_words=False,
     )  # fmt: skip
-
-
-def informative_words(rows: Iterable[Row]) -> str:
-    """Return the counts of what is not drawn alone, such as ``aborted: 2 takeover, 1 timeout``."""
-    counts: dict[str, Counter[str]] = {}
-    for row in rows:
-        counts.setdefault(row["kind"], Counter())[row["cause"] or "other"] += row["transactions"] or 1
-    words = {"transactions-aborted": "aborted", "writer-fenced": "fenced"}
-    return "; ".join(
-        f"{words.get(kind, kind)}: {', '.join(f'{count} {cause}' for cause, count in of_kind.most_common())}"
-        for kind, of_kind in sorted(counts.items())
-    )
 
 
 def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
@@ -177,7 +207,7 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
         yield "|---|---|---|"
         for event in row["events"]:
             when = "" if event["time_ms"] is None else zone.time(event["time_ms"])
-            yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip(' []'))} |"
+            yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip('[]'))} |"
     for number, step in enumerate(row["next_steps"] or (), 1):
         yield ""
         yield f"{number}. {_literal(step['text'])}"
@@ -202,66 +232,78 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-MORE: Final = "All rows: --all, or --format ndjson. What a word means: kafkalog explain WORD."
+_WORDS: Final = {
+    "LOST": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "BLOCKED": "\x1b[1;31m", "SUSPICIOUS": "\x1b[1;33m",
+    "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m",
+}  # fmt: skip
 
-MORE_COUNTED: Final = "One by one: --table incidents. All rows: --all. A word: kafkalog explain WORD."
-
-_VERDICTS: Final = {"OK": "\x1b[1;32m", "SUSPICIOUS": "\x1b[1;33m", "WRONG": "\x1b[1;31m", "INCOMPLETE": "\x1b[1;31m"}
+_CALM: Final = "\x1b[1;32m"  # of an OK beside which there is nothing
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report says; `findings` are those that it prints besides the incidents.
+    """What a report says; `findings` are those that it prints besides the incidents. `more` is its last line.
 
-    With `every` no incident is only counted.
+    With `every` no incident is only a line.
     """
 
-    verdict: str
+    screen: FirstScreen
     totals: str
     incidents: Sequence[Row]
     findings: Iterable[Row]
+    more: str
     every: bool = False
+    incident: str | None = None  # the only one that is drawn
 
     @property
     def drawn(self) -> list[Row]:
-        """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is counted."""
+        """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is a line."""
+        if self.incident is not None:
+            return [row for row in self.incidents if row["id"] == self.incident]
         return by_severity(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
-
-    @property
-    def counted(self) -> str:
-        """Return the totals, with what is only counted."""
-        words = informative_words(row for row in self.incidents if row["kind"] in INFORMATIVE)
-        return f"{self.totals}; {words}" if words else self.totals
 
 
 def write_report(
     report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None,
     more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
-    """Write the report as text; `more` writes what comes before the totals."""
-    word, colon, rest = report.verdict.partition(":")
-    verdict = f"{_VERDICTS.get(word.partition(' ')[0], '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
-    _write(stream, wrapped(verdict, "", "  ", width))
-    for row in report.drawn:
-        _write(stream, ["", *incident_lines(row, zone=zone, width=width, color=color)])
-    _write(stream, [""] * bool(report.drawn))
+    """Write the report as text; `more` writes what comes before the last line."""
+    screen = report.screen
+    lines = wrapped(zone.prose(escape(f"{screen.word}  {screen.sentence}")), "", "  ", width)
+    if color:
+        begin = _CALM if screen.calm else _WORDS.get(screen.word.partition(" ")[0], "\x1b[1m")
+        lines[0] = f"{begin}{screen.word}\x1b[0m{lines[0][len(screen.word) :]}"
+    lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
+    if report.incident is not None:
+        lines = []
+    also = screen.also if report.incident is None else ()
+    most = None if report.incident is None else _WHOLE
+    lines += _drawn(report.drawn, zone=zone, width=width, color=color, most=most)
+    if also:
+        lines += ["", "Also"]
+    for line in also:
+        lines += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
+    lines += [""] * bool(report.drawn or also)
+    _write(stream, lines)
     write_findings(report.findings, stream, zone)
     if more is not None:
         more(stream)
-    _write(stream, wrapped(report.counted, "", "  ", width))
-    _write(stream, [MORE_COUNTED if len(report.drawn) < len(report.incidents) else MORE])
+    _write(stream, wrapped(report.more, "", "  ", width))
 
 
 def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:
     """Write the same report as Markdown, for a ticket or a chat."""
-    _write(stream, [f"# {report.verdict}", ""])
+    _write(stream, [f"# {_literal(zone.prose(report.screen.headline))}", "", _literal(report.screen.identity), ""])
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
+    if report.screen.also:
+        lines = (f"- **{line.label}**: {_literal(zone.prose(line.text))}" for line in report.screen.also)
+        _write(stream, ["## Also", "", *lines, ""])
     for row in report.findings:
         _write(stream, [f"- **{row['severity']}: {row['code']}**: `{escape(_where(row))}`: {escape(row['message'])}"])
-    _write(stream, ["", report.counted])
+    _write(stream, ["", report.totals])
 
 
 def write_findings(rows: Iterable[Row], stream: BinaryIO, zone: Zone) -> None:
@@ -281,4 +323,4 @@ def _where(row: Row) -> str:
 
 
 def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
-    stream.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    stream.write(encoded("".join(f"{line}\n" for line in lines)))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
+from kafkalog.narrowing import nothing_matches
+from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 from kafkalog_cli.render.zone import Zone
@@ -18,19 +19,31 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
-def report_of(source: AuditSource, *, findings: bool = False, every: bool = False) -> Report:
+_ALL: Final = "one incident: --incident ID · all rows: --all · one table: --table transactions"
+_ALL_OF_FILES: Final = "all rows: --all · one table: --table files"
+
+
+def report_of(
+    source: AuditSource, *, findings: bool = False, every: bool = False, incident: str | None = None
+) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
+
+    Of an `incident` by its id it says all. Raises NothingMatchesError where there is none.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """
     incidents = list(source.rows("incidents"))
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
-    return Report(source.verdict, source.totals, incidents, rows, every)
+    if incident is not None and incident not in {row["id"] for row in incidents}:
+        raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
+    more = f"{_ALL if 'transactions' in source.tables else _ALL_OF_FILES} · what a word means: kafkalog explain WORD"
+    return Report(first_screen(source, incidents), source.totals, incidents, rows, f"More: {more}", every, incident)
 
 
 def write_form(
     form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
-    style: Style, findings: bool = False, every: bool = False, more: Callable[[BinaryIO], None] | None = None,
+    style: Style, findings: bool = False, every: bool = False, incident: str | None = None,
+    more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
     """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
 
@@ -39,7 +52,8 @@ def write_form(
     before its totals.
     """
     if form == "table":
-        write_report(report_of(source, findings=findings, every=every), stream, zone=zone, more=more, **style)
+        report = report_of(source, findings=findings, every=every, incident=incident)
+        write_report(report, stream, zone=zone, more=more, **style)
     elif form == "markdown":
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit_tables import SUMMARY
+from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
 from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 from kafkalog_cli.render.zone import UTC, Zone
@@ -63,4 +63,5 @@ def sink_of(
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
         return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
-    return TableSink(stream, columns, zone=zone, **style(terminal))
+    shown = [name for name in tables if name != FINDINGS.name or len(tables) == 1]  # without any there is none to tell
+    return TableSink(stream, columns, zone=zone, tables=shown, **style(terminal))

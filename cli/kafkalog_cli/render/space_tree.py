@@ -53,12 +53,12 @@ def _causes(logs: Iterable[Held]) -> Iterator[str]:
     held = sorted((one for one in logs if one.found.cause != "none"), key=lambda one: -(one.found.bytes or 0))
     if held:
         yield ""
-        yield "what holds bytes that could go:"
+        yield "what holds bytes that can be freed:"
     for one in held[:_SHOWN]:
         size = "an unknown number of bytes" if one.found.bytes is None else size_text(one.found.bytes)
         since = "" if one.found.since_ms is None else f", since {iso(one.found.since_ms)}"
         sure = "" if one.found.certainty == "proved" else f" ({one.found.certainty})"
-        yield f"  {one.folder}: {one.found.cause}{sure}, {size} would go{since}"
+        yield f"  {one.folder}: {one.found.cause}{sure}, {size} can be freed{since}"
         yield f"      {one.found.evidence}"
         if one.found.next_step:
             yield f"      {one.found.next_step}"
@@ -73,7 +73,7 @@ def _sum(logs: Iterable[Held], topic: str) -> int:
 def _held(one: Held) -> str:
     if one.found.cause == "none":
         return ""
-    return f"  {one.found.cause}" + ("" if one.found.bytes is None else f", {size_text(one.found.bytes)} would go")
+    return f"  {one.found.cause}" + ("" if one.found.bytes is None else f", {size_text(one.found.bytes)} can be freed")
 
 
 def _size(number: int) -> str:

@@ -16,6 +16,7 @@ from kafkalog.escape import escape
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
+from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.row_formats import ChosenColumns, as_json
 from kafkalog_cli.render.zone import UTC, Zone
 
@@ -32,6 +33,7 @@ _CODE: Final = 24  # nor a finding's code: what explains it
 _ROOMY: Final = 40  # a text has this room before columns are shown that are no answers
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _TEXTS: Final = frozenset({"string", "json", "headers"})  # columns whose cells may be long
+_PATHS: Final = frozenset({"file", "log"})
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
 
@@ -83,12 +85,15 @@ class TableSink:
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None, zone: Zone = UTC,
+        tables: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        """Draw tables; of those in `tables` that have no rows it is said that they have none."""
         self._stream = stream
         self._zone = zone
         self._columns = ChosenColumns(columns)
         self._color = color
         self._width = width
+        self._tables = tables
         self._parts: dict[str, _Part] = {}
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
@@ -143,6 +148,9 @@ class TableSink:
             else:
                 self._draw_part(TABLES[name], part)
                 self._write([self._strong(_total(name, self._drawn[name]))])
+        for name in self._tables:
+            if name not in self._parts:
+                self._write([self._strong(_total(name, 0))])
 
     def _draw_part(self, table: Table, part: _Part) -> None:
         first = self._drawn.get(table.name, 0)
@@ -183,7 +191,7 @@ class TableSink:
         return [text] if self._width is None else textwrap.wrap(text, self._width, break_on_hyphens=False)
 
     def _write(self, lines: Iterable[str]) -> None:
-        self._stream.write(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+        self._stream.write(encoded("\n".join(lines) + "\n"))
 
 
 class _Column:
@@ -191,6 +199,7 @@ class _Column:
 
     def __init__(self, column: Column, values: list[Any], zone: Zone) -> None:
         self.name = name = column.name
+        self.padded = _cut_inside if name in _PATHS else _padded
         self.is_number = column.type.startswith("int")
         if column.is_time:
             self.cells = [name, *(_time(value, zone) for value in values)]
@@ -219,7 +228,7 @@ class _Column:
         """Return the cells; texts are as wide as the column."""
         if self.is_number:
             return self.cells
-        padded = {cell: _padded(cell, self.width) for cell in {*self.cells}}
+        padded = {cell: self.padded(cell, self.width) for cell in {*self.cells}}
         return [padded[cell] for cell in self.cells]
 
 
@@ -296,6 +305,14 @@ def _width(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def _cut_inside(text: str, width: int) -> str:
+    """Make a path as wide as `width`; a longer one loses its middle: its begin and its end tell it apart."""
+    if len(text) <= width or not text.isascii():
+        return _padded(text, width)
+    head = (width - 1) // 4
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
 def _padded(text: str, width: int) -> str:

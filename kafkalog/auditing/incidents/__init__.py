@@ -6,16 +6,16 @@ It answers: which findings have one cause, and what is the story across logs, co
 from __future__ import annotations
 
 from kafkalog.auditing.incidents.incident import Incident
-from kafkalog.auditing.incidents.incident_rows import (
+from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
+from kafkalog.auditing.incidents.space_incidents import items_of_judged, items_of_space, join_incidents
+from kafkalog.auditing.incidents.stage import (
     batches_of_audit,
+    incidents_of,
     incidents_of_audit,
     incidents_of_verification,
     rows_of_audit,
     rows_of_verification,
 )
-from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
-from kafkalog.auditing.incidents.space_incidents import items_of_judged, items_of_space, join_incidents
-from kafkalog.auditing.incidents.stage import incidents_of
 
 __all__ = [
     "Incident",

@@ -171,13 +171,13 @@ def _events(abort: _Abort) -> Iterator[Event]:
 def _step(cause: str) -> Step:
     if cause == "takeover":
         return Step(
-            "Look whether two instances of the application run with the same transactional.id, or whether it was"
+            "Find out whether two instances of the application run with the same transactional.id, or whether it was"
             " restarted: the older one fails with ProducerFencedException and must stop."
         )
     if cause == "timeout":
         return Step(
-            "Look why the producer was silent for longer than its transaction.timeout.ms: it stopped, or its work takes"
-            " longer."
+            "Find out why the producer was silent for longer than its transaction.timeout.ms: it stopped, or its work"
+            " takes longer."
         )
     if cause == "administrator":
         return Step("Nothing to do if an administrator ran kafka-transactions.sh abort; else find out who did.")

@@ -19,10 +19,9 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, decided, open_transactions
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso

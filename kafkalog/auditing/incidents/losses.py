@@ -23,13 +23,12 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
-from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leaders import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import describe
+from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 
@@ -233,7 +232,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
     kind = "records-unreadable" if first.unreadable else "records-lost"
-    key = (first.place, first.places.first if first.places else None) if len(together) == 1 else (first.certainty,)
+    key = (first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
     worst = Severity.WARNING if first.spared else Severity.ERROR
     incident = Incident(kind, first.cause, key, severity_of(every, worst), known.cluster_id, first.certainty)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, many
-from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leaders import leaderless_now
 from kafkalog.auditing.incidents.opened import OTHER_BROKERS
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 
 __all__ = ["not_given"]
 

@@ -53,20 +53,22 @@ class Decided(NamedTuple):
         return said is not None and said["state"] in ("prepare_commit", "complete_commit")
 
     def events(self, known: Known, place: str) -> Iterator[Event]:
-        """Say what the coordinator wrote, and which one: its epoch is the leader epoch of its partition."""
+        """Say what the coordinator wrote, and once which one: its epoch is the leader epoch of its partition."""
+        named: tuple[int, int] | None = None
         for row, what in (
-            (self.begun, f"The coordinator took {place} into a transaction"),
-            (self.prepared, f"The coordinator decided to {'commit' if self.committed else 'abort'} the transaction"),
-            (self.completed, "The coordinator completed the transaction"),
+            (self.begun, f"added {place} to the transaction"),
+            (self.prepared, f"decided to {'commit' if self.committed else 'abort'} the transaction"),
+            (self.completed, "completed the transaction"),
         ):
             if row is not None:
                 whose = f"{row['transactional_id']} (producer {row['producer_id']}, epoch {row['producer_epoch']})"
                 time = row["last_update_timestamp_ms"]
                 led = leader_at(known.leadership.get(place_of(row["log"]), ()), time)
-                by = ""
-                if led is not None and led["leader"] is not None:
-                    by = f" It was broker {led['leader']}, coordinator epoch {led['leader_epoch']}."
-                yield Event(time, "broker", row["log"], row["offset"], f"{what} of {whose}.{by}")
+                which = ""
+                if led is not None and led["leader"] is not None and named != (led["leader"], led["leader_epoch"]):
+                    named = led["leader"], led["leader_epoch"]
+                    which = f" (broker {led['leader']}, coordinator epoch {led['leader_epoch']})"
+                yield Event(time, "broker", row["log"], row["offset"], f"The coordinator{which} {what} of {whose}.")
 
     def said(self) -> str:
         """Say in a few words what was decided and when."""

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
-from kafkalog.auditing.incidents.kinds import kind_of
-from kafkalog.auditing.incidents.known import Known, Row
-from kafkalog.auditing.incidents.pool import Pool, severity_of
+from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
 
 __all__ = ["others"]
 

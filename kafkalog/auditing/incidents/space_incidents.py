@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
-from kafkalog.auditing.incidents.incident_rows import incidents_of_audit
+from kafkalog.auditing.incidents.stage import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
@@ -142,7 +142,7 @@ def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Wei
         log, text = one.log.directory.log, f"{verdict.evidence}."
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
-    size = f"; {sum(sizes)} bytes would go without it" if len(sizes) == len(found) else ""
+    size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
     likely = " (likely)" if incident.certainty == "possible" else ""
     incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
     seen = INCIDENT_KINDS[kind].consumers

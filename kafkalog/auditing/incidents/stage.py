@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.aborted import aborted
 from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
-from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known_of_files, severity_of
 from kafkalog.auditing.incidents.losses import losses
 from kafkalog.auditing.incidents.not_given import not_given
 from kafkalog.auditing.incidents.opened import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.others import others
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.incidents.stopped import stopped
-from kafkalog.auditing.incidents.torn import fates
-from kafkalog.tables.incident_tables import KINDS
+from kafkalog.auditing.incidents.torn import torn
+from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
-__all__ = ["incidents_of", "mixed"]
+if TYPE_CHECKING:
+    from kafkalog.auditing.verification import Verification
+    from kafkalog.tables.arrow import RecordBatch
+
+__all__ = [
+    "batches_of_audit",
+    "incidents_of",
+    "incidents_of_audit",
+    "incidents_of_verification",
+    "rows_of_audit",
+    "rows_of_verification",
+]
 
 
 # Directories of several clusters among the inputs: one incident about all of them.
 
 
-def mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
+def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
     """Yield an incident if a finding tells that the inputs are of several clusters."""
     rows = [row for pool in pools for row in pool.take("clusters-mixed")]
     if not rows:
@@ -41,20 +53,22 @@ def mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
     yield incident
 
 
+# In this order: each story takes the findings that it explains, the last one takes what is left.
+_STORIES: Final[tuple[Callable[[Known, Pool], Iterator[Incident]], ...]] = (
+    elections, losses, torn, stopped, not_given, others,
+)  # fmt: skip
+
+
 def incidents_of(known: Iterable[Known]) -> list[Incident]:
     """Return the incidents of some clusters, worst first; each finding above a note is in exactly one.
 
     The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
     """
     pools = [(cluster, Pool(cluster.findings)) for cluster in known]
-    found = list(mixed(pool for _, pool in pools))
+    found = list(_mixed(pool for _, pool in pools))
     for cluster, pool in pools:
-        found += elections(cluster, pool)
-        found += losses(cluster, pool)
-        found += fates(cluster, pool)
-        found += stopped(cluster, pool)
-        found += not_given(cluster, pool)
-        found += others(cluster, pool)
+        for story in _STORIES:
+            found += story(cluster, pool)
         found += aborted(cluster)
     for incident in found:
         _copied_first(incident)
@@ -80,3 +94,41 @@ _NEVER: Final = 2**63
 def _order(incident: Incident) -> tuple[int, int, int, str]:
     since = _NEVER if incident.since is None else incident.since.time
     return -incident.severity, KINDS.index(incident.kind), since, incident.id
+
+
+# The tables of an audit and of a verification, incidents among them, as rows and as Arrow batches.
+
+
+def incidents_of_audit(audit: Audit) -> list[Incident]:
+    """Return the incidents of an audit, worst first."""
+    return incidents_of(map(known_of_audit, audit.clusters))
+
+
+def incidents_of_verification(found: Verification) -> list[Incident]:
+    """Return the incidents of a verification, worst first; it knows no transactions."""
+    clusters = {log.node.cluster_id for log in found.logs}
+    only = next(iter(clusters)) if len(clusters) == 1 else None
+    partitions = (log.partition for log in found.logs)
+    known = known_of_files(only, found.rows("findings"), found.rows("logs"), partitions, found.clusters)
+    return incidents_of([known])
+
+
+def rows_of_audit(audit: Audit, table: str) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of one of the tables of ``txn-audit``."""
+    return _rows(incidents_of_audit(audit)) if table == INCIDENTS.name else audit_rows(audit, table)
+
+
+def batches_of_audit(audit: Audit, table: str) -> Iterator[RecordBatch]:
+    """Return the same as Arrow batches; needs pyarrow."""
+    if table == INCIDENTS.name:
+        return arrow_batches(rows_of_audit(audit, table), arrow_schema(INCIDENTS))
+    return audit_batches(audit, table)
+
+
+def rows_of_verification(found: Verification, table: str) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of one of the tables of ``verify``."""
+    return _rows(incidents_of_verification(found)) if table == INCIDENTS.name else found.rows(table)
+
+
+def _rows(incidents: Iterable[Incident]) -> list[tuple[Any, ...]]:
+    return [incident.row() for incident in incidents]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, capital, listed, many, offsets
-from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.known import Known, Pool, severity_of
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.opened import (
     COPY_AGAIN,
@@ -17,7 +17,6 @@ from kafkalog.auditing.incidents.opened import (
     abort_steps,
     open_transactions,
 )
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
@@ -67,7 +66,7 @@ def _cause(known: Known, one: Open) -> tuple[str, tuple[object, ...]]:
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
     if (without := _leaderless(known, one)) is not None:
-        return "no-leader", (without.leader, without.since)
+        return "no-leader", (without.leader, without.row["leader_epoch"])
     if code == "transaction-pending":
         return "decided", (one.row["producer_id"],)
     return cause if cause in _SAID else "other", (one.row["producer_id"],)
@@ -156,8 +155,9 @@ def _opened(one: Open) -> Event:
     time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
     begun = "" if since is None or since.latest is None else f" It began at {since.words}."
     records = one.row["records"] or 0
-    them = "it" if records == 1 else "them"
-    what = f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no marker ends {them}.{begun}"
+    what = (
+        f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no COMMIT or ABORT marker follows.{begun}"
+    )
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
@@ -171,8 +171,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
     lines = []
     for place, (first, waits) in at.items():
-        wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
-        lines.append(f"{place}: nothing from offset {first} on, {wait}")
+        lines.append(f"{place}: blocked at offset {first}; {many(waits, 'offset')} behind it")
     shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
     return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 

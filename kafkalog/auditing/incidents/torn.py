@@ -6,20 +6,19 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
-from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leaders import leaderless_at
 from kafkalog.auditing.incidents.opened import OTHER_BROKERS
-from kafkalog.auditing.incidents.pool import Pool, severity_of
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
 
-__all__ = ["fates"]
+__all__ = ["torn"]
 
 _MOST = 20  # incidents of one kind; more become one for each partition
 
 
-def fates(known: Known, pool: Pool) -> Iterator[Incident]:
+def torn(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of transactions that ended differently in their partitions, and of data that was adopted."""
     rows = {
         (row["log"], row["producer_id"], row["first_offset"]): row

@@ -5,12 +5,11 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedExtents
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
+from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.auditing.partition.joined import join, open_at_start, segment_row
 from kafkalog.auditing.partition.log_rules import (
-    LostOffsets,
     covered,
     file_of,
     located,
@@ -51,7 +50,6 @@ __all__ = [
     "DIGEST_SIZE",
     "MESSAGE_ROWS",
     "SCAN_VERSION",
-    "DamagedExtents",
     "KeptAbout",
     "LostOffsets",
     "PartitionAudit",

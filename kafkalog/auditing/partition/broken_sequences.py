@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
+from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Break
 
 if TYPE_CHECKING:
     from kafkalog.auditing.partition.facts import PartitionAudit
-    from kafkalog.auditing.partition.gaps import Gaps
 
 __all__ = ["BREAKS", "broken_sequences", "judge"]
 
@@ -47,7 +44,7 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the breaks of a log's sequences that a leader would have refused."""
     if audit.directory.topic in _COORDINATORS:
         return
-    epochs, missing = sorted(first for _, first in audit.epochs), _Missing(audit.gaps)
+    epochs, missing = sorted(first for _, first in audit.epochs), LostOffsets(audit.gaps)
     for found in audit.breaks:
         before, offset = found.last_offset, found.first_offset
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
@@ -70,17 +67,3 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
             needed=needed,
             found=found.first_sequence,
         )
-
-
-class _Missing:
-    """A log's gaps, to be asked many times."""
-
-    def __init__(self, gaps: Gaps) -> None:
-        order = np.argsort(gaps.first, kind="stable")
-        self._firsts = array("q", gaps.first[order].tobytes())
-        self._lowest_ends = array("q", np.minimum.accumulate(gaps.last[order][::-1])[::-1].tobytes())
-
-    def between(self, before: int, after: int) -> bool:
-        """Say whether a whole gap is between two offsets."""
-        at = bisect_right(self._firsts, before)
-        return at < len(self._firsts) and self._lowest_ends[at] < after

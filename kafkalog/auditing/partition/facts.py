@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
-    from kafkalog.columns.named import Packed
+    from kafkalog.columns.named import Columns
     from kafkalog.findings import Finding
     from kafkalog.folds.fold import Break
     from kafkalog.kafka.index import AbortedTransaction
@@ -42,8 +42,8 @@ class PartitionAudit(NamedTuple):
     log_start_offset: int
     log_end_offset: int
     last_stable_offset: int
-    transactions: Packed
-    producers: Packed
+    transactions: Columns
+    producers: Columns
     batches: int
     records: int
     control_records: int

@@ -7,16 +7,19 @@ are judged together, in columns.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.columns.named import NONE
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.folds.fold import GAP_COLUMNS
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
 
@@ -24,52 +27,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     _Offsets = NDArray[np.int64]
+    _Numbers = NDArray[np.int_]
     _Mask = NDArray[np.bool_]
 
-__all__ = ["NO_GAPS", "Evidence", "Gap", "Gaps", "MissingOffsets", "classify", "missing_offsets"]
+__all__ = ["NO_GAPS", "Evidence", "Gap", "Gaps", "LostOffsets", "classify", "missing_offsets"]
 
 _KIND: Final = {kind: number for number, kind in enumerate(GAP_KINDS)}
 _CAUSE: Final = {cause: number for number, cause in enumerate(GAP_CAUSES)}
 _BY_CLEANER: Final = [_CAUSE[cause] for cause in ("compaction", "removed-marker", "cleaned-aborted-data")]
 _NOT_SEEN: Final = [_CAUSE[cause] for cause in ("lost-segment", "missing-batches")]  # no sign of the cleaner is left
-_AT_ONCE: Final = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class MissingOffsets:
-    """Offsets `first` to `last` are missing before the batch at `position` of a file, as columns.
-
-    `number` is that of the file in `files`; `at_seam` says that the batch is the file's first.
-    """
-
-    first: _Offsets
-    last: _Offsets
-    position: _Offsets
-    number: NDArray[np.int32]
-    at_seam: _Mask
-    files: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def apart_from(self, places: Collection[tuple[str, int | None]]) -> MissingOffsets:
-        """Return those that are not missing before a batch at one of some places, each a file and a position."""
-        numbers = {file: number for number, file in enumerate(self.files)}
-        at = [numbers[file] << 32 | (position or 0) for file, position in places if file in numbers]
-        kept = ~np.isin(self.number.astype(np.int64) << 32 | self.position, at)
-        return MissingOffsets(
-            self.first[kept], self.last[kept], self.position[kept], self.number[kept], self.at_seam[kept], self.files
-        )
-
-
-_NOTHING: Final = MissingOffsets(
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.int32),
-    np.empty(0, np.bool_),
-    (),
-)
+_MISSING: Final = ("first_offset", "last_offset", "position", "file", "at_seam")
+_JUDGED: Final = (*_MISSING, "kind", "cause")
 
 
 class Gap(NamedTuple):
@@ -83,68 +51,90 @@ class Gap(NamedTuple):
     position: int
 
 
-class Gaps(Sequence[Gap]):
-    """The gaps of a log in its order: `first` and `last` offsets, and what `of_kind` and `of_cause` say, as columns."""
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Offsets that are missing in a log, in its order, before the batch at `position` of a file, a number in `files`.
 
-    __slots__ = ("_cause", "_files", "_kind", "_number", "_position", "first", "last")
+    `at_seam` says that the batch is the file's first. Those that were judged have a `kind` and a `cause`, too.
+    """
 
-    def __init__(self, missing: MissingOffsets, kind: NDArray[np.int8], cause: NDArray[np.int8]) -> None:
-        self.first, self.last, self._position = missing.first, missing.last, missing.position
-        self._number, self._files = missing.number, missing.files
-        self._kind, self._cause = kind, cause
+    rows: Columns
+    files: Sequence[str] = ()
 
     def __len__(self) -> int:
-        return len(self.first)
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[Gap]:
-        for start in range(0, len(self), _AT_ONCE):
-            yield from self._some(slice(start, start + _AT_ONCE))
+        rows = self.rows.tuples("first_offset", "last_offset", "kind", "cause", "file", "position")
+        for first, last, kind, cause, file, position in rows:
+            yield Gap(first, last, GAP_KINDS[kind], GAP_CAUSES[cause], self.files[file], position)
 
-    @overload
-    def __getitem__(self, place: int) -> Gap: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Gap]: ...
-    def __getitem__(self, place: int | slice) -> Gap | list[Gap]:
-        """Return one, or some."""
-        if isinstance(place, slice):
-            return list(self._some(place))
-        (gap,) = self._some(slice(place, place + 1 or None))
-        return gap
+    @property
+    def first(self) -> _Offsets:
+        """Return the first offset of each."""
+        return self.rows["first_offset"]
 
-    def _some(self, some: slice) -> Iterator[Gap]:
-        columns = (self.first, self.last, self._kind, self._cause, self._number, self._position)
-        for first, last, kind, cause, number, position in zip(*(c[some].tolist() for c in columns), strict=True):
-            yield Gap(first, last, GAP_KINDS[kind], GAP_CAUSES[cause], self._files[number], position)
+    @property
+    def last(self) -> _Offsets:
+        """Return the last offset of each."""
+        return self.rows["last_offset"]
 
     def of_kind(self, kind: str) -> _Mask:
         """Say which are of a kind."""
-        found: _Mask = self._kind == _KIND[kind]
+        found: _Mask = self.rows["kind"] == _KIND[kind]
         return found
 
     def of_cause(self, cause: str) -> _Mask:
         """Say which have a cause."""
-        found: _Mask = self._cause == _CAUSE[cause]
+        found: _Mask = self.rows["cause"] == _CAUSE[cause]
         return found
 
     def at_starts(self, which: _Mask) -> bool:
         """Say whether all of some are before the first batch of a file."""
-        return not self._position[which].any()
+        return not self.rows["position"][which].any()
 
     def chosen(self, which: _Mask) -> Gaps:
         """Return some of them."""
-        if not self:
-            return self
-        missing = MissingOffsets(
-            self.first[which], self.last[which], self._position[which], self._number[which], which[which], self._files
-        )
-        return Gaps(missing, self._kind[which], self._cause[which])
+        return Gaps(self.rows.take(which), self.files)
+
+    def apart_from(self, places: Collection[tuple[str, int | None]]) -> Gaps:
+        """Return those that are not before a batch at one of some places, each a file and a position."""
+        numbers = {file: number for number, file in enumerate(self.files)}
+        at = [numbers[file] << 32 | (position or 0) for file, position in places if file in numbers]
+        return self.chosen(~np.isin(self.rows["file"] << 32 | self.rows["position"], at))
 
     def counts(self) -> Counter[str]:
         """Count them by kind."""
-        if not self:
-            return Counter()
-        numbers = np.bincount(self._kind, minlength=len(GAP_KINDS)).tolist()
+        numbers = np.bincount(self.rows["kind"], minlength=len(GAP_KINDS)).tolist()
         return Counter({kind: number for kind, number in zip(GAP_KINDS, numbers, strict=True) if number})
+
+
+NO_GAPS: Final = Gaps(Columns.empty(_JUDGED))
+
+
+class LostOffsets:
+    """The ranges of offsets that are missing in a log, to be asked many times."""
+
+    def __init__(self, gaps: Gaps) -> None:
+        order = np.argsort(gaps.first, kind="stable")
+        last = gaps.last[order]
+        self._firsts = array("q", gaps.first[order].tobytes())
+        self._ends = array("q", np.maximum.accumulate(last + 1).tobytes())
+        self._lowest = array("q", np.minimum.accumulate(last[::-1])[::-1].tobytes())  # last offset from each on
+
+    def __contains__(self, offset: int) -> bool:
+        at = bisect_right(self._firsts, offset) - 1
+        return at >= 0 and offset < self._ends[at]
+
+    def end_before(self, offset: int) -> int:
+        """Return the end of the last range that begins before an offset, 0 where there is none."""
+        at = bisect_left(self._firsts, offset) - 1
+        return self._ends[at] if at >= 0 else 0
+
+    def between(self, before: int, after: int) -> bool:
+        """Say whether a whole range is between two offsets."""
+        at = bisect_right(self._firsts, before)
+        return at < len(self._firsts) and self._lowest[at] < after
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +158,10 @@ class Evidence:
         return np.array(sorted(starts), np.int64)
 
 
-def missing_offsets(scans: Sequence[SegmentScan]) -> MissingOffsets:
+def missing_offsets(scans: Sequence[SegmentScan]) -> Gaps:
     """Return where offsets are missing in a partition's segments, in the order of the log."""
     last: int | None = None
-    parts: list[tuple[_Offsets, _Offsets, _Offsets]] = []
-    numbers: list[int] = []
-    seams: list[bool] = []
+    parts: list[Columns] = []
     for number, scan in enumerate(scans):
         stretch = scan.stretch
         if stretch.first_offset is not None:
@@ -184,27 +172,17 @@ def missing_offsets(scans: Sequence[SegmentScan]) -> MissingOffsets:
             else:
                 missing = (0, -1)
             if missing[0] <= missing[1]:
-                first, end, position = np.array([[missing[0]], [missing[1]], [stretch.first_position]], np.int64)
-                parts.append((first, end, position))
-                numbers.append(number)
-                seams.append(True)
+                row = np.array([[*missing, stretch.first_position, number, True]], np.int64)
+                parts.append(Columns.of_table(_MISSING, row.T))
             last = stretch.last_offset
-        if len(stretch.gaps):
-            parts.append((stretch.gaps["first_offset"], stretch.gaps["last_offset"], stretch.gaps["position"]))
-            numbers.append(number)
-            seams.append(False)
-    if not parts:
-        return _NOTHING
-    sizes = [len(first) for first, *_ in parts]
-    first, end, position = (np.concatenate([part[column] for part in parts]) for column in range(3))
-    return MissingOffsets(
-        first.astype(np.int64), end.astype(np.int64), position.astype(np.int64),
-        np.repeat(np.array(numbers, np.int32), sizes), np.repeat(np.array(seams, np.bool_), sizes),
-        [scan.segment.path for scan in scans],
-    )  # fmt: skip
+        if count := len(stretch.gaps):
+            cells = {name: stretch.gaps[name] for name in GAP_COLUMNS}
+            same = {"file": np.full(count, number), "at_seam": np.zeros(count, np.int64)}
+            parts.append(Columns(cells | same))
+    return Gaps(Columns.concat(parts, _MISSING), [scan.segment.path for scan in scans])
 
 
-def classify(missing: MissingOffsets, evidence: Evidence, policies: Collection[str | None]) -> Gaps:
+def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]) -> Gaps:
     """Return the gaps with their causes: log start, damaged bytes, a lost segment, the cleaner.
 
     `policies` are the values of cleanup.policy in the topic's whole life. A topic that was never compacted has no gap
@@ -212,25 +190,26 @@ def classify(missing: MissingOffsets, evidence: Evidence, policies: Collection[s
     segment, which the cleaner never reads. Where the set is empty, or None is in it (the brokers' default applied,
     which is not known), the files alone decide.
     """
-    orphans = _within(np.array(evidence.directory.orphans, np.int64), missing)
+    rows = missing.rows
+    orphans = _within(np.array(evidence.directory.orphans, np.int64), rows)
     kind, cause = _by_files(missing, evidence, orphans)
     if policies and None not in policies:
         compacted = any("compact" in (policy or "") for policy in policies)
         kind, cause = _by_policy(missing, kind, cause, evidence, orphans, compacted=compacted)
-    return Gaps(missing, kind, cause)
+    columns = {name: rows[name] for name in _MISSING} | {"kind": kind, "cause": cause}
+    return Gaps(Columns(columns).packed(), missing.files)
 
 
-def _by_files(
-    missing: MissingOffsets, evidence: Evidence, orphans: _Mask
-) -> tuple[NDArray[np.int8], NDArray[np.int8]]:  # fmt: skip
-    cleaned = missing.last < evidence.cleaned_to
-    one_marker = (missing.first == missing.last) & evidence.has_transactions
-    lost = missing.at_seam & (_within(evidence.starts(), missing) | (evidence.cleaned_to < 0))
+def _by_files(missing: Gaps, evidence: Evidence, orphans: _Mask) -> tuple[_Numbers, _Numbers]:
+    rows, at_seam = missing.rows, missing.rows["at_seam"] > 0
+    cleaned = rows["last_offset"] < evidence.cleaned_to
+    one_marker = (rows["first_offset"] == rows["last_offset"]) & evidence.has_transactions
+    lost = at_seam & (_within(evidence.starts(), rows) | (evidence.cleaned_to < 0))
     rules = [
-        (missing.last < evidence.log_start_offset, "legal", "below-log-start"),
+        (rows["last_offset"] < evidence.log_start_offset, "legal", "below-log-start"),
         (_damaged_before(missing, evidence.damaged), "damage", "unreadable-bytes"),
-        (missing.at_seam & orphans, "damage", "lost-segment"),
-        (cleaned & _meet(missing, evidence.aborted), "legal", "cleaned-aborted-data"),
+        (at_seam & orphans, "damage", "lost-segment"),
+        (cleaned & _meet(rows, evidence.aborted), "legal", "cleaned-aborted-data"),
         (cleaned & one_marker, "legal", "removed-marker"),
         (cleaned, "legal", "compaction"),
         (lost, "damage", "lost-segment"),
@@ -238,49 +217,50 @@ def _by_files(
     which = [mask for mask, *_ in rules]
     kinds = np.select(which, [_KIND[kind] for _, kind, _ in rules], _KIND["unexplained"])
     causes = np.select(which, [_CAUSE[cause] for *_, cause in rules], _CAUSE["missing-batches"])
-    return kinds.astype(np.int8), causes.astype(np.int8)
+    return kinds, causes
 
 
 def _by_policy(
-    missing: MissingOffsets, kind: NDArray[np.int8], cause: NDArray[np.int8], evidence: Evidence, orphans: _Mask,
-    *, compacted: bool,
-) -> tuple[NDArray[np.int8], NDArray[np.int8]]:  # fmt: skip
-    at_start = missing.position == 0
+    missing: Gaps, kind: _Numbers, cause: _Numbers, evidence: Evidence, orphans: _Mask, *, compacted: bool
+) -> tuple[_Numbers, _Numbers]:
+    at_start = missing.rows["position"] == 0
     if not compacted:
         wrong = np.isin(cause, _BY_CLEANER) | (kind == _KIND["unexplained"])
         lost = np.where(at_start, _CAUSE["lost-segment"], _CAUSE["missing-batches"])
-        return np.where(wrong, _KIND["damage"], kind).astype(np.int8), np.where(wrong, lost, cause).astype(np.int8)
+        return np.where(wrong, _KIND["damage"], kind), np.where(wrong, lost, cause)
     if evidence.cleaned_to >= 0:
         return kind, cause
     last = evidence.directory.segments[-1].path
-    in_last = np.array([file == last for file in missing.files], np.bool_)[missing.number]
+    in_last = np.array([file == last for file in missing.files], np.bool_)[missing.rows["file"]]
     legal = np.isin(cause, _NOT_SEEN) & (~in_last | at_start) & ~orphans
-    kinds, causes = np.where(legal, _KIND["legal"], kind), np.where(legal, _CAUSE["compaction"], cause)
-    return kinds.astype(np.int8), causes.astype(np.int8)
+    return np.where(legal, _KIND["legal"], kind), np.where(legal, _CAUSE["compaction"], cause)
 
 
-def _within(offsets: _Offsets, missing: MissingOffsets) -> _Mask:
+def _within(offsets: _Offsets, missing: Columns) -> _Mask:
     """Say where one of some offsets, which are in order, is among the missing ones."""
-    found: _Mask = np.searchsorted(offsets, missing.first) < np.searchsorted(offsets, missing.last, "right")
+    first, last = missing["first_offset"], missing["last_offset"]
+    found: _Mask = np.searchsorted(offsets, first) < np.searchsorted(offsets, last, "right")
     return found
 
 
-def _meet(missing: MissingOffsets, spans: Iterable[tuple[int, int]]) -> _Mask:
+def _meet(missing: Columns, spans: Iterable[tuple[int, int]]) -> _Mask:
     """Say where one of some ranges of offsets has a missing one."""
     ordered = np.array(sorted(spans), np.int64).reshape(-1, 2)
     reach = np.append(NONE, np.maximum.accumulate(ordered[:, 1]))
-    found: _Mask = reach[np.searchsorted(ordered[:, 0], missing.last, "right")] >= missing.first
+    met = reach[np.searchsorted(ordered[:, 0], missing["last_offset"], "right")]
+    found: _Mask = met >= missing["first_offset"]
     return found
 
 
-def _damaged_before(missing: MissingOffsets, damaged: Sequence[DamagedBytes]) -> _Mask:
+def _damaged_before(missing: Gaps, damaged: Sequence[DamagedBytes]) -> _Mask:
     """Say where damaged bytes are where the missing offsets would be."""
+    rows, at_seam = missing.rows, missing.rows["at_seam"] > 0
     if not damaged:
-        return np.zeros(len(missing), np.bool_)
+        return np.zeros(len(rows), np.bool_)
     ends = _DamagedEnds(damaged, missing.files)
-    found = ends.are_before(missing.first - 1, missing)
-    if missing.at_seam.any():
-        found |= missing.at_seam & ends.are_before(np.full(len(missing), NONE), missing)  # before any batch
+    found = ends.are_before(rows["first_offset"] - 1, rows)
+    if at_seam.any():
+        found |= at_seam & ends.are_before(np.full(len(rows), NONE), rows)  # before any batch
     return found
 
 
@@ -288,27 +268,28 @@ class _DamagedEnds:
     """Where damaged bytes first end in each file, by the last offset before them."""
 
     def __init__(self, damaged: Sequence[DamagedBytes], files: Sequence[str]) -> None:
-        extents = DamagedExtents.of(damaged)
         numbers = {file: number for number, file in enumerate(files)}
-        self._files = len(files) + len(extents.files)
-        number = np.array([numbers.setdefault(file, len(numbers)) for file in extents.files])[extents.numbers()]
-        position, length, before = extents.spans().T
+        number, position, length, before = np.array(
+            [
+                (numbers.setdefault(file, len(numbers)), position, length, NONE if before is None else before)
+                for file, position, length, before in damaged
+            ],
+            np.int64,
+        ).T
+        self._files = len(numbers)
         self._before, rank = np.unique(before, return_inverse=True)
         key = rank * self._files + number
         order = np.lexsort((position + length, key))
         self._keys, first = np.unique(key[order], return_index=True)
         self._ends = (position + length)[order][first]
 
-    def are_before(self, before: _Offsets, missing: MissingOffsets) -> _Mask:
+    def are_before(self, before: _Offsets, missing: Columns) -> _Mask:
         """Say where damage after these offsets is in another file, or ends before the batch after the missing ones."""
         rank = np.searchsorted(self._before, before)
         known = self._before[np.minimum(rank, len(self._before) - 1)] == before
         of_all = np.searchsorted(self._keys, (rank + 1) * self._files) - np.searchsorted(self._keys, rank * self._files)
-        key = rank * self._files + missing.number
+        key = rank * self._files + missing["file"]
         at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
         own = self._keys[at] == key
-        found: _Mask = known & ((of_all > own) | (own & (self._ends[at] <= missing.position)))
+        found: _Mask = known & ((of_all > own) | (own & (self._ends[at] <= missing["position"])))
         return found
-
-
-NO_GAPS: Final = Gaps(_NOTHING, np.empty(0, np.int8), np.empty(0, np.int8))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kafkalog.auditing.partition.broken_sequences import broken_sequences
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
@@ -38,14 +38,14 @@ __all__ = ["join", "open_at_start", "placed", "segment_row"]
 # Bytes of a log that are no whole batch, placed between the offsets around them.
 
 
-def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], DamagedExtents]:
+def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], list[DamagedBytes]]:
     """Return the findings of a partition's segments, and their damage with the offsets before it across segments.
 
     Zeros up to the end of a segment are damage unless it is the last one. The batch that a `running` broker was writing
     at the log's end is a note and no damage.
     """
     findings: list[Finding] = []
-    damaged = DamagedExtents()
+    damaged: list[DamagedBytes] = []
     last: int | None = None
     for number, scan in enumerate(scans):
         is_active = number == len(scans) - 1
@@ -56,8 +56,11 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
             else found
             for found in scan.findings
         ]
-        if scan.damaged:
-            damaged.extend(DamagedExtents.of(scan.damaged).without(torn), last)
+        damaged += (
+            extent if extent.last_offset is not None else extent._replace(last_offset=last)
+            for extent in scan.damaged
+            if extent.position not in torn
+        )
         if scan.zero_tail is not None:
             if is_active:
                 findings.append(scan.zero_tail)

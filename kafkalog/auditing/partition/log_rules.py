@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.gaps import Gaps
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds.tally import tally
@@ -19,7 +17,7 @@ from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["LostOffsets", "covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
+__all__ = ["covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
 
 
 _WHY: Final = {
@@ -134,7 +132,7 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     if lowest >= highest:  # nearly all logs; also one without a marker
         return
     columns = audit.transactions.columns(*_NAMES)
-    rows = columns.chosen(columns["marker_offset"] != NONE, _NAMES)
+    rows = columns.take(columns["marker_offset"] != NONE, *_NAMES)
     epochs = rows["coordinator_epoch"]
     known = np.flatnonzero(epochs >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
@@ -166,24 +164,3 @@ def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, ne
         needed=needed,
         found=found,
     )
-
-
-# The offsets that are missing in a log, and the offset below which some are missing.
-
-
-class LostOffsets:
-    """Gaps, to be asked many times."""
-
-    def __init__(self, gaps: Gaps) -> None:
-        order = np.argsort(gaps.first, kind="stable")
-        self._firsts = array("q", gaps.first[order].tobytes())
-        self._ends = array("q", np.maximum.accumulate(gaps.last[order] + 1).tobytes())
-
-    def __contains__(self, offset: int) -> bool:
-        at = bisect_right(self._firsts, offset) - 1
-        return at >= 0 and offset < self._ends[at]
-
-    def end_before(self, offset: int) -> int:
-        """Return the end of the last gap that begins before an offset, 0 where there is none."""
-        at = bisect_left(self._firsts, offset) - 1
-        return self._ends[at] if at >= 0 else 0

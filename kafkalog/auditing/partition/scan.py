@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, last_before, passed_over
 from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
@@ -164,7 +164,7 @@ class _Reported:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.damaged = DamagedExtents()
+        self.damaged: list[DamagedBytes] = []
         self.zero_tail: Finding | None = None
         self.kept = FileFindings()
 
@@ -175,7 +175,7 @@ class _Reported:
         """
         findings = self.kept.of_chunk(chunk)
         if findings is chunk.examined and chunk.crowd is not None:
-            self.damaged.pass_over(chunk, last_offset)
+            self.damaged += passed_over(chunk, last_offset)
         for finding in findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.columns.named import NONE, Columns, Packed
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.texts import TextColumn
 from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-SCAN_VERSION: Final = 7
+SCAN_VERSION: Final = 8
 
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
@@ -105,26 +105,22 @@ def scan_messages(scan: SegmentScan, rows: int) -> Iterator[bytes]:
         yield write_message(_EXTENTS, {"finished": some})
 
 
-def read_extents(data: bytes) -> Packed:
+def read_extents(data: bytes) -> Columns:
     """Return the finished transactions of one of the messages after the first. Raises WireError."""
-    return read_message(_EXTENTS, data).packed("finished")
+    return read_message(_EXTENTS, data).columns("finished")
 
 
 def write_states(states: StateColumns, of_log: NDArray[np.int64]) -> bytes:
     """Write some thousand state records, each with the number of its log, without their names."""
-    columns = {name: getattr(states, name).astype(np.int64) for name in _OF_STATES} | {"of_log": of_log}
-    records = Packed((*_OF_STATES, "of_log"))
-    records.append(Columns(columns))
+    records = Columns({name: getattr(states, name).astype(np.int64) for name in _OF_STATES} | {"of_log": of_log})
     return write_message(_STATES, {"state_records": records, "listed_partitions": _packed(states, _LISTED)})
 
 
 def read_states(data: bytes) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
     """Return the columns of state records, and the numbers of their logs. Raises WireError."""
     message = read_message(_STATES, data)
-    records, listed = message.packed("state_records"), message.packed("listed_partitions")
-    of_log = records["of_log"]
-    records.names = _OF_STATES
-    return dict(chain(_unpacked(records), _unpacked(listed))), of_log
+    records, listed = message.columns("state_records"), message.columns("listed_partitions")
+    return dict(chain(_unpacked(records, _OF_STATES), _unpacked(listed, _LISTED))), records["of_log"]
 
 
 def _head(scan: SegmentScan) -> bytes:
@@ -165,23 +161,22 @@ def read_scan(data: bytes) -> SegmentScan:
     """
     message = read_message(_SCAN, data)
     [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.rows("segment")
-    opened, producers = (message.packed(name) for name in ("opened", "producers"))
-    gaps, others = (message.columns(name) for name in ("gaps", "others"))
-    breaks = [Break(**row) for row in message.columns("breaks")]
-    end = tuple(BatchEnd(**row) for row in message.columns("end"))
-    epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
-    markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
+    opened, producers, gaps, others = map(message.columns, ("opened", "producers", "gaps", "others"))
+    breaks = [Break(*row) for row in message.numbers("breaks")]
+    end = tuple(BatchEnd(*row) for row in message.numbers("end"))
+    epochs = [(epoch, first) for epoch, first in message.numbers("leader_epochs")]
+    markers = [(offset, at, length) for offset, at, length in message.numbers("unreadable_markers")]
     *numbers, cleaned = counts
-    damaged = DamagedExtents.of([DamagedBytes(path, *row) for row in message.rows("damaged")])
+    damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
-    records, listed = message.packed("state_records"), message.packed("listed_partitions")
+    records, listed = message.columns("state_records"), message.columns("listed_partitions")
     ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
     if max(len(records), len(listed)) > max(_AT_LEAST, len(data)):  # a column of one value takes no bytes
         raise WireError("segment-scan: more rows than bytes")
     is_state_topic = len(records) or len(listed) or len(ids) or len(topics)
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(
-        finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
+        finished=Columns.empty(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
         leader_epochs=epochs, unreadable_markers=markers, others=others, **about,
     )  # fmt: skip
     return SegmentScan(
@@ -198,15 +193,15 @@ def read_scan(data: bytes) -> SegmentScan:
     )
 
 
-def _states(records: Packed, listed: Packed, ids: PackedTexts, topics: PackedTexts) -> StateColumns:
-    columns = chain(_unpacked(records), _unpacked(listed))
+def _states(records: Columns, listed: Columns, ids: TextColumn, topics: TextColumn) -> StateColumns:
+    columns = chain(_unpacked(records, _OF_STATES), _unpacked(listed, _LISTED))
     return StateColumns.of({name: [column] for name, column in columns}, ids, topics)
 
 
 @cache
 def _no_states() -> StateColumns:
     """Return the records of all segments but those of the state topic: one object, as nobody adds to it."""
-    return _states(Packed(_OF_STATES), Packed(_LISTED), PackedTexts(), PackedTexts())
+    return _states(Columns.empty(_OF_STATES), Columns.empty(_LISTED), TextColumn(), TextColumn())
 
 
 def _finding_row(finding: Finding) -> tuple[Any, ...]:
@@ -230,17 +225,17 @@ def _finding(row: list[Any]) -> Finding:
     return Finding(**cells | {"severity": Severity(cells["severity"])})
 
 
-def _packed(states: StateColumns, names: tuple[str, ...]) -> Packed:
-    packed = Packed(names)
-    for start in range(0, len(getattr(states, names[0])), _AT_ONCE):
-        some = {name: getattr(states, name)[start : start + _AT_ONCE].astype(np.int64) for name in names}
-        packed.append(Columns(some))
-    return packed
+def _packed(states: StateColumns, names: tuple[str, ...]) -> Columns:
+    parts = (
+        Columns({name: getattr(states, name)[start : start + _AT_ONCE].astype(np.int64) for name in names}).packed()
+        for start in range(0, len(getattr(states, names[0])), _AT_ONCE)
+    )
+    return Columns.chained(parts, names)
 
 
-def _unpacked(packed: Packed) -> Iterator[tuple[str, NDArray[Any]]]:
-    for name in packed.names:
-        pieces = [rows[name].astype(STATE_TYPES[name]) for rows in packed.blocks(name)]
+def _unpacked(rows: Columns, names: tuple[str, ...]) -> Iterator[tuple[str, NDArray[Any]]]:
+    for name in names:
+        pieces = [some[name].astype(STATE_TYPES[name]) for some in rows.blocks(name)]
         yield name, np.concatenate([np.empty(0, STATE_TYPES[name]), *pieces])
 
 
@@ -346,7 +341,7 @@ def kept_scan(data: bytes) -> SegmentScan:
         _, head, *more = _messages(data)
         scan = read_scan(head)
         for message in more:
-            scan.stretch.finished.extend(read_extents(message))
+            scan.stretch.finished += read_extents(message)
         _refuse_impossible(scan, len(data))
     except (ValueError, TypeError, OverflowError) as error:  # cells that no scan has
         raise WireError(f"kept-scan: {error}") from error

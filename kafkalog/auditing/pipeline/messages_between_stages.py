@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.auditing.partition import open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
-from kafkalog.columns.named import Columns, Packed
+from kafkalog.columns.named import Columns
 from kafkalog.columns.placed import distinct
 from kafkalog.columns.wire import Schema, WireTable, read_message, write_message
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
@@ -212,14 +212,14 @@ def read_counts(data: bytes) -> tuple[Codes, Counter[str]]:
     return codes, Counter({table: size for size, table in message.rows("content")})
 
 
-def write_keys(keys: Packed) -> bytes:
+def write_keys(keys: Columns) -> bytes:
     """Write the rows that partitions are compared by."""
     return write_message(_KEYS, {"keys": keys})
 
 
-def read_keys(data: bytes) -> Packed:
+def read_keys(data: bytes) -> Columns:
     """Read what ``write_keys`` wrote. Raises WireError."""
-    return read_message(_KEYS, data).packed("keys")
+    return read_message(_KEYS, data).columns("keys")
 
 
 def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
@@ -229,8 +229,7 @@ def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
 
 def read_conflict(data: bytes) -> tuple[dict[str, int], dict[str, int]]:
     """Read what ``write_conflict`` wrote. Raises WireError."""
-    rows: Columns = read_message(_CONFLICT, data).columns("pair")
-    one, other = rows
+    one, other = (dict(zip(KEY_COLUMNS, row, strict=True)) for row in read_message(_CONFLICT, data).numbers("pair"))
     return one, other
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Spans
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import ABORT
@@ -83,7 +84,7 @@ class Reach(NamedTuple):
 class Aborts:
     """A log's ABORT markers, by their offsets, with the entries that brokers made of them."""
 
-    def __init__(self, transactions: Packed) -> None:
+    def __init__(self, transactions: Columns) -> None:
         rows = transactions.columns(*_NEEDED)
         aborts = rows.take(rows["marker_type"] == ABORT)
         aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
@@ -115,9 +116,10 @@ class Aborts:
         return _smallest_from(np.where(self.first == NONE, _NEVER, self.first))[1:]
 
     @cached_property
-    def _by_producer(self) -> tuple[Columns, Columns]:
-        """Return ABORT markers, and transactions, by producer and offset."""
-        return _ordered(self._ended, "marker_offset"), _ordered(self._begun, "first_offset")
+    def _by_producer(self) -> tuple[Spans, Spans]:
+        """Return where ABORT markers, and transactions, are by producer."""
+        ended, begun = self._ended, self._begun
+        return Spans(ended["producer_id"], ended["marker_offset"]), Spans(begun["producer_id"], begun["first_offset"])
 
     def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> EntryFaults | None:
         """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
@@ -208,18 +210,17 @@ class Aborts:
             return _gets(first, min(found, marker) - 1)
         begin = marker if first == NONE else first
         aborts, transactions = self._by_producer
-        if (ended := self._before(aborts, row, begin)) is not None and ended["marker_offset"] >= found:
+        if (ended := self._before(self._ended, aborts, row, begin)) is not None and ended["marker_offset"] >= found:
             return "" if first == NONE else _gets(first, marker - 1)
-        if (other := self._before(transactions, row, begin)) is not None and other["last_offset"] >= found:
+        if (other := self._before(self._begun, transactions, row, begin)) is not None and other["last_offset"] >= found:
             skipped = offset_range(max(found, other["first_offset"]), other["last_offset"])
             return f"read_committed consumers may skip the committed {skipped}"
         return ""
 
-    def _before(self, rows: Columns, row: int, offset: int) -> dict[str, int] | None:
-        """Return the last of some rows of an abort's producer below an offset; they are by producer and offset."""
-        start, end = (int(np.searchsorted(rows["producer_id"], self.producer[row], side)) for side in ("left", "right"))
-        at = start + int(np.searchsorted(rows["offset"][start:end], offset)) - 1
-        return next(iter(rows.take(slice(at, at + 1)))) if at >= start else None
+    def _before(self, rows: Columns, spans: Spans, row: int, offset: int) -> dict[str, int] | None:
+        """Return the last of some rows of an abort's producer below an offset."""
+        at = spans.last(self.producer[row : row + 1], np.array([offset - 1]))
+        return next(iter(rows.take(spans.order[at]))) if at[0] >= 0 else None
 
     def _harm_of_stable(self, row: int, found: int) -> str:
         """Say what an entry does whose last stable offset is wrong: one that is too high hides the entries after it."""
@@ -229,12 +230,6 @@ class Aborts:
 
 def _gets(first: int, last: int) -> str:
     return f"read_committed consumers may get aborted records at {offset_range(first, last)}"
-
-
-def _ordered(rows: Columns, offset: str) -> Columns:
-    """Return rows by producer and one of their offsets, which is their column ``offset``."""
-    ordered = rows.take(np.lexsort((rows[offset], rows["producer_id"])))
-    return Columns({**{name: ordered[name] for name in _NEEDED}, "offset": ordered[offset]})
 
 
 def _smallest_from(offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Where the bytes of log directories are, what holds those that could go, and what a compaction would leave.
 
-It answers: why is this partition so big, why does it not shrink, and what would go.
+It answers: why is this partition so big, why does it not shrink, and what can be freed.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class Compaction:
             verdict = self._horizon(0)
         if verdict is not None:
             verdict.bytes = None
-            verdict.evidence += f"; {dirty} bytes are not cleaned yet, --keys says how many would go"
+            verdict.evidence += f"; {dirty} bytes are not cleaned yet, --keys says how many can be freed"
         return verdict
 
     def _closed_unknown(self, found: Cleanable) -> Verdict:
@@ -377,7 +377,7 @@ _ASIDE: Final = {
     "-future": ("the replica is being moved to this log directory; the broker goes on copying", None),
 }
 
-_NONE: Final = "nothing would go"
+_NONE: Final = "nothing can be freed"
 
 _LONG_MS: Final = 60_000  # that the cleaner may leave a single partition waiting
 

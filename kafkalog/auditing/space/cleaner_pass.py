@@ -11,11 +11,12 @@ import gzip
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.columns.placed import Spans
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
@@ -203,11 +204,8 @@ class _Transactions:
             spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
         joined = np.concatenate(spans, axis=1)
-        self.producers, firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
-        # (producer, first offset) as one number that sorts alike: both by their ranks.
-        self.known = np.unique(self.producers)
-        self.firsts = np.sort(firsts)
-        self.ranks = self._ranks(np.searchsorted(self.known, self.producers), firsts)
+        self.spans = Spans(joined[0], joined[1])
+        self.markers = joined[2][self.spans.order]
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -215,24 +213,14 @@ class _Transactions:
     def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which data batches an ABORT marker drops."""
         dropped = np.zeros(heads.shape[1], np.bool_)
-        if not len(self.producers):
+        if not len(self.markers):
             return dropped
         attributes = heads[buffers.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[buffers.MAGIC] >= 2))
-        producers = heads[buffers.PRODUCER_ID][rows]
-        ranks = np.minimum(np.searchsorted(self.known, producers), len(self.known) - 1)
-        is_known = self.known[ranks] == producers
-        rows, producers, ranks = rows[is_known], producers[is_known], ranks[is_known]
         offsets = heads[buffers.LAST_OFFSET][rows]
-        at = np.searchsorted(self.ranks, self._ranks(ranks, offsets), "right") - 1
-        begun = (at >= 0) & (self.producers[np.maximum(at, 0)] == producers)
-        dropped[rows] = begun & (offsets < self.markers[np.maximum(at, 0)])
+        at = self.spans.last(heads[buffers.PRODUCER_ID][rows], offsets)
+        dropped[rows] = (at >= 0) & (offsets < self.markers[at])
         return dropped
-
-    def _ranks(self, producers: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return numbers that sort by producer, then by how many aborted transactions begin up to an offset."""
-        ranks: NDArray[np.int64] = producers * (len(self.firsts) + 1) + np.searchsorted(self.firsts, offsets, "right")
-        return ranks
 
 
 class _OffsetMap:

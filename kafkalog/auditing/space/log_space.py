@@ -86,7 +86,7 @@ def _policies(settings: TopicSettings) -> set[str | None]:
 
 @dataclass(slots=True)
 class Verdict:
-    """One cause with its evidence. `bytes` is what would go without it, None where only the records' keys would tell.
+    """One cause with its evidence. `bytes` would be freed without it; None where only the records' keys would tell.
 
     `is_pending` says that nothing holds them: the broker would take them now. `is_damaged` that the cleaner can't read
     a batch there; `could_end_it` that such a batch could end the cleaner's thread. `since_cleanable` is when a pending

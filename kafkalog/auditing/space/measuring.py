@@ -223,7 +223,7 @@ def _held_note(one: Weighed) -> Finding | None:
     log, found = one.log, one.verdicts[0]
     if found.cause == "none":
         return None
-    size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would go without it"
+    size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would be freed without it"
     message = f"{found.cause}{size}: {found.evidence}"
     return Finding.of(
         "space-held", log.directory.log, message, log=log.directory.log, topic=log.directory.topic,

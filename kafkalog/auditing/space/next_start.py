@@ -47,8 +47,9 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
     )
     read = sum(one.size for one in (*recovered, *rebuilt)) + snapshots
     does = [
-        f"recovers {len(recovered)} segments of {sum(one.size for one in recovered)} bytes" * bool(recovered),
-        f"makes {len(rebuilt)} missing indexes anew" * bool(rebuilt),
+        f"recovers {len(recovered)} segment{'s' * (len(recovered) > 1)} of {sum(one.size for one in recovered)} bytes"
+        * bool(recovered),
+        f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
         f"reads {snapshots} bytes for the producers' states" * bool(snapshots),
         f"cuts {torn} bytes off" * bool(torn),
         f"deletes {deleted} bytes" * bool(deleted),

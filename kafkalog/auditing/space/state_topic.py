@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.state_records import StateColumns
@@ -33,7 +33,7 @@ class StateTopic:
     decisions, sorted.
     """
 
-    ids: PackedTexts = field(default_factory=PackedTexts)
+    ids: TextColumn = field(default_factory=TextColumn)
     name_of: dict[int, int] = field(default_factory=dict)
     records: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
     decided: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))

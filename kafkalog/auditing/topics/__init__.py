@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, Fates, Names
 from kafkalog.auditing.topics.groups import group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
-from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.metadata_joins import (
     COPY_MS,
@@ -32,6 +32,7 @@ __all__ = [
     "COPY_MS",
     "PENDING",
     "STATES",
+    "Broker",
     "Fates",
     "LeadersAt",
     "Led",

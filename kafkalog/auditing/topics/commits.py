@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns, Packed
-from kafkalog.columns.sentences import TextColumn
-from kafkalog.columns.texts import Numbered
+from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.placed import Spans
+from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text
@@ -17,10 +17,11 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.narrowing import matches
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
-from kafkalog.segments.column_blocks import AnyColumns, Marked, Worded
+from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.internal_blocks import InternalRecords, Part
 from kafkalog.segments.moment import Moment
 from kafkalog.tables import internal_tables as tables
+from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OFFSETS
 
 if TYPE_CHECKING:
@@ -71,18 +72,15 @@ _NUMBERS: Final = {
 class Fates:
     """A log's transactions with data that ended in one of some states, sorted by producer and first offset."""
 
-    def __init__(self, transactions: Packed, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
+    def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
         kept = [kind for kind, number in _NUMBERS.items() if STATES[number] in states]
         parts = [
             rows.take((rows["first_offset"] != NONE) & np.isin(rows["marker_type"], kept))
             for rows in transactions.blocks(*_COLUMNS)
         ]
         rows = Columns.concat(parts, _COLUMNS)
-        rows = rows.take(np.lexsort((rows["first_offset"], rows["producer_id"])))
-        self.producers, producer = np.unique(rows["producer_id"], return_inverse=True)
-        self._firsts, first = np.unique(rows["first_offset"], return_inverse=True)
-        self._places = producer * (len(self._firsts) + 1) + first + 1
-        self._producer = rows["producer_id"]
+        self.spans = Spans(rows["producer_id"], rows["first_offset"])
+        rows = rows.take(self.spans.order)
         self._last = rows["last_offset"]
         self._state = np.zeros(len(rows), np.int8)
         for kind, number in _NUMBERS.items():
@@ -97,11 +95,8 @@ class Fates:
         """Return which transactions producers' records belong to; -1 where no transaction of theirs has the offset."""
         if not len(self):
             return np.full(len(offsets), -1)
-        producer = np.minimum(np.searchsorted(self.producers, producer_ids), len(self.producers) - 1)
-        place = producer * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
-        found = np.searchsorted(self._places, place, "right") - 1
-        is_in = (found >= 0) & (self._producer[found] == producer_ids) & (offsets <= self._last[found])
-        return np.where(is_in, found, -1)
+        found = self.spans.last(producer_ids, offsets)
+        return np.where((found >= 0) & (offsets <= self._last[found]), found, -1)
 
     def states(self, rows: NDArray[np.intp], moment: Moment | None = None) -> NDArray[np.int8]:
         """Return the states of records in these transactions at a moment, as numbers of `STATES`.
@@ -410,7 +405,7 @@ class Committed:
             yield {
                 "group": _texts(keys.group[at], keys.groups.texts.__getitem__),
                 "topic": _texts(keys.topic[at], keys.topics.texts.__getitem__),
-                "partition": Marked(keys.partition[at]),
+                "partition": Numbers(keys.partition[at]),
                 **self._state(found, waiting[at]),
                 "log": TextColumn.same(log, len(at)),
             }
@@ -420,15 +415,15 @@ class Committed:
         there = is_here & (found["is_tombstone"] == 0)
         states = [_STATES.index(word) for word in ("committed", "deleted", "pending", "aborted")]
         return {
-            "offset": Marked(found["offset"], there),
-            "leader_epoch": Marked(found["leader_epoch"], found["leader_epoch"] != -1),
+            "offset": Numbers(found["offset"], there),
+            "leader_epoch": Numbers(found["leader_epoch"], found["leader_epoch"] != -1),
             "metadata": _texts(found["metadata"], lambda number: escaped_text(self._metadata[number])),
-            "commit_timestamp_ms": Marked(found["commit_timestamp"], there),
+            "commit_timestamp_ms": Numbers(found["commit_timestamp"], there),
             "transactional": found["is_transactional"] != 0,
-            "record_offset": Marked(found["record_offset"], is_here),
-            "state": Worded(np.select([there, is_here, is_waiting], states[:3], states[3]), _STATES),
-            "pending_offset": Marked(found["waiting_offset"], is_waiting & (found["waiting_offset"] != buffers.NONE)),
-            "pending_producer_id": Marked(found["waiting_producer_id"], is_waiting),
+            "record_offset": Numbers(found["record_offset"], is_here),
+            "state": Numbers.worded(np.select([there, is_here, is_waiting], states[:3], states[3]), _STATES),
+            "pending_offset": Numbers(found["waiting_offset"], is_waiting & (found["waiting_offset"] != buffers.NONE)),
+            "pending_producer_id": Numbers(found["waiting_producer_id"], is_waiting),
             "aborted": found["aborted"],
         }
 

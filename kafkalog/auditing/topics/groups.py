@@ -39,7 +39,7 @@ from kafkalog.auditing.topics.topic_logs import (
     places_of,
     topic_logs,
 )
-from kafkalog.columns.named import Packed
+from kafkalog.columns.named import Columns
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
@@ -117,7 +117,7 @@ class GroupLog:
         """Return the names of all groups that records are about."""
         return self._names.texts
 
-    def read(self, transactions: Packed, limits: Limits) -> Iterator[Item]:
+    def read(self, transactions: Columns, limits: Limits) -> Iterator[Item]:
         """Read all records; yield the rows of the tables that have one for each, then the findings.
 
         `transactions` are those of the log.

@@ -21,10 +21,10 @@ from kafkalog.auditing.topics.internal import (
 )
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
-from kafkalog.auditing.topics.partition_history import Key, Numbers, PartitionHistory, PartitionSpans, Span, SpanTimes
+from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, PartitionSpans, Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
-from kafkalog.columns.sentences import JsonColumn, TextColumn, joined
-from kafkalog.columns.texts import Numbered
+from kafkalog.columns.sentences import joined
+from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types
@@ -40,12 +40,13 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
-from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, ColumnsByName, Marked, Worded, rows_of
+from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, ColumnsByName, rows_of
 from kafkalog.segments.internal_blocks import InternalRecords, Part, internal_blocks
 from kafkalog.segments.internal_rows import InternalBlocks
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Picks
 from kafkalog.settle import Reason, lowered
+from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import INTERNAL
 from kafkalog.tables.metadata_tables import BROKERS, CHANGES, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
@@ -210,8 +211,8 @@ class MetadataBlocks:
         return {
             "log": self._log.take(same),
             "file": TextColumn.of([records.file]).take(same),
-            "offset": Marked(records.offset[rows]),
-            "timestamp_ms": Marked(records.timestamp[rows]),
+            "offset": Numbers(records.offset[rows]),
+            "timestamp_ms": Numbers(records.timestamp[rows]),
             "controller_epoch": records.of_batches(LEADER_EPOCH)[rows],
             "type": cells(types.at),
             "kind": self._words.take(present(cells(kinds.at), kinds.bit, len(self._words) - 1)),
@@ -257,7 +258,7 @@ def leadership_columns(
     encode = JSON_ENCODERS[ops.SPACED_JSON if spaced else ops.ASCII_JSON]
 
     @lru_cache(maxsize=_AT_ONCE)
-    def listed(numbers: Numbers) -> str:
+    def listed(numbers: Brokers) -> str:
         return encode(list(numbers))
 
     for first in range(0, len(places), _PLACES):
@@ -275,14 +276,14 @@ def leadership_columns(
                 "topic_id": ids.take(part.of),
                 "partition": numbers[part.of],
                 **_state(history, part, listed),
-                "since_ms": Marked(part.since),
-                "until_ms": Marked(part.until, part.has_ended),
-                "offset": Marked(part.offset),
+                "since_ms": Numbers(part.since),
+                "until_ms": Numbers(part.until, part.has_ended),
+                "offset": Numbers(part.offset),
                 "log": TextColumn.same(log, len(part.of)),
             }
 
 
-def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Numbers], str]) -> AnyColumns:
+def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Brokers], str]) -> AnyColumns:
     """Return what the partitions were: a state that occurs many times is looked at once."""
     numbers, of = np.unique(spans.state, return_inverse=True)
     states = [history.state(number) for number in numbers.tolist()]
@@ -292,12 +293,12 @@ def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[N
     }
     words = np.array([CHANGES.index(word) for word in history.words] or [0])
     return {
-        "leader": Marked(leaders, leaders != -1),
-        "leader_epoch": Marked(spans.leader_epoch),
-        "partition_epoch": Marked(spans.partition_epoch),
+        "leader": Numbers(leaders, leaders != -1),
+        "leader_epoch": Numbers(spans.leader_epoch),
+        "partition_epoch": Numbers(spans.partition_epoch),
         **lists,
         "recovering": np.array([state.recovering for state in states], np.bool_)[of],
-        "change": Worded(words[spans.word], CHANGES),
+        "change": Numbers.worded(words[spans.word], CHANGES),
     }
 
 

@@ -13,7 +13,17 @@ from kafkalog.segments.moment import Moment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Key", "Numbers", "Partition", "PartitionHistory", "PartitionSpans", "Span", "SpanTimes", "State"]
+__all__ = [
+    "Brokers",
+    "Change",
+    "Key",
+    "Partition",
+    "PartitionHistory",
+    "PartitionSpans",
+    "Span",
+    "SpanTimes",
+    "State",
+]
 
 
 # A value of the metadata with the time for which it applied.
@@ -59,7 +69,7 @@ class SpanTimes(NamedTuple):
         return found
 
 
-Numbers = tuple[int, ...]
+Brokers = tuple[int, ...]
 
 Key = tuple[str, int]
 
@@ -77,14 +87,14 @@ class Partition(NamedTuple):
 
     topic_id: str
     number: int
-    replicas: Numbers
-    isr: Numbers
+    replicas: Brokers
+    isr: Brokers
     leader: int
     leader_epoch: int
     partition_epoch: int
-    adding: Numbers
-    removing: Numbers
-    eligible: Numbers
+    adding: Brokers
+    removing: Brokers
+    eligible: Brokers
     recovering: bool
     directories: tuple[str, ...]
     change: str
@@ -93,12 +103,12 @@ class Partition(NamedTuple):
 class State(NamedTuple):
     """A partition without its name and its epochs: many partitions have the same."""
 
-    replicas: Numbers
-    isr: Numbers
+    replicas: Brokers
+    isr: Brokers
     leader: int
-    adding: Numbers
-    removing: Numbers
-    eligible: Numbers
+    adding: Brokers
+    removing: Brokers
+    eligible: Brokers
     recovering: bool
     directories: tuple[str, ...]
 
@@ -116,12 +126,12 @@ class State(NamedTuple):
 class Change(NamedTuple):
     """What a PartitionChangeRecord changes: None, `leader` -2 and `recovery` -1 for what stays."""
 
-    replicas: Numbers | None
-    isr: Numbers | None
+    replicas: Brokers | None
+    isr: Brokers | None
     leader: int
-    adding: Numbers | None
-    removing: Numbers | None
-    eligible: Numbers | None
+    adding: Brokers | None
+    removing: Brokers | None
+    eligible: Brokers | None
     recovery: int
     directories: tuple[str, ...] | None
 

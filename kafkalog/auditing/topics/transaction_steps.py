@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
@@ -25,8 +25,9 @@ from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import FIRST_MS, LAST_MS
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
-from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, Marked, Worded
+from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock
 from kafkalog.segments.moment import Moment
+from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import DECIDED_BY, INTERNAL, STEPS, TRANSITION_STATES, TRANSITIONS
 
@@ -103,8 +104,8 @@ def _columns(
     decided_by = around.decided_by()
     times = coordinator.times(rows)
 
-    def there(column: NDArray[Any]) -> Marked:
-        return Marked(column, is_there)
+    def there(column: NDArray[Any]) -> Numbers:
+        return Numbers(column, is_there)
 
     ids = coordinator.states.transactional_id
     ends = coordinator.times(after) if until is None else np.full(len(rows), until)
@@ -113,16 +114,16 @@ def _columns(
     fenced = around.follows & ((states.state == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
     return {
-        "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
-        "timestamp_ms": Marked(times),
-        "state": Worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
-        "step": Worded(around.steps(), STEPS),
+        "transactional_id": states.ids.gather(states.transactional_id),
+        "timestamp_ms": Numbers(times),
+        "state": Numbers.worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
+        "step": Numbers.worded(around.steps(), STEPS),
         "duration_ms": np.subtract(ends, times, out=np.full(len(rows), NONE), where=is_known),
         "producer_id": there(states.producer_id),
         "producer_epoch": there(states.producer_epoch),
-        "previous_producer_id": Marked(*around.replaced()),
-        "next_producer_id": Marked(states.next_producer_id, states.next_producer_id != -1),
-        "decided_by": Worded(decided_by, DECIDED_BY),
+        "previous_producer_id": Numbers(*around.replaced()),
+        "next_producer_id": Numbers(states.next_producer_id, states.next_producer_id != -1),
+        "decided_by": Numbers.worded(decided_by, DECIDED_BY),
         "fenced_epoch": np.where(fenced, around.before("producer_epoch"), NONE),
         "transaction_version": there(states.client_transaction_version),
         "partitions": listed_partitions(states, spaced=spaced),
@@ -130,7 +131,7 @@ def _columns(
         "timeout_ms": there(states.timeout_ms),
         "log": log,
         "partition": partition,
-        "offset": Marked(states.offset),
+        "offset": Numbers(states.offset),
     }
 
 

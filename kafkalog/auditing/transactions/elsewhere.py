@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
 from kafkalog.columns.named import Columns
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator
@@ -186,7 +186,7 @@ class _Elsewhere:
         return self._metadata.partitions.get((ids[-1], place[1]), ()) if self._metadata is not None and ids else ()
 
     def _waiting(
-        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: PackedTexts
+        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: TextColumn
     ) -> Iterator[Finding]:  # fmt: skip
         """Yield the decisions whose marker a partition elsewhere lacks, as one finding, and those that it may lack."""
         spans, missing = self._spans(place), set[int]()

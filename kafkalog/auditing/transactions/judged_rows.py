@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog import limit
-from kafkalog.auditing.partition import DamagedExtents, PartitionAudit, fork_of
+from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
@@ -57,7 +57,7 @@ class UnreadBytes:
         self._at_start = False
         self._log_end = audit.log_end_offset
         if audit.damaged:
-            after = DamagedExtents.of(audit.damaged).spans()[:, 2]
+            after = np.array([NONE if one.last_offset is None else one.last_offset for one in audit.damaged])
             self._after = np.sort(after[after != NONE])
             self._at_start = bool((after == NONE).any())
         if audit.gaps:

@@ -45,7 +45,7 @@ from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
 from kafkalog.auditing.transactions.transaction_findings import by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.columns.named import Packed
+from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.expansion import OVER_BUDGET
@@ -77,7 +77,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
     for segment in directory.segments:
         try:
             for records in internal_blocks(
-                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.producers
+                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.spans.producers
             ):
                 if isinstance(records, InternalRecords):
                     _count(records, fates, counts)
@@ -324,5 +324,5 @@ def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:
     """Return a partition without its producers, which others judge."""
-    transactions, producers = Packed(EXTENT_COLUMNS), Packed(PRODUCER_COLUMNS)
+    transactions, producers = Columns.empty(EXTENT_COLUMNS), Columns.empty(PRODUCER_COLUMNS)
     return partition._replace(transactions=transactions, producers=producers, of_producers=())

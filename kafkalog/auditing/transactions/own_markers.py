@@ -16,7 +16,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import Placed
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Answered(NamedTuple):
     rows: Columns
     own: NDArray[np.int64]
     held: NDArray[np.int64]
-    ids: PackedTexts
+    ids: TextColumn
 
     def name(self, decision: int) -> str:
         """Return the transactional id of a decision."""

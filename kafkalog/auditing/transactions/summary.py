@@ -155,8 +155,13 @@ class Summary:
 
     def verdict(self) -> str:
         """Return the verdict in one line, with what it is about and what was read for it where that is not all."""
-        about = [f"only {self.narrowing.words()}" if self.narrowing else "", self.reused.words()]
-        return " ".join([self._verdict(), *(f"({words})" for words in about if words)])
+        return " ".join([self._verdict(), *(f"({words})" for words in self.scope())])
+
+    def scope(self) -> list[str]:
+        """Say what it is about, and what was read for it, where that is not all."""
+        return [
+            words for words in (f"only {self.narrowing.words()}" * bool(self.narrowing), self.reused.words()) if words
+        ]
 
     def _verdict(self) -> str:
         counts: Counter[str] = Counter()

@@ -14,8 +14,7 @@ from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.table_rows import MANY_ROWS, audit_rows, log_rows
 from kafkalog.columns.named import NONE
-from kafkalog.columns.sentences import TextColumn
-from kafkalog.columns.texts import PackedTexts
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
@@ -68,8 +67,8 @@ def _column(columns: ColumnsByName, name: str) -> Numbers | Iterable[Any]:
 
 
 def _with_absent(column: NDArray[Any]) -> Numbers:
-    absent = column == NONE
-    return Numbers(column, absent if absent.any() else None)
+    there = column != NONE
+    return Numbers(column, None if there.all() else there)
 
 
 def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
@@ -89,23 +88,23 @@ def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
 def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
     schema = arrow_schema(COORDINATOR)
-    logs = _texts(PackedTexts.of(coordinator.logs))
-    topics = PackedTexts.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
+    logs = _texts(TextColumn.of(coordinator.logs, "backslashreplace"))
+    topics = TextColumn.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
     before = _texts(topics)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
-        absent = gone if gone.any() else None
+        there = ~gone if gone.any() else None
         columns: dict[str, Numbers | Iterable[Any]] = {
-            "transactional_id": _texts(states.ids.take(states.transactional_id)),
+            "transactional_id": _texts(states.ids.gather(states.transactional_id)),
             "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATES),
             "partitions": _listed(states, gone, before),
             "offset": Numbers(np.ascontiguousarray(states.offset)),
             "log": logs.take(_numbers(coordinator.of_log[rows])),
         }
         for name in ("producer_id", "producer_epoch", "timeout_ms"):
-            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
         for name in ("start_timestamp", "last_update_timestamp"):
-            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
         yield arrow_batch(columns.__getitem__, schema)
 
 
@@ -123,7 +122,7 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
 
 
-def _texts(texts: PackedTexts) -> pa.Array:
+def _texts(texts: TextColumn) -> pa.Array:
     import pyarrow as pa
 
     bounds = np.concatenate([[0], np.cumsum(texts.sizes)]).astype(np.int32)

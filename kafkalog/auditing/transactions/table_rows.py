@@ -20,7 +20,7 @@ from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among, distinct
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -158,7 +158,7 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
         yield {
-            "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
+            "transactional_id": states.ids.gather(states.transactional_id),
             "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
             "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
             "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),

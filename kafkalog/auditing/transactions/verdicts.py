@@ -12,9 +12,9 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
-from kafkalog.columns.named import NONE, Columns, Packed
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among
-from kafkalog.columns.sentences import TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.tally import tally
@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 class Verdicts:
     """The verdicts on all rows of a log: most follow from the marker alone, the others are `judged`."""
 
-    def __init__(self, rows: Packed, coordinator: Coordinator, judged: JudgedRows) -> None:
+    def __init__(self, rows: Columns, coordinator: Coordinator, judged: JudgedRows) -> None:
         self.rows = rows
         self.coordinator = coordinator
         self.judged = judged
@@ -80,16 +80,11 @@ class Verdicts:
 
     def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:
         """Return the verdicts on the rows of some producers."""
-        kept, places, start = Packed(self.rows.names), [np.empty(0, np.intp)], 0
-        for rows in self.rows.blocks():
-            meant = among(rows["producer_id"], producers)
-            kept.append(rows.take(meant))
-            places.append(start + np.flatnonzero(meant))
-            start += len(rows)
-        every = np.concatenate(places)
+        meant = among(self.rows["producer_id"], producers)
+        every = np.flatnonzero(meant)
         judged = self.judged.take(among(self.judged.places, every))
         found = copy(self)
-        found.rows, found._counts = kept, None
+        found.rows, found._counts = self.rows.where(meant), None
         found.judged = judged._replace(places=np.searchsorted(every, judged.places))
         return found
 
@@ -108,7 +103,7 @@ class Verdicts:
 
     def names(self, numbers: NDArray[Any]) -> TextColumn:
         """Return the transactional ids of these numbers, None for -1."""
-        return TextColumn.packed(self.coordinator.states.ids, numbers)
+        return self.coordinator.states.ids.gather(numbers)
 
     def first_open(self) -> Opened | None:
         """Return the open transaction with the lowest first offset, None where none is open."""

@@ -440,5 +440,5 @@ def _change(before: tuple[int, str | None] | None, facts: FileFacts) -> Finding 
         return Finding.of("file-size-changed", facts.file, message, needed=size, found=facts.size)
     if checksum is None or facts.sha256 is None or checksum == facts.sha256:
         return None
-    message = f"the content of the {size} bytes changed: their SHA-256 is another"
+    message = f"the content of the {size} bytes changed: their SHA-256 differs"
     return Finding.of("file-content-changed", facts.file, message, needed=checksum, found=facts.sha256)

@@ -56,7 +56,7 @@ def _title(rows: Iterable[Mapping[str, Any]]) -> str:
     unknown = sum(row["reclaimable_bytes"] is None for row in every)
     text = (
         f"{size_text(sum(row['all_bytes'] for row in every))} in {len(every)} partitions' directories,"
-        f" {size_text(gone)} would go"
+        f" {size_text(gone)} can be freed"
     )
     return text + (f"; of {unknown} directories it is not known (see --keys)" if unknown else "")
 
@@ -82,7 +82,7 @@ def _body(report: SpaceReport) -> Iterator[Element]:
     held.sort(key=lambda row: -(row["reclaimable_bytes"] or 0))
     yield element(
         "section", element("h2", "Bytes"),
-        element("p", "An area is a directory's bytes; its coloured part would go. The table below says the same."),
+        element("p", "An area is a directory's bytes; its coloured part can be freed. The table below says the same."),
         element("figure", treemap(tiles)), cause_legend(row["cause"] for row in held), bytes_table(tiles), id="bytes",
     )  # fmt: skip
     yield element(

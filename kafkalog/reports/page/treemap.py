@@ -1,4 +1,4 @@
-"""Bytes as areas: log directories, topics and partitions as rectangles in rectangles, and what would go of each."""
+"""Bytes as areas: log directories, topics and partitions as rectangles in rectangles, and what can be freed of each."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _OTHERS: Final = "more partitions"
 
 
 class Tile(NamedTuple):
-    """A partition's directory. `gone` are the bytes that would go if its `cause` were removed."""
+    """A partition's directory. `gone` are the bytes that would be freed if its `cause` were removed."""
 
     home: str
     topic: str
@@ -103,7 +103,7 @@ class Tile(NamedTuple):
 
 @dataclass(slots=True)
 class _Part:
-    """A rectangle: a name, its bytes, and either the parts in it or what would go of it."""
+    """A rectangle: a name, its bytes, and either the parts in it or what can be freed of it."""
 
     name: str
     bytes: int = 0
@@ -169,7 +169,7 @@ def _group(part: _Part, place: Box) -> Iterator[Element]:
 def _leaf(part: _Part, place: Box) -> Iterator[Element]:
     words = f"{part.name}: {size_text(part.bytes)}"
     if part.gone:
-        words += f", {part.cause}, {size_text(part.gone)} would go"
+        words += f", {part.cause}, {size_text(part.gone)} can be freed"
     yield _rectangle(place, "kept", words)
     if part.gone:
         height = place.height * part.gone / part.bytes
@@ -209,5 +209,5 @@ def bytes_table(tiles: Iterable[Tile]) -> Element:
             share = f"{100 * topic.bytes / home.bytes:.1f} %"
             rows.append([home.name, topic.name, str(topic.directories), str(topic.bytes), share, str(topic.gone)])
     caption = f"Bytes by topic: {len(rows)} rows" + (f", the first {_ROWS} here" if len(rows) > _ROWS else "")
-    heads = ("log directory", "topic", "partitions", "bytes", "share of the directory", "bytes that would go")
+    heads = ("log directory", "topic", "partitions", "bytes", "share of the directory", "bytes that can be freed")
     return table(caption, heads, rows[:_ROWS], id="bytes-by-topic")

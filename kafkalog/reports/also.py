@@ -1,0 +1,196 @@
+"""What a healthy cluster has, too, and a person asks about: who was fenced, what timed out, what is open, who waits.
+
+One line for each, with its time, id and place; ten lines of a kind, then a count and the table that has them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafkalog.kafka.transaction_state import NO_TIMEOUT
+from kafkalog.quantities import iso
+from kafkalog.reports.counted import Counted, Extent, Opened
+from kafkalog.reports.source import About, AuditSource
+
+__all__ = ["INFORMATIVE", "Line", "age", "also"]
+
+# Incidents that happen in a healthy cluster all day: they are lines here.
+INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
+
+_MOST: Final = 10  # lines of a kind
+_NAMES: Final = 8  # places and ids in a line
+_TABLES: Final = {
+    "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
+    "waiting": "findings", "log start": "partitions", "cleaning": "findings",
+}  # fmt: skip
+_CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
+_GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
+
+Row = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """A line: its label, and what it says. `counts` is how many things it tells of."""
+
+    label: str
+    text: str
+    counts: int = 1
+
+
+def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: set[str]) -> list[Line]:
+    """Return the lines of an audit, kind by kind."""
+    about = source.about()
+    ends = about[0].ends_ms if len(about) == 1 else None
+    kinds = (
+        list(_aborted(incidents, counts)),
+        [_open(one, ends) for one in sorted(counts.opened, key=_since)],
+        list(_waiting(source, counts)),
+        list(_log_starts(source, logs)),
+        [Line("cleaning", f"{row['log']}: {row['message']}") for row in source.notes(_CLEANING)],
+        list(_versions(about)),
+    )
+    return [line for of_kind in kinds for line in _first(of_kind)]
+
+
+def _first(lines: Sequence[Line]) -> Iterator[Line]:
+    by_label: dict[str, list[Line]] = {}
+    for line in lines:
+        by_label.setdefault(line.label, []).append(line)
+    for label, some in by_label.items():
+        yield from some[:_MOST]
+        if rest := some[_MOST:]:
+            yield Line(label, f"and {len(rest):,} more: --table {_TABLES[label]}", sum(one.counts for one in rest))
+
+
+_LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}
+_SAID: Final = {
+    "takeover": "another producer took over this transactional id",
+    "timeout": "open for longer than its timeout, so the coordinator aborted it",
+    "administrator": "aborted by an administrator: the coordinator did not decide it",
+}
+
+
+def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
+    """Yield whose transactions others aborted: what their own clients aborted is in the counts."""
+    for label in _LABELS.values():
+        for row in incidents:
+            if row["kind"] not in INFORMATIVE or _LABELS.get(row["cause"]) != label:
+                continue
+            number = row["transactions"] or 1
+            who = _listed(row["transactional_ids"], row["transactional_ids_total"])
+            if not who:
+                who = f"producer {_listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
+            when = f"at {iso(row['since_ms'])}"
+            if number > 1:
+                when = f"{number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
+            may = "probably " if row["certainty"] == "possible" else ""
+            said = _SAID[row["cause"]]
+            if row["cause"] == "timeout":
+                keys = [(name, row["since_ms"]) for name in row["transactional_ids"]]
+                known = {counts.timeouts[key] for key in keys if key in counts.timeouts}
+                said = said.replace("timeout,", f"timeout of {age(min(known))},") if len(known) == 1 else said
+            if row["cause"] == "takeover" and number == 1 and who in counts.raised:
+                said += (
+                    f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
+                )
+            yield Line(label, f"{who} {when}: {may}{said}; {_its_records(row)}", number)
+
+
+def _its_records(row: Row) -> str:
+    """Say which records were aborted with a transaction, or with several."""
+    places = _listed(row["partitions"], row["partitions_total"])
+    if row["records"] is None:
+        return f"no records of it are here; it was in {places}" if places else "it had written nothing"
+    where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
+    if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
+        where = f" at offset {row['first_offset']}"
+    verb = "was" if row["records"] == 1 else "were"
+    return f"{_many(row['records'], 'record')} in {places}{where} {verb} aborted"
+
+
+def _since(one: Opened) -> int:
+    return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
+
+
+def _open(one: Opened, ends: int | None) -> Line:
+    """Say where a transaction is open, since when, and whether that is normal."""
+    who = one.name if one.name is not None else f"producer {one.producer_id}"
+    where = ", ".join(_extent(part) for part in one.data[:_NAMES]) or "with no records here"
+    if len(one.data) > _NAMES:
+        where += f" and {len(one.data) - _NAMES} more partitions"
+    since = _since(one)
+    parts = [f"{who} {where} since {iso(since)}"]
+    if one.since_ms is None:
+        return Line("open", f"{parts[0]}; the coordinator's record is not here")
+    if ends is not None and ends >= since:
+        parts.append(f"{age(ends - since)} old where the files end")
+    if one.timeout_ms == NO_TIMEOUT:
+        parts.append("it has no timeout")
+    elif one.timeout_ms is not None:
+        within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
+        parts.append(f"timeout {age(one.timeout_ms)}{within}")
+    return Line("open", ", ".join(parts))
+
+
+def _extent(part: Extent) -> str:
+    topic, partition = part.place
+    offsets = f"{part.first_offset}-{part.last_offset}"
+    if part.first_offset == part.last_offset:
+        offsets = f"{part.first_offset}"
+    return f"in {topic}-{partition} at {offsets}"
+
+
+def _waiting(source: AuditSource, counts: Counted) -> Iterator[Line]:
+    """Yield the groups whose offset commits are in an open transaction."""
+    names = {one.producer_id: one.name for one in counts.opened}
+    waiting: dict[tuple[str, int], int] = {}
+    for row in source.notes(frozenset({"offsets-pending"})):
+        found = _GROUP.match(row["message"])
+        if found is not None:
+            key = found[2], row["producer_id"]  # of several replicas the one with most
+            waiting[key] = max(waiting.get(key, 0), int(found[1]))
+    for (group, producer), number in sorted(waiting.items()):
+        whose = names.get(producer) or f"producer {producer}"
+        verb = "is" if number == 1 else "are"
+        yield Line("waiting", f"group {group}: {_many(number, 'offset commit')} {verb} in {whose}'s open transaction")
+
+
+def _log_starts(source: AuditSource, logs: set[str]) -> Iterator[Line]:
+    """Yield where the oldest records are gone."""
+    rows = [row for row in source.rows("partitions") if row["log_start_offset"] > 0 and row["log"] in logs]
+    for row in sorted(rows, key=lambda row: (row["topic"], row["partition"])):
+        text = f"{row['topic']}-{row['partition']} begins at {row['log_start_offset']}: what was before is deleted"
+        yield Line("log start", f"{text}, by retention or DeleteRecords")
+
+
+def _versions(about: Iterable[About]) -> Iterator[Line]:
+    for one in about:
+        for level, since in one.versions:
+            yield Line("upgrade", f"transaction.version became {level} at {iso(since)}")
+
+
+def age(ms: int) -> str:
+    """Write how long something took in its two largest units: ``3 s``, ``2 h 5 min``, ``41 d``."""
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    for number, (size, unit) in enumerate(units):
+        if seconds >= size:
+            smaller = units[number + 1] if number + 1 < len(units) else None
+            rest = seconds % size // smaller[0] if smaller else 0
+            return f"{seconds // size} {unit}" + (f" {rest} {smaller[1]}" if smaller and rest else "")
+    return "0 s"
+
+
+def _listed(names: Iterable[str] | None, total: int | None) -> str:
+    every = list(names or ())
+    shown = every[:_NAMES]
+    more = max(total or 0, len(every)) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _many(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"

@@ -1,0 +1,275 @@
+"""Transactions counted as people count them: one decision of a transactional id, whatever its partitions and replicas.
+
+What no record of the coordinator is about is counted in each of its partitions; the words say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.named import NONE
+from kafkalog.reports.source import AuditSource, Steps
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Counted", "Extent", "Opened", "Place", "counted", "leading_logs"]
+
+Place = tuple[str, int]
+
+_DECIDES: Final = ("prepare_commit", "prepare_abort")
+_ENDS: Final = ("complete_commit", "complete_abort")
+_IDLE: Final = ("empty", "dead", "tombstone", *_ENDS)
+_DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose decision is known
+_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
+
+
+class Extent(NamedTuple):
+    """Where a log has an open transaction's data."""
+
+    place: Place
+    first_offset: int
+    last_offset: int
+    records: int
+    since_ms: int
+
+
+@dataclass(slots=True)
+class Opened:
+    """An open transaction: whose, since when and how long it may last by the coordinator's record, and its data."""
+
+    name: str | None
+    producer_id: int
+    since_ms: int | None
+    timeout_ms: int | None
+    data: list[Extent] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Counted:
+    """The transactions of some clusters; `hanging` and `undecided` ones are open in their partitions alone.
+
+    Of what ended without the coordinator's record, those that an administrator aborted are apart.
+    """
+
+    committed: int = 0
+    aborted: int = 0
+    opened: list[Opened] = field(default_factory=list)
+    hanging: int = 0
+    undecided: int = 0
+    alone_committed: int = 0
+    alone_aborted: int = 0
+    by_administrator: int = 0
+    places: set[Place] = field(default_factory=set)  # of those without the coordinator's record
+    # Of the ids that are asked for: the timeouts of what was aborted by its time, and the new timeout (ms) of those
+    # whose epoch was raised by somebody with another one, who wrote nothing.
+    timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
+    raised: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def recorded(self) -> int:
+        """Return how many transactions the coordinator's records are about."""
+        return self.committed + self.aborted + sum(one.since_ms is not None for one in self.opened)
+
+    @property
+    def total(self) -> int:
+        """Return how many transactions there are."""
+        alone = self.hanging + self.undecided + self.alone_committed + self.alone_aborted + self.by_administrator
+        return self.committed + self.aborted + len(self.opened) + alone
+
+    def words(self) -> str:
+        """Say how many there are, how they ended, and which of them are only in their partitions."""
+        ended = (
+            (self.committed + self.alone_committed, "committed"),
+            (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
+            (len(self.opened), "open"),
+            (self.hanging, "hanging"),
+            (self.undecided, "undecided"),
+        )
+        parts = ", ".join(f"{number:,} {word}" for number, word in ended if number)
+        said = f"{self.total:,} transaction{'s' * (self.total != 1)}{f': {parts}' if parts else ''}"
+        alone = self.total - self.recorded
+        if not alone:
+            return said
+        where = f"{len(self.places):,} partition{'s' * (len(self.places) != 1)}"
+        return f"{said} ({self.recorded:,} by the coordinator's records, {alone:,} more counted in {where})"
+
+
+def leading_logs(partitions: Iterable[dict[str, Any]]) -> set[str]:
+    """Return one log of each partition: of several replicas the longest, which has what the others have."""
+    best: dict[tuple[Any, ...], tuple[int, str]] = {}
+    for row in partitions:
+        key = row["cluster_id"], row["topic"], row["partition"]
+        found = -row["log_end_offset"], row["log"]
+        best[key] = min(best.get(key, found), found)
+    return {log for _, log in best.values()}
+
+
+def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> Counted:
+    """Count the transactions of an audit; `logs` are those that speak for their partitions.
+
+    More is noted of the transactional ids that are `asked` for.
+    """
+    found = Counted()
+    ends = _Ends(asked)
+    for steps in source.steps():
+        ends.take(steps, found)
+    ends.last(found)
+    known = {one.producer_id: one for one in found.opened}
+    alone: dict[int, Opened] = {}
+    told: set[tuple[int, int]] = set()
+    broken = source.notes(frozenset({"atomicity-broken"}))  # parts of transactions whose decisions are here
+    torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken}
+    for columns in source.transactions():
+        speaks = np.fromiter((log in logs for log in columns["log"]), bool, len(columns["log"]))
+        chosen = speaks & (columns["first_offset"] != NONE)
+        _count_ended(found, columns, chosen, ends, told, torn)
+        for row in _rows(columns, chosen & ~_among(columns["state"], ("committed", "aborted"))):
+            place = row["topic"], row["partition"]
+            if row["state"] == "hanging":
+                if row["cause"] not in _DECIDED:
+                    found.hanging += 1
+                    found.places.add(place)
+            elif row["state"] == "undecided":
+                found.undecided += 1
+                found.places.add(place)
+            elif row["state"] == "ongoing":
+                opened = known.get(row["producer_id"])
+                if opened is None:
+                    opened = alone.setdefault(
+                        row["producer_id"], Opened(row["transactional_id"], row["producer_id"], None, None)
+                    )
+                    found.places.add(place)
+                opened.data.append(
+                    Extent(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
+                )
+    found.opened += alone.values()
+    return found
+
+
+def _count_ended(
+    found: Counted, columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_], ends: _Ends,
+    told: set[tuple[int, int]], torn: Container[tuple[str, int, int]],
+) -> None:  # fmt: skip
+    """Count what ended without the coordinator's record; a marker's epoch may show that two rows are one.
+
+    Parts of transactions that are `torn` are no transactions of their own.
+    """
+    ended = chosen & _among(columns["state"], ("committed", "aborted"))
+    by_hand = ended & _among(columns["cause"], ("administrator-abort",))
+    left = by_hand | (ended & ~ends.have(columns))
+    for row in _rows(columns, left):
+        if (row["log"], row["producer_id"], row["first_offset"]) in torn:
+            continue
+        if row["cause"] != "administrator-abort" and row["marker_epoch"] > row["producer_epoch"]:
+            key = row["producer_id"], row["marker_epoch"]  # no other transaction of the producer has it
+            if key in told:
+                continue
+            told.add(key)
+        found.places.add((row["topic"], row["partition"]))
+        if row["cause"] == "administrator-abort":
+            found.by_administrator += 1
+        elif row["state"] == "committed":
+            found.alone_committed += 1
+        else:
+            found.alone_aborted += 1
+
+
+def _rows(columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
+    places = np.flatnonzero(chosen)
+    some = {name: column[places].tolist() for name, column in columns.items()}
+    for cells in zip(*some.values(), strict=True):
+        yield dict(zip(some, cells, strict=True))
+
+
+class _Ends:
+    """The decisions that the coordinator's records show, taken in order; a chunk may end within an id."""
+
+    def __init__(self, asked: Container[str]) -> None:
+        self._asked = asked
+        self._name: str | None = None
+        self._state = ""
+        self._last: Opened | None = None
+        self._keys: list[NDArray[np.int64]] = []
+        self._times: list[NDArray[np.int64]] = []
+        self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    def take(self, steps: Steps, found: Counted) -> None:
+        """Take in some records: count what they decide, and note what is open where an id's records end."""
+        if not len(steps.states):
+            return
+        same = np.append(steps.names[0] == self._name, steps.names[1:] == steps.names[:-1]).astype(bool)
+        before = np.append(np.array([self._state], dtype=object), steps.states[:-1])
+        before[~same] = ""
+        decides = _among(steps.states, _DECIDES) & ~_among(before, (*_DECIDES, *_IDLE))
+        # Of some the decision was cleaned away, and only that it was carried out is here.
+        decides |= _among(steps.states, _ENDS) & ~_among(before, (*_DECIDES, *_ENDS))
+        commits = _among(steps.states, (_DECIDES[0], _ENDS[0]))
+        found.committed += int(np.count_nonzero(decides & commits))
+        found.aborted += int(np.count_nonzero(decides & ~commits))
+        self._keys.append(_key(steps.producer_ids[decides], steps.epochs[decides]))
+        self._times.append(steps.times[decides])
+        if not same[0]:
+            self.last(found)
+        for number in np.flatnonzero(_among(steps.states[:-1], ("ongoing",)) & ~same[1:]).tolist():
+            found.opened.append(_opened(steps, number))
+        self._note(steps, same, before, found)
+        self._name, self._state = steps.names[-1], steps.states[-1]
+        self._last = _opened(steps, len(steps.states) - 1)
+
+    def _note(self, steps: Steps, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
+        """Note the timeouts of what is aborted, and which id's newest record raises its epoch with another timeout."""
+        for number in np.flatnonzero(_among(steps.states, _DECIDES[1:])).tolist():
+            if steps.names[number] in self._asked:
+                found.timeouts[steps.names[number], int(steps.times[number])] = int(steps.timeouts[number])
+        other = np.append(False, steps.timeouts[1:] != steps.timeouts[:-1]) & same
+        raises = other & _among(steps.states, ("empty",)) & _among(before, _ENDS) & np.append(~same[1:], True)
+        for number in np.flatnonzero(raises).tolist():
+            if steps.names[number] in self._asked:
+                found.raised[steps.names[number]] = int(steps.timeouts[number])
+
+    def last(self, found: Counted) -> None:
+        """Note what the newest id has open: its records are all taken."""
+        if self._state == "ongoing" and self._last is not None:
+            found.opened.append(self._last)
+        self._state = ""
+
+    def have(self, columns: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Say of which rows of ``transactions`` the decision is here: its epoch, and not later than the marker."""
+        if self._index is None:
+            keys, times = (np.concatenate([np.empty(0, np.int64), *some]) for some in (self._keys, self._times))
+            order = np.lexsort((times, keys))
+            distinct, firsts = np.unique(keys[order], return_index=True)
+            self._index = distinct, times[order][firsts]
+        distinct, earliest = self._index
+        wanted = _key(columns["producer_id"], columns["marker_epoch"])
+        if not len(distinct):
+            return np.zeros(len(wanted), bool)
+        at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+        found: NDArray[np.bool_] = (distinct[at] == wanted) & (
+            earliest[at] <= columns["marker_timestamp_ms"] + _CLOCKS_MS
+        )
+        return found
+
+
+def _opened(steps: Steps, number: int) -> Opened:
+    return Opened(
+        steps.names[number], int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
+    )
+
+
+def _among(column: NDArray[Any], words: Sequence[str]) -> NDArray[np.bool_]:
+    """Say which cells of a column of texts are one of some words."""
+    found = np.zeros(len(column), bool)
+    for word in words:
+        found |= column == word
+    return found
+
+
+def _key(producer_ids: NDArray[Any], epochs: NDArray[Any]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = producer_ids.astype(np.int64) << 16 | epochs.astype(np.int64) & 0xFFFF
+    return found

@@ -1,0 +1,232 @@
+"""The first screen: a sentence in the words of the reader's job, what stands behind it, and what else there is.
+
+The first word is the worst that holds; `docs/txn-audit.md` has what each means, its severity and its exit status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafkalog.quantities import iso
+from kafkalog.reports.also import INFORMATIVE, Line, age, also
+from kafkalog.reports.counted import counted, leading_logs
+from kafkalog.reports.source import AuditSource
+
+__all__ = ["WORDS", "FirstScreen", "first_screen"]
+
+WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
+
+_OF_KIND: Final = {
+    "records-lost": "LOST",
+    "records-unreadable": "DAMAGED",
+    "replicas-diverged": "DAMAGED",
+    "output-damaged": "DAMAGED",
+    "consumers-stopped": "BLOCKED",
+    "copy-incomplete": "INCOMPLETE",
+}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstScreen:
+    """The sentence with its first word, what it is about and stands on, and the lines of ``Also``.
+
+    `calm` says that there is nothing but what everybody decided themselves.
+    """
+
+    word: str
+    sentence: str
+    identity: str
+    also: Sequence[Line]
+    calm: bool
+
+    @property
+    def headline(self) -> str:
+        """Return the verdict as one line."""
+        return f"{self.word}: {self.sentence}"
+
+
+def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    """Return the first screen of an audit, or of a verification; `incidents` are its rows of that table."""
+    if "partitions" not in source.tables:
+        return _of_verification(source, incidents)
+    partitions = list(source.rows("partitions"))
+    logs = leading_logs(partitions)
+    asked = {name for row in incidents if row["kind"] in INFORMATIVE for name in row["transactional_ids"] or ()}
+    counts = counted(source, logs, asked)
+    lines = also(source, incidents, counts, logs)
+    about = source.about()
+    ends = about[0].ends_ms if len(about) == 1 else None
+    word, sentence = _worst(source, incidents, ends)
+    if word == "OK":
+        sentence = _fine(counts.words(), incidents, lines) if partitions else ""
+        if not partitions:
+            word, sentence = "EMPTY", "the log directories have no logs."
+    behind = [" and ".join(_cluster(one) for one in about)]
+    if ends is not None:
+        behind.append(f"files end {iso(ends)}")
+    records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
+    behind += [f"{_many(len(partitions), 'log')}, {_many(batches, 'batch', 'batches')}, {_many(records, 'record')}"]
+    behind += [counts.words()]
+    notes = any(row["kind"] not in INFORMATIVE for row in incidents)
+    sentence = " ".join([sentence, *(f"({words})" for words in source.scope)])
+    return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
+
+
+def _cluster(one: Any) -> str:
+    name = f"cluster {one.cluster_id}" if one.cluster_id is not None else ""
+    copy = "stopped cleanly before the copy" if one.stopped else "copied while it ran or after a kill"
+    if one.ends_ms is None:
+        copy = ""
+    return ", ".join(filter(None, (name, one.brokers, copy)))
+
+
+def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    word, sentence = _worst(source, incidents, None)
+    if word == "OK":
+        word, _, sentence = source.verdict.partition(": ")
+        sentence = f"{sentence.removesuffix(', nothing wrong')}."
+    return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
+
+
+def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
+    """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
+    by_word: dict[str, list[Row]] = {}
+    for row in incidents:
+        if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
+            by_word.setdefault(_word(row), []).append(row)
+    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
+        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    if not source.complete:
+        by_word.setdefault("INCOMPLETE", [])
+    words = [word for word in WORDS if word in by_word]
+    if not words:
+        return "OK", ""
+    said = [_SENTENCES[word](by_word[word], ends) for word in words]
+    unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
+    if not source.complete:
+        said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
+    joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
+    first = " and ".join([words[0], *(word.lower() for word in joined)])
+    return first, f"{'; '.join(said)}."
+
+
+def _word(row: Row) -> str:
+    if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
+        return "LOST"
+    default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
+    return _OF_KIND.get(row["kind"], default)
+
+
+def _blocked(rows: Sequence[Row], ends: int | None) -> str:
+    known = [row["transactions"] for row in rows if row["transactions"] is not None]
+    number = sum(known)
+    what = {
+        "overdue": "transactions open for longer than their timeout",
+        "decided": "decided transactions without their markers",
+        "no-leader": "decided transactions without their markers",
+    }
+    words = {what.get(row["cause"], "hanging transactions") for row in rows}
+    said = words.pop() if len(words) == 1 else "transactions"
+    may = "may " if all(row["certainty"] != "proved" for row in rows) else ""
+    if number == 1:
+        said = said.replace("transactions", "transaction").replace("their", "its").replace("markers", "marker")
+    verb = "hold" if number != 1 or may else "holds"
+    many = f"{number:,} " if known else ""
+    return f"{many}{said} {may}{verb} back read_committed consumers of {_places(rows)}{_when(rows, ends)}"
+
+
+def _lost(rows: Sequence[Row], ends: int | None) -> str:
+    number = sum(row["lost_records"] or 0 for row in rows)
+    what = _many(number, "record") if number else "records"
+    verb = "is" if number == 1 else "are"
+    may = "may be" if all(row["certainty"] != "proved" for row in rows) else verb
+    kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
+    return f"{what} of {_places(rows)} {may} lost to consumers{_when(rows, ends)}{kept}"
+
+
+def _damaged(rows: Sequence[Row], ends: int | None) -> str:
+    what = {
+        "records-unreadable": "records cannot be read",
+        "replicas-diverged": "replicas differ",
+        "transaction-torn": "transactions ended in another way than decided",
+        "wrong-fate": "records were ended by the marker of another transaction",
+        "output-damaged": "files of kafkalog's own output are not as they were written",
+        "side-files-wrong": "indexes or checkpoints are not those of the log",
+    }
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    parts = []
+    for kind in kinds:
+        some = [row for row in rows if row["kind"] == kind]
+        where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
+        lost = sum(row["lost_records"] or 0 for row in some)
+        if kind == "records-unreadable" and lost:
+            parts.append(f"{_many(lost, 'record')} cannot be read{where}{_when(some, ends)}")
+            continue
+        parts.append(f"{what.get(kind, kind.replace('-', ' '))}{where}{_when(some, ends)}")
+    return ", ".join(parts)
+
+
+def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
+    if len(rows) == 1:
+        return str(rows[0]["title"]).removesuffix(".")
+    return _damaged(rows, ends)
+
+
+def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
+    return f"not all of {_places(rows)} was given or could be read{_when(rows, ends)}"
+
+
+_SENTENCES: Final = {
+    "LOST": _lost, "DAMAGED": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
+}  # fmt: skip
+
+
+def _places(rows: Iterable[Row]) -> str:
+    rows = list(rows)
+    names = {name for row in rows for name in row["partitions"] or ()}
+    number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
+    if number == len(names) <= 2:
+        return " and ".join(sorted(names)) or "the inputs"
+    return _many(number, "partition")
+
+
+def _when(rows: Sequence[Row], ends: int | None) -> str:
+    times = [row["since_ms"] for row in rows if row["since_ms"] is not None]
+    if not times:
+        return ""
+    first = min(times)
+    ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
+    return f"{', the oldest' if len(times) > 1 else ''} since {iso(first)}{ago}"
+
+
+def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
+    """Say what there is where nothing is wrong."""
+    numbers: dict[str, int] = {}
+    for line in lines:
+        numbers[line.label] = numbers.get(line.label, 0) + line.counts
+    parts = []
+    for label, one in (("fenced", "fenced"), ("timed out", "timed out"), ("by hand", "aborted by an administrator")):
+        if number := numbers.get(label):
+            parts.append(f"{number:,} {one}")
+    if numbers.get("open"):
+        parts.append("read_committed consumers get what is before the open ones")
+    if number := numbers.get("waiting"):
+        parts.append(f"{_many(number, 'group')} with commits in an open transaction")
+    if number := numbers.get("log start"):
+        parts.append(f"deleted records in {_many(number, 'partition')}")
+    if number := numbers.get("cleaning"):
+        parts.append(f"an interrupted cleaning in {_many(number, 'partition')}")
+    waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    if waiting:
+        number = sum(row["transactions"] or 0 for row in waiting)
+        parts.append(f"{_many(number, 'transaction')} may hold back consumers of {_places(waiting)}")
+    said = counts.partition(" (")[0]
+    return f"{'; '.join([said, *parts])}{'' if parts else '; nothing is lost, damaged or blocked'}."
+
+
+def _many(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
