@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import Finding, Severity
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.tables.verify_tables import VERIFY_TABLES

@@ -11,7 +11,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 import build
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit, AuditOptions

@@ -19,7 +19,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import build
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds import fold as folds_fold

@@ -90,7 +90,7 @@ def test_worker_processes_know_the_archive(jobs: str, tmp_path: Path) -> None:
     path = tmp_path / "b.tar.gz"
     path.write_bytes(archive("b.tar.gz"))
 
-    assert kafkalog("verify", "--jobs", jobs, path).text.startswith("OK: ")
+    assert kafkalog("verify", "--jobs", jobs, path).text.startswith("OK  ")
 
 
 @pytest.mark.parametrize("suffix", sorted(PACKED))

@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.pipeline import executors
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables import TABLES

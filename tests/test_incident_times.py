@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafkalog.auditing.incidents.incident import Event, Incident, Since
+from kafkalog.auditing.incidents.incident import Event, Incident, Since, Subject
 from kafkalog.auditing.incidents.known import Known, Row
-from kafkalog.auditing.incidents.opened import since
+from kafkalog.auditing.incidents.open_transactions import since
 from kafkalog.findings import Severity
 
 A, B, NOW = 1_000, 2_000, 3_000
@@ -54,7 +54,7 @@ def test_the_earliest_of_several_is_no_later_than_any() -> None:
 
 def test_an_event_of_a_producer_s_clock_says_so() -> None:
     """In the terminal, the page, the timeline and markdown: it stands in the words themselves."""
-    incident = Incident("wrong-fate", "late-data", (), Severity.WARNING)
+    incident = Incident("wrong-fate", "late-data", Subject(), Severity.WARNING)
     incident.events = [Event(A, "producer", None, None, "It began."), Event(B, "broker", None, None, "It ended.")]
     said = [event["what"] for event in next(value for value in incident.row() if isinstance(value, list) and value)]
 

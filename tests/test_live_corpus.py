@@ -27,18 +27,18 @@ SAYS: Final = {
         "marker-missing",
         "coordinator decided to commit",
         "Save 3 records of mk ",
-        "since      2026-11-23T04:39:32.274Z$",
+        "since       2026-11-23T04:39:32.274Z$",
     ),
     "id-expired-after-commit": (
         "coordinator decided to commit",
-        "^ERROR: .*marker is not in the log.*save its records first",
-        "^  1. Save 3 records of mk-1 .*the abort discards what was committed",
+        r"^ *\d+ ERROR  .*marker is not in the log.*save its records first",
+        " do  +1. Save 3 records of mk-1 .*the abort discards what was committed",
     ),
     "several-damaged-places": (r"\b154\b", r"\b417\b", r"\b754\b", r"\b51 (records|offsets)\b"),
-    "two-prepare-aborts": ("1 timeout",),
+    "two-prepare-aborts": ("1 timed out", "^   timed out +cg "),
     "txn-index-of-followers": ("^OK",),
     "unclean-election-idle": (
-        "^ERROR: Broker 3 became leader of u2-0 at 2026-11-23T04:28:38.009Z without being in sync: offsets 6-16",
+        r"^ *\d+ ERROR  Broker 3 became leader of u2-0 at 2026-11-23T04:28:38.009Z without being in sync: offsets 6-16",
         "records-lost, unclean-election",
         "Save the copy on broker 2 before its broker starts: it truncates offsets 6-16",
         "offsets 6-7 belong to a transaction of f1, committed",
@@ -48,7 +48,7 @@ SAYS: Final = {
     ),
 }
 SAYS_NOT: Final = {
-    "id-expired-after-commit": ("^  1. End the transaction",),
+    "id-expired-after-commit": (" do  +1. End the transaction", " do  +End the transaction"),
     "several-damaged-places": ("--to-offset 754",),
     "two-prepare-aborts": ("which no coordinator writes", "Records may be missing"),
     "unclean-election-idle": ("Let the coordinator end it", "nothing wrong", "replica-behind"),

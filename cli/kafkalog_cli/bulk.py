@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from kafkalog.errors import UnreadableError
+from kafkalog.escape import escape
 from kafkalog.findings import Severity
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.exit import Exit, OutputError
@@ -193,7 +194,8 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     def said(found: BulkAudit) -> dict[str, str]:
         engine = f"spark {spark_version}"
         origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
-        verdict = verdict_of(found.summary, status_of(found))
+        told = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
+        verdict = verdict_of(found.summary, status_of(found)) | told
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
@@ -215,5 +217,5 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         return Exit.FINDINGS
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
-    print(found.summary.verdict())
+    print(escape(found.headline))
     return status_of(found)

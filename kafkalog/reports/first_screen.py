@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkalog.quantities import iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also
 from kafkalog.reports.counted import counted, leading_logs
-from kafkalog.reports.source import AuditSource
+from kafkalog.reports.source import About, AuditSource
 
-__all__ = ["WORDS", "FirstScreen", "first_screen"]
+__all__ = ["WORDS", "FirstScreen", "Judged", "first_screen", "headline"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -76,6 +76,23 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
 
 
+class Judged(NamedTuple):
+    """What is known of an audit whose transactions are too many to be counted by their names: one of a bulk job."""
+
+    verdict: str
+    complete: bool
+    scope: Sequence[str]
+    about: Sequence[About]
+
+
+def headline(audit: Judged, incidents: Sequence[Row]) -> str:
+    """Return the verdict of an audit as one line, from its rows of ``incidents``."""
+    word, sentence = _worst(audit, incidents, audit.about[0].ends_ms if len(audit.about) == 1 else None)
+    if word == "OK":
+        return audit.verdict
+    return " ".join([f"{word}: {sentence}", *(f"({words})" for words in audit.scope)])
+
+
 def _cluster(one: Any) -> str:
     name = f"cluster {one.cluster_id}" if one.cluster_id is not None else ""
     copy = "stopped cleanly before the copy" if one.stopped else "copied while it ran or after a kill"
@@ -92,7 +109,7 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
     return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
 
 
-def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
+def _worst(source: AuditSource | Judged, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
     """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:
@@ -128,6 +145,7 @@ def _blocked(rows: Sequence[Row], ends: int | None) -> str:
         "overdue": "transactions open for longer than their timeout",
         "decided": "decided transactions without their markers",
         "no-leader": "decided transactions without their markers",
+        "marker-missing": "decided transactions without their markers",
     }
     words = {what.get(row["cause"], "hanging transactions") for row in rows}
     said = words.pop() if len(words) == 1 else "transactions"
@@ -177,7 +195,7 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
-    return f"not all of {_places(rows)} was given or could be read{_when(rows, ends)}"
+    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
 
 
 _SENTENCES: Final = {

@@ -31,7 +31,9 @@ from kafkalog.untrusted import is_count, untrusted_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.verification import Verification
+    from kafkalog.log_dirs.log_directory import LogDirectory
 
 __all__ = [
     "DECIDING",
@@ -40,6 +42,7 @@ __all__ = [
     "Decisions",
     "Steps",
     "WrittenAudit",
+    "about_cluster",
     "leader_changes",
     "leader_words",
     "source_of",
@@ -235,23 +238,30 @@ class _AuditInMemory(_Summed):
 def _about(cluster: ClusterAudit) -> About:
     ends = [cluster.coordinator.newest.values(), [log.partition.newest_broker for log in cluster.logs]]
     newest = max((time for some in ends for time in some), default=-1)
-    given = {int(node.node_id) for node in cluster.nodes if node.node_id is not None and node.node_id.isdecimal()}
+    return about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
+
+
+def about_cluster(
+    cluster_id: str | None, nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int
+) -> About:  # fmt: skip
+    """Say what stands behind the audit of a cluster; `newest` is the newest time (ms) of its brokers in its logs."""
+    given = {int(node.node_id) for node in nodes if node.node_id is not None and node.node_id.isdecimal()}
     known, versions = set(given), list[tuple[int, int]]()
-    if cluster.metadata is not None:
-        newest = max(newest, cluster.metadata.newest)
-        registered = cluster.metadata.brokers.items()
+    if metadata is not None:
+        newest = max(newest, metadata.newest)
+        registered = metadata.brokers.items()
         here = {key for key, spans in registered if spans[-1].value.state != "unregistered"}
         known |= {number for role, number in here if role == "broker"}
-        formatted = min((one[0].since for one in cluster.metadata.features.values() if one), default=-1)
-        spans = cluster.metadata.features.get("transaction.version", ())
+        formatted = min((one[0].since for one in metadata.features.values() if one), default=-1)
+        spans = metadata.features.get("transaction.version", ())
         versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
     words = ""
     if given:
         words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))} of {len(known)}"
         if known - given:
             words += ": the other replicas were not read"
-    stopped = bool(cluster.nodes) and all(node.clean_shutdown for node in cluster.nodes)
-    return About(cluster.cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
+    stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
+    return About(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
 
 
 class _VerificationInMemory(_Summed):

@@ -136,7 +136,7 @@ PARTITIONS: Final = Table(
         Column("gaps", "int64", "ranges of missing offsets, legal ones included"),
         Column("findings", "int64", "findings above note"),
     ),
-    answers=("topic", "partition", "node_id", "log_end_offset", "last_stable_offset", "hanging", "findings", "open"),
+    answers=("topic", "partition", "node_id", "last_stable_offset", "hanging", "log_end_offset", "open", "findings"),
 )
 
 GAPS: Final = Table(

@@ -31,6 +31,7 @@ from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
+from kafkalog.reports import Judged, about_cluster, headline
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -92,10 +93,15 @@ class CorruptInputError(KafkaLogError):
 
 @dataclass(slots=True)
 class BulkAudit:
-    """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read."""
+    """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
+
+    `headline` is the verdict as the first line of a report says it; `about` says what stands behind it.
+    """
 
     summary: Summary
     files: list[dict[str, Any]] = field(default_factory=list)
+    headline: str = ""
+    about: list[dict[str, Any]] = field(default_factory=list)
 
 
 def bulk_audit(
@@ -141,7 +147,13 @@ def bulk_audit(
             incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
             started = time.monotonic()
             _write(output, judged, tables, clusters, around, findings, summary, incidents)
-            done = BulkAudit(summary, judged.files)
+            about = [
+                about_cluster(one.cluster_id, one.nodes, around[number].metadata, around[number].newest_broker)
+                for number, one in enumerate(clusters)
+            ]
+            told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
+            said_first = headline(Judged(summary.verdict(), summary.complete, summary.scope(), about), told)
+            done = BulkAudit(summary, judged.files, said_first, [one._asdict() for one in about])
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done

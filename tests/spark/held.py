@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pyspark
 
-from kafkalog.auditing.incidents.stage import rows_of_audit
+from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit_tables import AUDIT_TABLES

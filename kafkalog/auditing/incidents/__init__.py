@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
-from kafkalog.auditing.incidents.space_incidents import items_of_judged, items_of_space, join_incidents
-from kafkalog.auditing.incidents.stage import (
+from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
     incidents_of,
     incidents_of_audit,
@@ -16,6 +15,7 @@ from kafkalog.auditing.incidents.stage import (
     rows_of_audit,
     rows_of_verification,
 )
+from kafkalog.auditing.incidents.space import items_of_judged, items_of_space, join_incidents
 
 __all__ = [
     "Incident",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Consumers,
@@ -14,15 +15,22 @@ from kafkalog.auditing.incidents.incident import (
     Kept,
     Since,
     Step,
+    Subject,
     capital,
     listed,
     many,
     offsets,
 )
 from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, decided, open_transactions
-from kafkalog.auditing.incidents.stopped import describe
+from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
+from kafkalog.auditing.incidents.open_transactions import (
+    AUDIT,
+    OTHER_BROKERS,
+    Open,
+    abort_steps,
+    decided,
+    open_transactions,
+)
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso
 
@@ -78,8 +86,8 @@ def elections(known: Known, pool: Pool) -> Iterator[Incident]:
     latest: dict[int, tuple[int, tuple[object, ...]]] = {}  # by the broker: its last election and that one's group
     for loss in sorted(losses, key=lambda loss: (_since(loss) or 0, loss.place)):
         groups.setdefault(_key(loss, latest), []).append(loss)
-    for key, together in groups.items():
-        yield _incident(known, key, together)
+    for together in groups.values():
+        yield _incident(known, together)
 
 
 def _since(loss: _Loss) -> int | None:
@@ -150,12 +158,13 @@ def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:
     return prepared is not None and leaderless is None and decided <= loss.elections[-1].row["since_ms"]
 
 
-def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) -> Incident:
+def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     electing = [loss for loss in together if loss.elections]
     kind = "records-lost" if electing or any(loss.lost or loss.hanging for loss in together) else "replicas-diverged"
     cause = "unclean-election" if electing else "replicas-differ"
-    incident = Incident(kind, cause, key, severity_of(findings), known.cluster_id)
+    subject = Subject(*min(loss.place for loss in together))
+    incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
     incident.findings = [row["id"] for row in findings]
     incident.certainty = next(
         (row["certainty"] for row in findings if (row["certainty"] or "proved") != "proved"), "proved"

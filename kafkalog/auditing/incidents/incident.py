@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
@@ -22,7 +22,9 @@ __all__ = [
     "More",
     "Since",
     "Step",
+    "Subject",
     "capital",
+    "few",
     "listed",
     "listed_of",
     "many",
@@ -34,7 +36,11 @@ LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever ha
 
 SHOWN: Final = 3  # things that a sentence names
 
+_MOST: Final = 20  # incidents of one cause; more become one
+
 _FINDINGS: Final = 1000
+
+_One = TypeVar("_One")
 
 _TEXT: Final = 10_000  # characters of a title or a text: names come from files
 
@@ -111,6 +117,23 @@ class More(NamedTuple):
     producer_ids: int = 0
 
 
+class Subject(NamedTuple):
+    """Who an incident is about: no count, time or path, which another copy may have otherwise.
+
+    `name` is a transactional id, or a broker where it is about no partition.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    producer_id: int | None = None
+    name: str | None = None
+
+    def id_of(self, cluster_id: str | None, kind: str, cause: str) -> str:
+        """Return the id of its incident of a kind and cause."""
+        return hashlib.sha256(repr((cluster_id, kind, cause, *self)).encode()).hexdigest()[:12]
+
+
 _NO_MORE: Final = More()
 
 _NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what the log holds.")
@@ -118,11 +141,11 @@ _NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what t
 
 @dataclass(slots=True)
 class Incident:
-    """One incident. `key` makes its id: nothing in it depends on paths, times or how certain it is."""
+    """One incident."""
 
     kind: str
     cause: str
-    key: tuple[object, ...]
+    subject: Subject
     severity: Severity
     cluster_id: str | None = None
     certainty: str = "proved"
@@ -147,7 +170,7 @@ class Incident:
     @property
     def id(self) -> str:
         """Return an id that the same incident has in another copy."""
-        return hashlib.sha256(repr((self.kind, self.cause, self.cluster_id, self.key)).encode()).hexdigest()[:12]
+        return self.subject.id_of(self.cluster_id, self.kind, self.cause)
 
     def row(self) -> tuple[Any, ...]:
         """Return the row of the table ``incidents``."""
@@ -186,6 +209,20 @@ class Incident:
     def where(self) -> str:
         """Name the partitions, the first three."""
         return listed(f"{topic}-{number}" for topic, number in sorted(self.partitions))
+
+
+def few(
+    groups: Mapping[tuple[object, ...], list[_One]], shared: int
+) -> Iterator[tuple[tuple[object, ...], list[_One]]]:
+    """Yield groups with their keys, those of one cause joined if they are many: the first `shared` parts of a key."""
+    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for key in groups:
+        by_cause.setdefault(key[:shared], []).append(key)
+    for cause, keys in by_cause.items():
+        if len(keys) > _MOST:
+            yield cause, [one for key in keys for one in groups[key]]
+        else:
+            yield from ((key, groups[key]) for key in keys)
 
 
 def listed(names: Iterable[str], most: int = SHOWN) -> str:

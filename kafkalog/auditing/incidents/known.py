@@ -317,15 +317,24 @@ def _records(
 class Pool:
     """An audit's findings by code; a story takes those that it explains."""
 
-    def __init__(self, findings: Iterable[Row]) -> None:
+    def __init__(self, findings: Iterable[Row], codes: Collection[str] | None = None) -> None:
+        self._codes = codes
         self._by_code: dict[str, list[Row]] = {}
         for row in findings:
             self._by_code.setdefault(row["code"], []).append(row)
+
+    def offering(self, codes: Collection[str]) -> Pool:
+        """Return the same findings for a story that explains those of some codes, and can take no others."""
+        offered = Pool((), codes)
+        offered._by_code = self._by_code
+        return offered
 
     def take(self, *codes: str, when: Callable[[Row], bool] = lambda _: True) -> list[Row]:
         """Take the findings of some codes, in the order in which they were reported."""
         taken = []
         for code in codes:
+            if self._codes is not None and code not in self._codes:
+                raise KeyError(code)
             of_code = self._by_code.get(code, ())
             taken += [row for row in of_code if when(row)]
             self._by_code[code] = [row for row in of_code if not when(row)]

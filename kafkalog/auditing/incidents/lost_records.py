@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Consumers,
@@ -17,31 +18,31 @@ from kafkalog.auditing.incidents.incident import (
     Incident,
     Kept,
     Step,
+    Subject,
     capital,
+    few,
     listed,
     listed_of,
     many,
     offsets,
 )
 from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import last_led
+from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.stopped import describe
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 
-__all__ = ["losses"]
+__all__ = ["LOST", "UNREADABLE", "losses"]
 
-_MOST: Final = 20  # incidents of one cause; more become one
 _SHOWN: Final = 20
 _PLACES: Final = 10  # damaged places of a log that are named
-_UNREADABLE: Final = frozenset(
+UNREADABLE: Final = frozenset(
     code for code, (kind, cause) in KIND_OF.items()
     if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
 )  # fmt: skip
-_MISSING: Final = frozenset(
+LOST: Final = frozenset(
     {
         "offset-gap-lost",
         "offset-gap-unexplained",
@@ -99,7 +100,7 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of lost and unreadable records."""
     found: dict[tuple[object, ...], _Loss] = {}
     for row in pool.take(
-        *sorted(_UNREADABLE | _MISSING), when=lambda row: row["severity"] != "note" and row["topic"] is not None
+        *sorted(UNREADABLE | LOST), when=lambda row: row["severity"] != "note" and row["topic"] is not None
     ):
         cause = _cause(known, row)
         key = (cause, _certainty(row), row["topic"], row["partition"])
@@ -114,20 +115,16 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
         for loss in some:
             _place(known, loss)
     _follow(known, pool, by_place)
-    groups: dict[tuple[str, str, bool], list[_Loss]] = {}
+    groups: dict[tuple[object, ...], list[_Loss]] = {}
     for some in by_place.values():
         for loss in some:
-            groups.setdefault((loss.cause, loss.certainty, loss.spared), []).append(loss)
-    for together in groups.values():
-        if len(together) > _MOST:
-            yield _incident(known, together)
-        else:
-            yield from (_incident(known, [loss]) for loss in together)
+            groups.setdefault((loss.cause, loss.certainty, loss.spared, *loss.place), []).append(loss)
+    yield from (_incident(known, together) for _, together in few(groups, 3))
 
 
 def _cause(known: Known, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
-    if row["code"] in _UNREADABLE:
+    if row["code"] in UNREADABLE:
         return KIND_OF[row["code"]].cause
     gaps = known.gaps.get((row["topic"], row["partition"]))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
@@ -232,10 +229,10 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
     kind = "records-unreadable" if first.unreadable else "records-lost"
-    key = (first.place, first.places.first if first.places else None)
+    subject = Subject(*first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
     worst = Severity.WARNING if first.spared else Severity.ERROR
-    incident = Incident(kind, first.cause, key, severity_of(every, worst), known.cluster_id, first.certainty)
+    incident = Incident(kind, first.cause, subject, severity_of(every, worst), known.cluster_id, first.certainty)
     incident.findings = [row["id"] for row in every]
     if first.spared:
         hanging = []  # their markers are in the leader's replica

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few, listed
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
 
 __all__ = ["others"]
 
-_MOST: Final = 20  # incidents of one kind and cause; more become one
 _EVENTS: Final = 20
 _OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed", "output-damaged"})
+_OF_PRODUCER: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
 def others(known: Known, pool: Pool) -> Iterator[Incident]:
@@ -23,15 +23,7 @@ def others(known: Known, pool: Pool) -> Iterator[Incident]:
     for row in pool.rest():
         if row["severity"] != "note":
             groups.setdefault(_key(known, row), []).append(row)
-    alike: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
-    for key in groups:
-        alike.setdefault(key[:3], []).append(key)
-    for cause, keys in alike.items():
-        if len(keys) > _MOST:
-            yield _incident(known, cause, [row for key in keys for row in groups[key]])
-        else:
-            for key in keys:
-                yield _incident(known, key, groups[key])
+    yield from (_incident(known, key, rows) for key, rows in few(groups, 3))
 
 
 def _key(known: Known, row: Row) -> tuple[object, ...]:
@@ -41,7 +33,7 @@ def _key(known: Known, row: Row) -> tuple[object, ...]:
         return kind, cause, certainty
     if row["topic"] is None:
         return kind, cause, certainty, _node(known, row), row["code"]
-    who = row["producer_id"] if kind in ("transaction-torn", "wrong-fate") else None
+    who = row["producer_id"] if kind in _OF_PRODUCER else None
     return kind, cause, certainty, row["topic"], row["partition"], who
 
 
@@ -59,7 +51,7 @@ _NOT_SURE: Final = frozenset({"offset-gap-unexplained", "sequence-broken", "stat
 
 def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
-    incident = Incident(kind, cause, key[3:] or _first(rows), severity_of(rows), known.cluster_id, certainty)
+    incident = Incident(kind, cause, _subject(known, kind, rows), severity_of(rows), known.cluster_id, certainty)
     incident.partitions = {(row["topic"], row["partition"]) for row in rows if row["topic"] is not None}
     incident.producer_ids = {row["producer_id"] for row in rows} - {None}
     incident.findings = [row["id"] for row in rows]
@@ -89,8 +81,14 @@ def _message(known: Known, row: Row) -> str:
     return str(row["message"]).replace("This replica", name, 1)
 
 
-def _first(rows: Iterable[Row]) -> tuple[object, ...]:
-    return tuple(str(part) for part in min((row["topic"] or "", row["partition"] or 0, row["code"]) for row in rows))
+def _subject(known: Known, kind: str, rows: list[Row]) -> Subject:
+    """Return whom the findings of an incident are about: the first partition, or the broker."""
+    places = [(row["topic"], row["partition"]) for row in rows if row["topic"] is not None]
+    code = min(row["code"] for row in rows)
+    if not places:
+        return Subject(name=f"{_node(known, rows[0])} {code}")
+    who = rows[0]["producer_id"] if kind in _OF_PRODUCER else None
+    return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
 
 
 def _counted(rows: list[Row]) -> str:

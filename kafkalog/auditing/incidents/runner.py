@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents.aborted import aborted
+from kafkalog.auditing.incidents.aborted_transactions import aborted
+from kafkalog.auditing.incidents.blocked_consumers import OPEN, stopped
+from kafkalog.auditing.incidents.brokers_not_given import not_given
 from kafkalog.auditing.incidents.elections import elections
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject
 from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known_of_files, severity_of
-from kafkalog.auditing.incidents.losses import losses
-from kafkalog.auditing.incidents.not_given import not_given
-from kafkalog.auditing.incidents.opened import AUDIT, COPY_AGAIN
-from kafkalog.auditing.incidents.others import others
-from kafkalog.auditing.incidents.stopped import stopped
-from kafkalog.auditing.incidents.torn import torn
+from kafkalog.auditing.incidents.lost_records import LOST, UNREADABLE, losses
+from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
+from kafkalog.auditing.incidents.remaining import others
+from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
@@ -43,7 +43,7 @@ def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
         return
     severity = severity_of(rows)
     cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
-    incident = Incident("clusters-mixed", cause, (), severity)
+    incident = Incident("clusters-mixed", cause, Subject(), severity)
     incident.title = rows[0]["message"]
     incident.findings = [row["id"] for row in rows]
     incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
@@ -53,10 +53,23 @@ def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
     yield incident
 
 
-# In this order: each story takes the findings that it explains, the last one takes what is left.
-_STORIES: Final[tuple[Callable[[Known, Pool], Iterator[Incident]], ...]] = (
-    elections, losses, torn, stopped, not_given, others,
-)  # fmt: skip
+class _Story(NamedTuple):
+    """One of the stories: what incidents it makes, and of findings of which codes; it is offered no others."""
+
+    tell: Callable[[Known, Pool], Iterator[Incident]]
+    codes: frozenset[str]
+
+
+_FOLLOWS: Final = {"atomicity-broken", "transaction-hanging"}  # of a loss, where it explains them
+
+# In this order: each story takes the findings that it explains; `others` makes incidents of what is left.
+_STORIES: Final = (
+    _Story(elections, frozenset({"replicas-fork", "election-elsewhere", *_FOLLOWS})),
+    _Story(losses, frozenset({*LOST, *UNREADABLE, "late-data-adopted", *_FOLLOWS})),
+    _Story(torn, frozenset({"atomicity-broken", "late-data-adopted"})),
+    _Story(stopped, frozenset({*OPEN, "offsets-pending"})),
+    _Story(not_given, frozenset({"decision-elsewhere", "leaderless-elsewhere"})),
+)
 
 
 def incidents_of(known: Iterable[Known]) -> list[Incident]:
@@ -68,7 +81,8 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
     found = list(_mixed(pool for _, pool in pools))
     for cluster, pool in pools:
         for story in _STORIES:
-            found += story(cluster, pool)
+            found += story.tell(cluster, pool.offering(story.codes))
+        found += others(cluster, pool)
         found += aborted(cluster)
     for incident in found:
         _copied_first(incident)

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, capital, listed, many, offsets
+from kafkalog.auditing.incidents.incident import (
+    Consumers,
+    Event,
+    Incident,
+    Since,
+    Step,
+    Subject,
+    capital,
+    few,
+    listed,
+    many,
+    offsets,
+)
 from kafkalog.auditing.incidents.known import Known, Pool, severity_of
-from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
-from kafkalog.auditing.incidents.opened import (
+from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
+from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
@@ -21,10 +33,9 @@ from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
 
-__all__ = ["describe", "stopped"]
+__all__ = ["OPEN", "describe", "stopped"]
 
-CODES: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
-_MOST: Final = 20  # incidents of one cause; more become one
+OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
 _SAID: Final = {
     "data-after-marker": "its data arrived after the marker that ended it",
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
@@ -40,17 +51,10 @@ _SAID: Final = {
 def stopped(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of transactions that are open, one for each cause."""
     groups: dict[tuple[object, ...], list[Open]] = {}
-    for one in open_transactions(known, pool.take(*CODES)):
+    for one in open_transactions(known, pool.take(*OPEN)):
         groups.setdefault(_key(known, one), []).append(one)
-    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
-    for key in groups:
-        by_cause.setdefault(key[:3], []).append(key)
-    for cause, keys in by_cause.items():
-        if len(keys) > _MOST:
-            yield stop(known, pool, [one for key in keys for one in groups[key]], cause)
-        else:
-            for key in keys:
-                yield stop(known, pool, groups[key], key)
+    for key, every in few(groups, 3):
+        yield _incident(known, pool, every, str(key[0]))
 
 
 def _key(known: Known, one: Open) -> tuple[object, ...]:
@@ -82,12 +86,9 @@ def _leaderless(known: Known, one: Open) -> Leaderless | None:
     return leaderless_at(rows, one.decided.prepared["last_update_timestamp_ms"])
 
 
-def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -> Incident:
+def _incident(known: Known, pool: Pool, every: list[Open], cause: str) -> Incident:
     """Make the incident of some open transactions of one cause."""
-    cause = str(key[0])
-    incident = Incident(
-        "consumers-stopped", cause, key[3:] or _places(every), severity_of(one.finding for one in every)
-    )
+    incident = Incident("consumers-stopped", cause, _subject(every), severity_of(one.finding for one in every))
     if cause == "copied-while-running":
         incident.kind = "copy-skewed"
     incident.cluster_id = known.cluster_id
@@ -100,9 +101,12 @@ def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -
     return incident
 
 
-def _places(every: list[Open]) -> tuple[object, ...]:
-    first = min(every, key=lambda one: (one.place, one.row["first_offset"]))
-    return first.place, first.row["first_offset"], first.row["producer_id"]
+def _subject(every: list[Open]) -> Subject:
+    """Return the first open transaction of some."""
+    return min(
+        Subject(one.row["topic"], one.row["partition"], one.row["first_offset"], one.row["producer_id"])
+        for one in every
+    )
 
 
 def describe(known: Known, incident: Incident, every: list[Open]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
-from kafkalog.auditing.incidents.stage import incidents_of_audit
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, few
+from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
@@ -35,7 +35,6 @@ _SAID: Final = {
     "open-transaction": "An open transaction keeps the cleaner from {where}",
     "tiered-copy-pending": "Segments of {where} wait for their copy to the remote store",
 }
-_MOST: Final = 20  # incidents of one cause; more become one
 _EVENTS: Final = 100
 
 
@@ -82,16 +81,7 @@ def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
             whole = cause == "cleaner-stopped"
             key = (one.log.node.node_id,) if whole else (directory.topic, directory.partition)
             groups.setdefault((cause, one.log.node.cluster_id, *key), []).append(one)
-    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
-    for group in groups:
-        by_cause.setdefault(group[:2], []).append(group)
-    incidents = []
-    for about, keys in by_cause.items():
-        if len(keys) > _MOST:
-            incidents.append(_incident(about, (None,), [one for key in keys for one in groups[key]]))
-        else:
-            incidents += [_incident(about, key[2:], groups[key]) for key in keys]
-    return incidents
+    return [_incident(key, some) for key, some in few(groups, 2)]
 
 
 def _of_transactions(found: Space) -> list[Incident]:
@@ -127,10 +117,13 @@ def _is_about(incident: Incident, held: Weighed) -> bool:
     )
 
 
-def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Weighed]) -> Incident:
-    cause, cluster = str(about[0]), about[1]
+def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
+    (cause, cluster), first = (str(key[0]), key[1]), held[0].log
+    whole = cause == "cleaner-stopped"
+    place = min((one.log.directory.topic, one.log.directory.partition) for one in held)
+    subject = Subject(name=first.node.node_id) if whole else Subject(*place)
     kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
-    incident = Incident(kind, cause, key, Severity.NOTE, None if cluster is None else str(cluster))
+    incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
     incident.certainty = "proved" if all(one.certainty == "proved" for one in found) else "possible"
     incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
     times = [one.since_ms for one in found if one.since_ms is not None]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row, place_of
-from kafkalog.auditing.incidents.leaders import leader_at
+from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT, READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso

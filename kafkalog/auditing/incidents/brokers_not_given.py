@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, many
+from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, Subject, many
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import leaderless_now
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS
+from kafkalog.auditing.incidents.leadership import leaderless_now
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 
 __all__ = ["not_given"]
 
@@ -29,11 +29,11 @@ def not_given(known: Known, pool: Pool) -> Iterator[Incident]:
 def _incident(known: Known, needed: str, rows: list[Row]) -> Incident:
     decided = [row for row in rows if row["code"] == "decision-elsewhere"]
     leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
-    incident = Incident(
-        "consumers-stopped", "no-leader" if leaderless else "decided", (needed,), severity_of(rows), known.cluster_id
-    )
+    partitions, cause = {(row["topic"], row["partition"]) for row in rows}, "no-leader" if leaderless else "decided"
+    subject = Subject(*min(partitions))
+    incident = Incident("consumers-stopped", cause, subject, severity_of(rows), known.cluster_id)
     incident.findings = [row["id"] for row in rows]
-    incident.partitions = {(row["topic"], row["partition"]) for row in rows}
+    incident.partitions = partitions
     times = [leaderless_now(known.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]]
     incident.since = Since.earliest(Since(one.since, "broker") for one in times if one is not None)
     incident.events = [one.event() for one in times if one is not None]

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import OfCause
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, More, Since, Step, listed, many, offsets
+from kafkalog.auditing.incidents.incident import (
+    Consumers,
+    Event,
+    Incident,
+    More,
+    Since,
+    Step,
+    Subject,
+    listed,
+    many,
+    offsets,
+)
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
@@ -94,10 +105,12 @@ def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Inci
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
     names = {abort.name for abort in some}
     whose = len(names) if counted is None else counted.transactional_ids
-    key = (first.name if whose == 1 else None, first.producer_id if first.name is None else None)
+    subject = Subject(
+        producer_id=first.producer_id if first.name is None else None, name=first.name if whose == 1 else None
+    )
     unsure = any(abort.certainty == "possible" for abort in some) or (counted is not None and counted.is_possible)
     certainty = "possible" if unsure else first.certainty
-    incident = Incident(kind, cause, key, Severity.NOTE, known.cluster_id, certainty)
+    incident = Incident(kind, cause, subject, Severity.NOTE, known.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
     incident.transactions = number = len(some) if counted is None else counted.number

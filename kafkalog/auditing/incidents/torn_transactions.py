@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed, many, offsets
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
-from kafkalog.auditing.incidents.leaders import leaderless_at
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS
+from kafkalog.auditing.incidents.leadership import leaderless_at
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
@@ -81,8 +81,8 @@ def _begin(
     """Make an incident with what is the same in both kinds; its records are a column of the transactions."""
     findings = [finding for finding, _ in some]
     first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
-    key = (first["topic"], first["partition"], first["producer_id"], first["offset"])
-    incident = Incident(kind, cause, key, severity_of(findings), known.cluster_id)
+    subject = Subject(first["topic"], first["partition"], first["offset"], first["producer_id"])
+    incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
     incident.certainty = findings[0]["certainty"] or "proved"
     incident.findings = [row["id"] for row in findings]
     incident.partitions = {(row["topic"], row["partition"]) for row in findings}
