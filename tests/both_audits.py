@@ -29,7 +29,7 @@ Key = tuple[str, str]
 AUDIT_ALONE: Final = frozenset(
     {
         "atomicity-broken", "decision-elsewhere", "election-elsewhere", "late-data-adopted", "leaderless-elsewhere",
-        "offsets-aborted", "offsets-pending", "replicas-fork",
+        "not-all-judged", "offsets-aborted", "offsets-pending", "replicas-fork",
         "sequence-broken", "state-partitions-guessed", "state-replicas-differ", "state-transition-illegal",
         "snapshot-contradicted", "transaction-hanging", "transaction-overdue", "transaction-pending",
         "transaction-undecided",

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 FEW, MANY = 2000, 8000
-MOST = 4.2  # times the calls for four times as much
+MOST = 4.6  # times the calls for four times as much: open transactions are objects, up to the limit
 
 
 def calls(root: Path, what: Transactions) -> int:
@@ -38,7 +38,7 @@ def _imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     ids=["of one id", "of some ids", "of an id each", "open", "hanging"],
 )
 def test_calls_grow_no_faster_than_transactions(tmp_path: Path, ids: int, outcome: str) -> None:
-    """Finished or open, of one producer or of many: four times as many take at most 4.2 times the calls."""
+    """Finished or open, of one producer or of many: four times as many take at most 4.6 times the calls."""
     few, many = (
         calls(tmp_path / str(number), Transactions(number, min(ids, number), each=2, outcome=outcome))
         for number in (FEW, MANY)

@@ -7,11 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kafkalog
 from build import SNAPPY, TIME, batch, flipped, marker, record
 from invoke import kafkalog as command
+from kafkalog.auditing.space.state_topic import StateTopic
 from kafkalog.kafka.batch import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from official import FIXTURES
 
@@ -295,3 +297,13 @@ def test_what_holds_bytes_is_a_note() -> None:
 
     assert {row["code"] for row in rows if row["table"] == "findings"} == {"space-held"}
     assert command("space", case, "--format", "csv").status == 0
+
+
+def test_the_last_decision_before_a_time_is_that_of_its_producer() -> None:
+    """Of equal times the decision counts; another producer's never does."""
+    state = StateTopic(producers=np.array([1, 1, 3]), times=np.array([10, 20, 5]))
+    asked = {(1, 9): -1, (1, 10): 10, (1, 19): 10, (1, 99): 20, (2, 99): -1, (3, 4): -1, (3, 5): 5, (4, 5): -1}
+    producers, times = (np.array(column) for column in zip(*asked, strict=True))
+
+    assert state.decision_before(producers, times).tolist() == list(asked.values())
+    assert StateTopic().decision_before(producers, times).tolist() == [-1] * len(asked)

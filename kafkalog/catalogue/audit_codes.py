@@ -115,6 +115,14 @@ AUDITS: Final[dict[str, Code]] = {
         "Unknown without the coordinator's records.",
         "Add the directory that holds the missing partitions of __transaction_state, or copy again.",
     ),
+    "not-all-judged": Code(
+        WARNING,
+        "A log has more than 10,000 open transactions, or findings of one code: the first by offset were judged, the"
+        " others are counted.",
+        "The number is certain; what was not judged may be fine or not.",
+        "As that of the ones that were judged, and more.",
+        "End what was judged and audit again; --producer-id and --transactional-id show some of the others' rows.",
+    ),
     "atomicity-broken": Code(
         ERROR,
         "A transaction ended in one partition differently than the coordinator decided or than it ended in another"

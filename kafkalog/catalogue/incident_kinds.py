@@ -151,6 +151,7 @@ _TOPIC_IDS: Final = KindWords("clusters-mixed", "topic-ids")
 _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _STOPPED: ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
                "offsets-pending"),
+    KindWords("consumers-stopped", "not-judged"): ("not-all-judged",),
     KindWords("consumers-stopped", "decided"): ("decision-elsewhere",),
     KindWords("consumers-stopped", "no-leader"): ("leaderless-elsewhere",),
     KindWords("records-lost", "unclean-election"): ("election-elsewhere",),

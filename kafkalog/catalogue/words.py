@@ -32,6 +32,7 @@ CAUSES: Final = {
     "state-partition-missing": "Undecided: a missing partition of __transaction_state may know the producer id.",
     "copied-while-running": "The state partition was copied before the transaction began, or this log before its marker"
     " came.",
+    "not-judged": "The log has more than 10,000 open transactions, and this is not one of the first: it is counted.",
 }
 INCIDENT_CAUSES: Final = {
     "no-leader": "The partition had no leader to write the marker, or has none now.",

@@ -226,7 +226,7 @@ class _AuditInMemory(_Summed):
         for cluster in self._audit.clusters:
             of_nodes = [one for node in cluster.nodes for one in node.findings]
             lists = [of_nodes, cluster.findings]
-            lists += [part for log in cluster.logs for part in log.findings.parts() if isinstance(part, list)]
+            lists += [log.findings for log in cluster.logs]
             for found in lists:
                 chosen = [one for one in found if one.code in codes]
                 yield from (dict(zip(FINDINGS.names, row, strict=True)) for row in finding_rows(chosen))

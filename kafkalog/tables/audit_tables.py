@@ -46,6 +46,7 @@ CAUSES: Final = (
     "replica-behind",  # another replica has the marker, this one ends before it
     "state-partition-missing",  # a state partition is missing, and no available one names the producer id
     "copied-while-running",  # the state partition or the log was copied too early to know
+    "not-judged",  # the log has too many open transactions
 )
 
 CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")

@@ -48,6 +48,7 @@ CAUSES: Final = (
     "no-leader",  # the partition had no leader to write the marker, or has none
     "decided",  # the coordinator decided, its marker is not here
     "overdue",  # older than its timeout
+    "not-judged",  # there are too many in one log
     "other",
     # Of records-lost, records-unreadable and replicas-diverged.
     "unclean-election",

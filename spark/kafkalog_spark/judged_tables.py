@@ -70,7 +70,7 @@ class JudgedTables:
         """Add what was judged; yield rows of ``tasks.JUDGED`` of what is complete."""
         self._codes.update((finding.code, finding.severity) for finding in found.findings)
         for log in found.logs:
-            self._codes.update(log.findings.counts())
+            self._codes.update((finding.code, finding.severity) for finding in log.findings)
         for name in (*self._tables, *self._kinds):
             if name in _COLUMNS:
                 for log in found.logs:

@@ -1,4 +1,4 @@
-"""Why the coordinator aborted transactions: the reason of each decision, as columns; some are shown, others counted.
+"""Why the coordinator aborted transactions: the reason of each decision, as columns; the first ones are shown.
 
 The coordinator does not write why it aborts. A takeover and a timeout raise the epoch; so does every end under
 transaction.version 2. A timeout is as old as the timeout allows. After a takeover the new producer's epoch follows
@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.transactions import MANY_NAMES
+from kafkalog import limit
 from kafkalog.columns.placed import distinct
 from kafkalog.kafka.transaction_state import TransactionState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.columns.texts import TextColumn
     from kafkalog.folds.coordinator import Coordinator
     from kafkalog.kafka.state_records import StateColumns
 
-__all__ = ["MANY_IDS", "AbortCrowd", "AbortDecisions", "Reason"]
+__all__ = ["AbortDecisions", "OfCause", "Reason"]
 
-MANY_IDS: Final = MANY_NAMES  # transactional ids of one reason; more become one incident
 _AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
-_FIRST: Final = 20  # decisions of an incident that are shown: those that its events name,
-_NEWEST: Final = 980  # and the newest: their data is shown, too
 _LATEST: Final = 2**61  # ms
 _CAUSES: Final = ("client", "timeout", "takeover")
 _CLIENT, _TIMEOUT, _TAKEOVER = range(len(_CAUSES))
@@ -42,46 +38,37 @@ class Reason(NamedTuple):
     has_successor: bool
 
 
-class AbortCrowd(NamedTuple):
-    """Decisions to abort of one incident that are not shown: how many, whose (names, producer ids), and where.
-
-    Names and producer ids are distinct, and as many as the decisions may be: both are columns.
-    """
+class OfCause(NamedTuple):
+    """All decisions to abort of a cause of which not all are shown: how many, whose, and the time of the last (ms)."""
 
     number: int
-    possible: bool
-    names: TextColumn
-    producers: NDArray[np.int64]
-    partitions: frozenset[tuple[str, int]]
+    transactional_ids: int
+    producers: int
+    until: int
+    is_possible: bool
 
 
 class AbortDecisions:
-    """The decisions to abort transactions that had begun: which records are `shown`, and `crowds` of the others.
+    """The decisions to abort transactions that had begun: which records are `shown`, the first of each cause by time.
 
-    Crowds are by cause and transactional id, or by cause and None where all ids are one incident. `reasons` are those
-    of the records that are shown, by log and offset.
+    `of_cause` counts all of a cause that has more. `reasons` are those of the records shown, by log and offset.
     """
 
     def __init__(self, coordinator: Coordinator, now: int) -> None:
         states = coordinator.states
         rows = np.flatnonzero(_follow(states, _S.PREPARE_ABORT))
         causes, possible, successor = _reasons(coordinator, rows, now)
-        self.crowds: dict[tuple[str, str | None], AbortCrowd] = {}
+        self.of_cause: dict[str, OfCause] = {}
         chosen = np.ones(len(rows), bool)
-        for (cause, name), group in _groups(states, rows, causes):
-            by_time = group[np.argsort(states.last_update_timestamp[rows[group]], kind="stable")]
-            rest = by_time[_FIRST : len(by_time) - _NEWEST]
-            chosen[rest] = False
-            ids = distinct(states.transactional_id[rows[rest]])
-            _, listed = states.listed(rows[rest])
-            places = np.unique(np.stack([states.listed_topic[listed], states.listed_partition[listed]]), axis=1)
-            self.crowds[cause, name] = AbortCrowd(
-                len(rest),
-                bool(possible[rest].any()),
-                states.ids.take(ids),
-                distinct(states.producer_id[rows[rest]]),
-                frozenset((states.topics[topic], number) for topic, number in places.T.tolist()),
-            )
+        for number, cause in enumerate(_CAUSES):
+            group = np.flatnonzero(causes == number)
+            _, others = limit.split(states.last_update_timestamp[rows[group]])
+            chosen[group[others]] = False
+            if len(others):
+                of_group = rows[group]
+                ids, producers = distinct(states.transactional_id[of_group]), distinct(states.producer_id[of_group])
+                until = int(states.last_update_timestamp[of_group].max())
+                self.of_cause[cause] = OfCause(len(group), len(ids), len(producers), until, bool(possible[group].any()))
         self.shown = rows[chosen]
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
         columns = (states.offset[self.shown], causes[chosen], possible[chosen], successor[chosen])
@@ -89,24 +76,6 @@ class AbortDecisions:
             (log, offset): Reason(_CAUSES[cause], "possible" if unsure else "proved", follows)
             for log, offset, cause, unsure, follows in zip(logs, *(one.tolist() for one in columns), strict=True)
         }
-
-
-def _groups(
-    states: StateColumns, rows: NDArray[np.intp], causes: NDArray[np.intp]
-) -> list[tuple[tuple[str, str | None], NDArray[np.intp]]]:
-    """Return the decisions of each incident that has more than are shown."""
-    found: list[tuple[tuple[str, str | None], NDArray[np.intp]]] = []
-    for number, cause in enumerate(_CAUSES):
-        group = np.flatnonzero(causes == number)
-        if len(group) <= _FIRST + _NEWEST:
-            continue
-        ids, of_id, counts = np.unique(states.transactional_id[rows[group]], return_inverse=True, return_counts=True)
-        if len(ids) > MANY_IDS:
-            found.append(((cause, None), group))
-            continue
-        many = np.flatnonzero(counts > _FIRST + _NEWEST).tolist()
-        found += [((cause, states.ids[int(ids[one])]), group[of_id == one]) for one in many]
-    return found
 
 
 def _reasons(

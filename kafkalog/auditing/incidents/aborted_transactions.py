@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
-from kafkalog.auditing.incidents.counting import add, add_whose, number_of
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
+from kafkalog.auditing.incidents.abort_decisions import OfCause
+from kafkalog.auditing.incidents.incident import (
+    Consumers,
+    Event,
+    Incident,
+    More,
+    Since,
+    Step,
+    Subject,
+    listed,
+    many,
+    offsets,
+)
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
@@ -15,6 +25,7 @@ from kafkalog.quantities import iso
 __all__ = ["aborted"]
 
 _EVENTS: Final = 20
+_MANY_IDS: Final = 100  # transactional ids of one reason; more become one incident
 _SAID: Final = {
     "takeover": "because another producer took over the transactional id",
     "timeout": "by the coordinator: they were open longer than their timeout",
@@ -48,12 +59,12 @@ def aborted(known: Known) -> Iterator[Incident]:
     for abort in (*_by_coordinator(known), *_by_administrator(known)):
         groups.setdefault(abort.cause, {}).setdefault(abort.name, []).append(abort)
     for cause, by_name in groups.items():
-        together = known.aborted.get((cause, None))
-        if together is not None or len(by_name) > MANY_IDS:
-            yield _incident(known, [abort for some in by_name.values() for abort in some], together)
+        counted = known.aborted.get(cause)
+        if counted is not None or len(by_name) > _MANY_IDS:
+            yield _incident(known, [abort for some in by_name.values() for abort in some], counted)
         else:
-            for name, some in by_name.items():
-                yield _incident(known, some, known.aborted.get((cause, name)))
+            for some in by_name.values():
+                yield _incident(known, some, None)
 
 
 def _by_coordinator(known: Known) -> Iterator[_Abort]:
@@ -88,48 +99,41 @@ def _by_administrator(known: Known) -> Iterator[_Abort]:
                 )
 
 
-def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Incident:
+def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Incident:
     some = sorted(some, key=lambda abort: abort.time)
     first, cause = some[0], some[0].cause
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
     names = {abort.name for abort in some}
-    whose = len(names) if crowd is None else number_of(names, crowd.names)
+    whose = len(names) if counted is None else counted.transactional_ids
     subject = Subject(
         producer_id=first.producer_id if first.name is None else None, name=first.name if whose == 1 else None
     )
-    unsure = any(abort.certainty == "possible" for abort in some) or (crowd is not None and crowd.possible)
+    unsure = any(abort.certainty == "possible" for abort in some) or (counted is not None and counted.is_possible)
     certainty = "possible" if unsure else first.certainty
     incident = Incident(kind, cause, subject, Severity.NOTE, known.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
-    incident.transactions = number = len(some) + (0 if crowd is None else crowd.number)
+    incident.transactions = number = len(some) if counted is None else counted.number
     incident.since = Since(first.time, "broker")
-    incident.until = Since(some[-1].time, "broker")
+    incident.until = Since(some[-1].time if counted is None else counted.until, "broker")
     rows = [row for abort in some for row in abort.rows]
     incident.partitions = {(row["topic"], row["partition"]) for row in rows} | {
         _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
     }
-    if crowd is not None:
-        add_whose(incident, crowd.names, crowd.producers)
-        incident.partitions |= crowd.partitions
+    if counted is not None:
+        incident.more = More(
+            counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)
+        )
     if rows and len(incident.partitions) == 1:
         incident.first_offset = min(row["first_offset"] for row in rows)
         incident.last_offset = max(row["last_offset"] for row in rows)
     if rows:
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
-    crowds = [
-        known.crowds[at]
-        for row in rows
-        if (at := (row["log"], row["producer_id"], row["first_offset"])) in known.crowds
-    ]
-    if cause == "administrator":
-        add(known, incident, crowds, findings=False)
-        number = incident.transactions or 0
     for abort in some[:_EVENTS]:
         incident.events += _events(abort)
     who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
     if whose > 1:
-        who = f"{max(whose, len(incident.transactional_ids) + incident.more.transactional_ids)} transactional ids"
+        who = f"{whose} transactional ids"
     began = iso(first.time)
     when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import (
     Consumers,
     Event,
@@ -113,7 +112,14 @@ def _subject(every: list[Open]) -> Subject:
 def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
     incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
-    count(known, incident, every)
+    incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
+    incident.producer_ids |= {one.row["producer_id"] for one in every}
+    # An epoch of a producer is one transaction, in however many partitions.
+    incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
+    if len(incident.partitions) == 1:
+        incident.first_offset = min(one.row["first_offset"] for one in every)
+        incident.last_offset = max(one.row["last_offset"] for one in every)
+    incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
     for one in every[:SHOWN]:
         incident.events += one.decided.events(known, one.place)
@@ -287,7 +293,7 @@ def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
     if not numbers:
         return
-    whose = set(producers_of(every).tolist())
+    whose = {one.row["producer_id"] for one in every}
     held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
     if held:
         commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN)

@@ -115,7 +115,6 @@ class More(NamedTuple):
 
     transactional_ids: int = 0
     producer_ids: int = 0
-    findings: int = 0
 
 
 class Subject(NamedTuple):
@@ -204,7 +203,7 @@ class Incident:
             consumers={level: text for level, text in self.consumers._asdict().items() if text},
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
             findings=self.findings[:_FINDINGS],
-            findings_total=len(self.findings) + self.more.findings,
+            findings_total=len(self.findings),
         )
 
     def where(self) -> str:

@@ -13,22 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.incidents.abort_decisions import AbortCrowd, AbortDecisions, Reason
+from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, OfCause, Reason
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
-    Crowd,
     LogSummary,
-    by_hand,
     coordinator_rows,
     notable_rows,
     partition_row,
 )
-from kafkalog.columns.placed import distinct
-from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
@@ -95,9 +91,9 @@ class Known:
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
     `transactions` and `findings` are about, `decisions` these ids' decisions by producer, state and partition, `aborts`
-    the decisions to abort that are shown, and `aborted` counts the others. `gaps` are those that
-    are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state topic's,
-    oldest first.
+    the decisions to abort that are shown, and `aborted` counts those of a cause of which some are not. `gaps` are those
+    that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
+    topic's, oldest first.
     """
 
     cluster_id: str | None = None
@@ -107,13 +103,10 @@ class Known:
     steps: dict[str, list[Row]] = field(default_factory=dict)
     decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
     aborts: list[tuple[Reason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
-    aborted: dict[tuple[str, str | None], AbortCrowd] = field(default_factory=dict)
+    aborted: dict[str, OfCause] = field(default_factory=dict)
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
-    # Transactions that are only counted, by the log, producer id and first offset of the shown one that is like them.
-    crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
-    ids: TextColumn = field(default_factory=TextColumn)  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 
@@ -123,17 +116,10 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
-    crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
-        shown, of_log, hidden = log.findings.shown(log.verdicts)
-        findings += finding_rows(shown, log.node.node_id)
-        by_hands, aborted = by_hand(log.verdicts, log.judged.broken)
-        if len(hidden) or len(aborted):
-            hidden = distinct(np.concatenate((hidden, aborted)))
-        name = log.partition.directory.log
-        crowds |= {(name, *of): crowd for of, crowd in (*of_log.items(), *by_hands.items())}
+        findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
-        notable += notable_rows(log, hidden)
+        notable += notable_rows(log)
     known = known_of_tables(
         cluster.cluster_id,
         findings,
@@ -146,7 +132,6 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         cluster.now,
     )
     _take_partitions(known, (log.partition for log in cluster.logs))
-    known.crowds, known.ids = crowds, cluster.coordinator.states.ids
     return known
 
 
@@ -173,7 +158,7 @@ def known_of_tables(
     } - {None}
     producers = {row["producer_id"] for row in known.findings} - {None}
     aborts = AbortDecisions(coordinator, now)
-    known.aborted = aborts.crowds
+    known.aborted = aborts.of_cause
     told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
     rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(told))
     for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):

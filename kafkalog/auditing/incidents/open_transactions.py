@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
-from kafkalog.auditing.transactions import ABORT, READ_RECORDS, Crowd
+from kafkalog.auditing.transactions import ABORT, READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
 
@@ -178,7 +178,6 @@ class Open(NamedTuple):
     row: Row
     decided: Decided
     since: Since | None
-    crowd: Crowd | None = None  # others like it, in the same log
 
     @property
     def place(self) -> str:
@@ -214,7 +213,7 @@ def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
     for finding in findings:
         at = finding["log"], finding["producer_id"], finding["offset"]
         row = rows.get(at) or _row_of(finding)
-        found.append(Open(finding, row, decided(known, row), since(known, row), known.crowds.get(at)))
+        found.append(Open(finding, row, decided(known, row), since(known, row)))
     return found
 
 
@@ -249,7 +248,6 @@ def abort_steps(every: list[Open]) -> list[Step]:
             ("--start-offset", one.row["first_offset"]),
         )  # fmt: skip
         steps.append(end if one.is_proved else Step(text))
-    number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
-    if number > SHOWN:
-        steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))
+    if len(every) > SHOWN:
+        steps.append(Step(f"{len(every) - SHOWN} more: each finding has its command in the column remedy.", None))
     return steps

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
@@ -98,9 +97,6 @@ def _begin(
     if len(incident.partitions) == 1:
         incident.first_offset = min(row["offset"] for row in findings)
         incident.last_offset = max(_last(finding, row) for finding, row in some)
-    places = ((row["log"], row["producer_id"], row["offset"]) for row in findings)
-    crowds = [known.crowds[place] for place in places if place in known.crowds]
-    add(known, incident, crowds, findings=True, counted=counted)
     return incident
 
 

@@ -24,8 +24,7 @@ from kafkalog.auditing.transactions import (
     ClusterAudit,
     Deadlines,
     LogAudit,
-    Reported,
-    TransactionFindings,
+    findings_of_transactions,
 )
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
@@ -156,17 +155,16 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
     now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
     leaders = None if cluster.metadata is None else LeadersAt(later.partition, cluster.metadata)
-    directory, every = later.partition.directory, np.arange(len(later.verdicts.judged.places))
+    directory = later.partition.directory
     replicas = [
         one.partition
         for one in cluster.logs
         if one is not later and (one.partition.directory.topic, one.partition.directory.partition)
         == (directory.topic, directory.partition)
     ]  # fmt: skip
-    later.findings = Reported(
-        [finding for finding in later.findings if finding.code not in OF_VERDICTS],
-        TransactionFindings(later.partition, later.verdicts, deadlines, replicas, leaders, only=every),
-    )
+    newest = findings_of_transactions(later.partition, later.verdicts, deadlines, replicas, leaders)
+    later.findings = [one for one in later.findings if one.code not in OF_VERDICTS]
+    later.findings += (one for one in newest if one.code in OF_VERDICTS)
 
 
 def _words(log: LogAudit, numbers: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kafkalog.auditing.partition import SegmentScan, settled, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
+from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.clusters import Cluster
@@ -79,9 +79,8 @@ def judge_partition(
                 for other in one.earlier
             ]
             log = judged.logs[number]
-            others = [list(other.logs[number].findings) for other in earlier]
-            steady = steady_findings(list(log.findings), others, one.partition.directory, one.moved)
-            log.findings = Reported(steady)
+            others = [other.logs[number].findings for other in earlier]
+            log.findings = list(steady_findings(log.findings, others, one.partition.directory, one.moved))
     return judged
 
 

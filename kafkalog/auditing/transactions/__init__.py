@@ -16,12 +16,10 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
-from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge, with_own_epoch
 from kafkalog.auditing.transactions.narrow import narrowed
-from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_batches import (
@@ -33,6 +31,7 @@ from kafkalog.auditing.transactions.table_batches import (
 from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
     MANY_ROWS,
+    NEWEST_ABORTED,
     audit_columns,
     audit_rows,
     coordinator_rows,
@@ -44,13 +43,17 @@ from kafkalog.auditing.transactions.table_rows import (
     transaction_columns,
     unsettled_rows,
 )
-from kafkalog.auditing.transactions.transaction_findings import ABORT, OF_VERDICTS, READ_RECORDS, TransactionFindings
+from kafkalog.auditing.transactions.transaction_findings import (
+    ABORT,
+    OF_VERDICTS,
+    READ_RECORDS,
+    findings_of_transactions,
+)
 
 __all__ = [
     "ABORT",
     "COLUMN_TABLES",
     "KEY_COLUMNS",
-    "MANY_NAMES",
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
@@ -63,29 +66,26 @@ __all__ = [
     "ChangedFates",
     "ClusterAudit",
     "Contradictions",
-    "Crowd",
     "Deadlines",
     "Judgement",
     "LogAudit",
     "LogSummary",
-    "Reported",
     "Reused",
     "StateLog",
     "Summary",
     "Surroundings",
-    "TransactionFindings",
     "across_partitions",
     "audit_batches",
     "audit_columns",
     "audit_rows",
     "brokers_of",
-    "by_hand",
     "conflict_finding",
     "conflicts",
     "coordinator_batches",
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
+    "findings_of_transactions",
     "gap_rows",
     "judge",
     "log_batches",

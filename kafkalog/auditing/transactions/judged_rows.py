@@ -5,18 +5,29 @@ Each is compared with the coordinator's records: how it ended or why it is open,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.auditing.transactions.verdict_rule import (
+    NOT_JUDGED,
+    EndedFacts,
+    Ending,
+    OpenFacts,
+    Verdict,
+    Word,
+    ended_verdict,
+    open_verdict,
+)
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import Placed, among
 from kafkalog.folds import fold
@@ -118,6 +129,8 @@ class Context:
 
 _S: Final = TransactionState
 
+_WORDS: Final = {_S.ONGOING: Word.ONGOING, _S.PREPARE_COMMIT: Word.COMMITS, _S.PREPARE_ABORT: Word.ABORTS}
+
 _LOOKED_AT: Final = ("first_offset", "batches", "older_records", "marker_type", "marker_offset")
 
 _COLUMNS: Final = (
@@ -150,6 +163,11 @@ class JudgedRows(NamedTuple):
         """Return some of the verdicts."""
         return JudgedRows(*(column[rows] for column in self))
 
+    def merged(self, others: JudgedRows) -> JudgedRows:
+        """Return these verdicts and others, all in order."""
+        order = np.argsort(np.concatenate([self.places, others.places]), kind="stable")
+        return JudgedRows(*(np.concatenate(columns)[order] for columns in zip(self, others, strict=True)))
+
 
 _TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
 
@@ -167,6 +185,14 @@ def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
 def _knows_decisions(context: Context) -> bool:
     """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
     return not context.state_cleaned and context.coordinator.complete
+
+
+class _Verdicts(NamedTuple):
+    """Verdicts as columns: the numbers of their words."""
+
+    state: NDArray[np.int64]
+    cause: NDArray[np.int64]
+    certainty: NDArray[np.int64]
 
 
 class _Judge:
@@ -187,14 +213,26 @@ class _Judge:
         places = np.concatenate(chosen)
         if not len(places):
             return _NO_ROWS
-        who = transactions.take(places, "producer_id", "marker_type")
-        self.sent = SentMarkers(self.audit, who["producer_id"][who["marker_type"] == fold.OPEN])
+        who = transactions.take(places, "producer_id", "marker_type", "first_offset")
+        opened = np.flatnonzero(who["marker_type"] == fold.OPEN)
+        _, too_many = limit.split(who["first_offset"][opened])
+        judged = np.delete(places, opened[too_many])
+        self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
-        for first in range(0, len(places), _AT_ONCE):
-            some = places[first : first + _AT_ONCE]
+        for first in range(0, len(judged), _AT_ONCE):
+            some = judged[first : first + _AT_ONCE]
             for part, column, kind in zip(parts, self._judged(some), _TYPES, strict=True):
                 part.append(column.astype(kind))
-        return JudgedRows(*map(np.concatenate, parts))
+        found = JudgedRows(*map(np.concatenate, parts))
+        return found if not len(too_many) else found.merged(self._not_judged(places[opened[too_many]]))
+
+    def _not_judged(self, places: NDArray[np.int64]) -> JudgedRows:
+        """Return what is said of the open transactions past the limit."""
+        names = self.coordinator.names_of(self.audit.transactions.take(places, "producer_id")["producer_id"])
+        state, cause, certainty = NOT_JUDGED
+        cells = STATE[state], CAUSE[cause], CERTAINTY[certainty], names, -1, -1, False, False
+        columns = zip(cells, _TYPES[1:], strict=True)
+        return JudgedRows(places, *(np.full(len(places), cell).astype(kind) for cell, kind in columns))
 
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
@@ -213,18 +251,20 @@ class _Judge:
         is_open = rows["marker_type"] == fold.OPEN
         found = JudgedRows(places, *(np.full(len(rows), missing) for missing in (0, 0, 0, 0, -1, -1, False, False)))
         found.name[:] = names
-        of_inside = np.where(self.unread.are_inside(rows), CERTAINTY["damage-between"], CERTAINTY["proved"])
-        found.certainty[:] = of_inside
-        ended = ~is_open
-        found.state[ended] = np.where(rows["marker_type"] == fold.COMMIT, STATE["committed"], STATE["aborted"])[ended]
-        found.cause[ended] = self._causes_of_ended(rows, names)[ended]
-        if is_open.any():
-            opened = self._opened(found.take(is_open), rows.take(is_open))
-            for column, of_open in zip(found, opened, strict=True):
-                column[is_open] = of_open
+        damaged = self.unread.are_inside(rows)
+        opened, ended = np.flatnonzero(is_open), np.flatnonzero(~is_open)
+        if len(ended):
+            verdicts = self._ended(rows.take(ended), names[ended], damaged[ended])
+            for column, of_ended in zip((found.state, found.cause, found.certainty), verdicts, strict=True):
+                column[ended] = of_ended
+        if len(opened):
+            judged = self._opened(found.take(opened), rows.take(opened), damaged[opened])
+            for column, of_open in zip(found, judged, strict=True):
+                column[opened] = of_open
         return found
 
-    def _causes_of_ended(self, rows: Columns, names: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _ended(self, rows: Columns, names: NDArray[np.int64], damaged: NDArray[np.bool_]) -> _Verdicts:
+        """Judge transactions that a marker ended."""
         nobody_decided = np.zeros(len(rows), bool)
         if self._knows_decisions:
             # Records from after the copy can't be about a marker whose epoch the coordinator has left.
@@ -233,91 +273,79 @@ class _Judge:
             all_known = (last >= 0) & (epochs > rows["marker_epoch"]) | self.context.one_moment
             all_known |= self.coordinator.go_on_past(names, rows["marker_timestamp"])
             nobody_decided = all_known & ~among(rows["marker_offset"], self.context.own_markers.offsets)
-        return np.select(
-            [
-                rows["first_offset"] == NONE, rows["older_records"] != NONE,
-                (rows["marker_type"] == fold.ABORT) & nobody_decided, rows["batches"] == 0,
-            ],
-            [
-                CAUSE[word]
-                for word in ("marker-without-data", "late-data-adopted", "administrator-abort", "begins-before-log")
-            ],
-            CAUSE[None],
-        )  # fmt: skip
+        return _by_rule(
+            lambda fact: ended_verdict(EndedFacts(**fact)),
+            ending=rows["marker_type"],
+            has_data=rows["first_offset"] != NONE,
+            has_older_epoch=rows["older_records"] != NONE,
+            nobody_decided=nobody_decided,
+            begins_before_log=rows["batches"] == 0,
+            damage_between=damaged,
+        )
 
-    def _opened(self, found: JudgedRows, rows: Columns) -> JudgedRows:
+    def _opened(self, found: JudgedRows, rows: Columns, damaged: NDArray[np.bool_]) -> JudgedRows:
         """Judge transactions that no marker ended."""
         producers, states = rows["producer_id"], self.coordinator.states
-        state, cause, entry = self._by_last_record(rows, found.name)
+        entry, word = self._words(producers, found.name)
         name = np.where(entry >= 0, _cells(states.transactional_id, entry), found.name)
         decision = self.context.own_markers.newest(producers)
-        decided = self.coordinator.decisions(decision[decision >= 0])
-        sent, committed = np.zeros((2, len(rows)), bool)
-        sent[decision >= 0], committed[decision >= 0] = self.sent.since(
-            producers[decision >= 0], decided["epoch"], decided["decided"]
+        is_decided = decision >= 0
+        decided = self.coordinator.decisions(decision[is_decided])
+        listed, answered = self._listed(producers, entry, word)
+        followed, committed, its_epoch = np.zeros((3, len(rows)), bool)
+        followed[is_decided], committed[is_decided] = self.sent.since(
+            producers[is_decided], decided["epoch"], decided["decided"]
         )
-        known = self._known(rows, name, entry, decision, sent)
-        certainty = np.where(known.proved, CERTAINTY["proved"], CERTAINTY["unless-copied-while-running"])
-        certainty = np.where(found.certainty == CERTAINTY["proved"], certainty, found.certainty)
-        hangs = state == STATE["hanging"]
-        early = hangs & (certainty == CERTAINTY["unless-copied-while-running"]) & known.too_early
-        why = np.where(sent, CAUSE["data-after-marker"], CAUSE["marker-missing"])
-        why = np.where(decision < 0, CAUSE["partition-not-registered"], why)
-        # What was decided of the data counts, whatever the coordinator has forgotten or begun since.
-        is_its = (decision >= 0) & ~sent
-        is_its[decision >= 0] &= (decided["data_epoch"] == NONE) | (
-            decided["data_epoch"] == rows["last_epoch"][decision >= 0]
+        its_epoch[is_decided] = (decided["data_epoch"] == NONE) | (
+            decided["data_epoch"] == rows["last_epoch"][is_decided]
         )
-        cause = np.where(hangs & (is_its | (cause == CAUSE[None])), why, cause)
-        state = np.where(early, STATE["undecided"], state)
-        cause = np.where(early, CAUSE["copied-while-running"], cause)
-        cause = np.where((rows["batches"] == 0) & (cause == CAUSE[None]), CAUSE["begins-before-log"], cause)
-        recent = known.recent
-        for number, elsewhere in self._ended_elsewhere(rows, hangs | (state == STATE["undecided"])):
-            state[number], cause[number], certainty[number] = elsewhere, CAUSE["replica-behind"], CERTAINTY["proved"]
-            recent[number] = False
+        known = self._known(rows, name, entry, decision, followed)
+        state, cause, certainty = _by_rule(
+            lambda fact: open_verdict(OpenFacts(**fact)),
+            word=word,
+            lists_partition=listed,
+            has_newer_epoch=_cells(states.producer_epoch, entry) > rows["last_epoch"],
+            is_answered=answered,
+            is_decided=is_decided,
+            marker_followed=followed,
+            has_its_epoch=its_epoch,
+            is_proved=known.proved,
+            is_too_early=known.too_early,
+            damage_follows=damaged,
+            begins_before_log=rows["batches"] == 0,
+            in_replica=self._in_replica(rows),
+        )
+        recent = known.recent & (cause != CAUSE["replica-behind"])
         return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
 
-    def _by_last_record(
-        self, rows: Columns, names: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Apply the table of verdicts: return state, cause, and the record that they are based on."""
-        directory, states = self.audit.directory, self.coordinator.states
-        last = self.coordinator.last_of(rows["producer_id"])
-        is_named = (last < 0) & (names >= 0)
-        entry = last.copy()
+    def _words(
+        self, producers: NDArray[np.int64], names: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the coordinator's newest record about each producer, -1 for none, and the word that it says."""
+        entry = self.coordinator.last_of(producers)
+        is_last, is_named = entry >= 0, (entry < 0) & (names >= 0)
         entry[is_named] = self.coordinator.last_records(names[is_named])
-        is_last = last >= 0
-        listed = np.zeros(len(rows), bool)
-        listed[is_last] = self.coordinator.list_partition(last[is_last], directory.topic, directory.partition)
-        says, epochs = _cells(states.state, entry), _cells(states.producer_epoch, entry)
-        updated = _cells(states.last_update_timestamp, entry)
-        ongoing, commits, aborts = (
-            is_last & (says == one) for one in (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT)
-        )
-        newer = ongoing & (epochs > rows["last_epoch"])
-        pending = (commits | aborts) & listed
-        pending[pending] = ~self.sent.since(rows["producer_id"][pending], epochs[pending], updated[pending])[0]
-        unknown = (last < 0) & ~is_named
-        is_whole = self.coordinator.complete
-        unregistered = (ongoing | commits | aborts) & ~listed & ~newer
-        state = np.select(
-            [unknown, newer | unregistered, ongoing, pending & commits, pending],
-            [
-                STATE["hanging" if is_whole else "undecided"], STATE["hanging"], STATE["ongoing"],
-                STATE["commit-pending"], STATE["abort-pending"],
-            ],
-            STATE["hanging"],
-        )  # fmt: skip
-        cause = np.select(
-            [unknown, is_named & (says == TOMBSTONE), is_named, newer, unregistered],
-            [
-                CAUSE["producer-unknown" if is_whole else "state-partition-missing"], CAUSE["id-expired"],
-                CAUSE["producer-replaced"], CAUSE["superseded-epoch"], CAUSE["partition-not-registered"],
-            ],
-            CAUSE[None],
-        )  # fmt: skip
-        return state, cause, entry
+        says = _cells(self.coordinator.states.state, entry)
+        word = np.full(len(producers), Word.NO_RECORD if self.coordinator.complete else Word.NOT_HERE, np.int64)
+        word[is_named] = Word.REPLACED
+        word[is_named & (says == TOMBSTONE)] = Word.FORGOTTEN
+        word[is_last] = Word.IS_DONE
+        for state, meant in _WORDS.items():
+            word[is_last & (says == state)] = meant
+        return entry, word
+
+    def _listed(
+        self, producers: NDArray[np.int64], entry: NDArray[np.int64], word: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say which records about open transactions list the partition, and which of these decisions have a marker."""
+        states, directory = self.coordinator.states, self.audit.directory
+        listed, answered = np.zeros((2, len(producers)), bool)
+        said = np.flatnonzero(word >= Word.ONGOING)
+        listed[said] = self.coordinator.list_partition(entry[said], directory.topic, directory.partition)
+        due = np.flatnonzero(listed & ((word == Word.COMMITS) | (word == Word.ABORTS)))
+        epochs, updated = states.producer_epoch[entry[due]], states.last_update_timestamp[entry[due]]
+        answered[due] = self.sent.since(producers[due], epochs, updated)[0]
+        return listed, answered
 
     def _known(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
@@ -358,11 +386,12 @@ class _Judge:
                 never[number] = leaderless(metadata, directory.topic, directory.partition, since, until)
         return never | KeptMarkers.of(self.context.replicas, decided).cut_off(self.audit)
 
-    def _ended_elsewhere(self, rows: Columns, asked: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-        """Yield what rows wait for here where another replica, which continues this one, has their markers."""
-        left = asked.copy()
+    def _in_replica(self, rows: Columns) -> NDArray[np.int64]:
+        """Return which marker each row has in another replica that continues this one."""
+        found = np.full(len(rows), Ending.NONE, np.int64)
         for other in self.context.replicas:
             is_behind = other.log_end_offset <= self.audit.log_end_offset
+            left = found == Ending.NONE
             if is_behind or fork_of(self.audit, other) is not None or not left.any():
                 continue
             ended = EndedRows(other, rows["producer_id"][left]).rows
@@ -372,10 +401,27 @@ class _Judge:
             placed = Placed((ended["producer_id"], ended["first_offset"]), np.arange(len(ended)))
             group = placed.groups(rows["producer_id"], rows["first_offset"])
             at = placed.first(group, np.zeros(len(rows), np.int64))
-            for number in np.flatnonzero(left & placed.holds(at, group)).tolist():
-                left[number] = False
-                is_commit = ended["marker_type"][placed.order[at[number]]] == fold.COMMIT
-                yield number, STATE["commit-pending" if is_commit else "abort-pending"]
+            there = np.flatnonzero(left & placed.holds(at, group))
+            found[there] = ended["marker_type"][placed.order[at[there]]]
+        return found
+
+
+def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -> _Verdicts:
+    """Judge transactions whose facts are columns: of those with the same facts one. A fact is one of at most 16."""
+    key = np.zeros(len(next(iter(facts.values()))), np.int64)
+    for fact in facts.values():
+        key = key << 4 | fact & 0xF
+    _, firsts, of = np.unique(key, return_index=True, return_inverse=True)
+    alike = [[_KINDS.get(name, bool)(cell) for cell in fact[firsts].tolist()] for name, fact in facts.items()]
+    verdicts = [rule(dict(zip(facts, one, strict=True))) for one in zip(*alike, strict=True)]
+    return _Verdicts(
+        np.array([STATE[one.state] for one in verdicts], np.int64)[of],
+        np.array([CAUSE[one.cause] for one in verdicts], np.int64)[of],
+        np.array([CERTAINTY[one.certainty] for one in verdicts], np.int64)[of],
+    )
+
+
+_KINDS: Final[dict[str, Callable[[int], object]]] = {"word": Word, "ending": Ending, "in_replica": Ending}
 
 
 def _cells(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from kafkalog import limit
 from kafkalog.auditing.partition import (
     PartitionAudit,
     WrongFields,
@@ -41,9 +42,8 @@ from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
-from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
-from kafkalog.auditing.transactions.transaction_findings import CODES, TransactionFindings, Unread
+from kafkalog.auditing.transactions.transaction_findings import by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
@@ -61,9 +61,6 @@ from kafkalog.segments.chunk import Limits
 from kafkalog.segments.folded import counted
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.settle import Reason, lowered
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Judgement", "LogAudit", "judge", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
 
@@ -128,8 +125,8 @@ def _count(records: InternalRecords, fates: Fates, counts: Counter[tuple[int, st
 # What is said of a producer and its transactions, and not of a file: replicas with the same batches show the same.
 _OF_PRODUCERS: Final = frozenset(
     {
-        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "sequence-broken",
-        "transaction-hanging",
+        "atomicity-broken", "late-data-adopted", "not-all-judged", "offsets-aborted", "offsets-pending",
+        "sequence-broken", "transaction-hanging",
         "transaction-overdue", "transaction-pending", "transaction-undecided",
     }
 )  # fmt: skip
@@ -170,84 +167,24 @@ def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata
 
 
 def say_once(
-    replicas: Sequence[PartitionAudit], found: Sequence[Reported], speaker: int
-) -> Iterator[Reported]:  # fmt: skip
+    replicas: Sequence[PartitionAudit], found: Sequence[list[Finding]], speaker: int
+) -> Iterator[list[Finding]]:  # fmt: skip
     """Yield each replica's findings without what it repeats of the speaker, or of a replica before it.
 
     Where a replica's history forks from the speaker's, what it alone says of transactions concerns no consumer.
     """
-    said = _Said()
-    said.add(found[speaker])
+    said = set(map(_fact, found[speaker]))
     for number, replica in enumerate(replicas):
         if number == speaker:
             yield found[number]
             continue
-        new = said.without(found[number])
-        said.add(new)
+        new = [one for one in found[number] if one.code not in _OF_PRODUCERS or _fact(one) not in said]
+        said.update(map(_fact, new))
         fork = fork_of(replica, replicas[speaker])
-        yield new if fork is None else _unread(new, Unread(fork[0], replicas[speaker].directory.log))
-
-
-class _Said:
-    """What replicas have said: facts, and columns of those about transactions, which may be very many."""
-
-    def __init__(self) -> None:
-        self._facts: set[tuple[object, ...]] = set()
-        self._rows: NDArray[np.int64] = np.empty((3, 0), np.int64)
-
-    def add(self, found: Reported) -> None:
-        rows = [self._rows]
-        for part in found.parts():
-            if isinstance(part, list):
-                self._facts.update(map(_fact, part))
-                rows.append(_rows_of([one for one in part if _is_row(one)]))
-            else:
-                rows.append(part.facts())
-        self._rows = np.concatenate(rows, axis=1)
-
-    def without(self, found: Reported) -> Reported:
-        """Return the findings that no replica before has reported."""
-        parts: list[list[Finding] | TransactionFindings] = []
-        for part in found.parts():
-            if isinstance(part, list):
-                rows = [one for one in part if _is_row(one)]
-                again = set(compress(rows, _held(self._rows, _rows_of(rows)).tolist())) | self._facts_of(part)
-                parts.append([one for one in part if one.code not in _OF_PRODUCERS or one not in again])
-            else:
-                parts.append(part.some(np.flatnonzero(~_held(self._rows, part.facts()))))
-        return Reported(*parts)
-
-    def _facts_of(self, findings: Sequence[Finding]) -> set[Finding]:
-        return {one for one in findings if _fact(one) in self._facts}
-
-
-def _is_row(finding: Finding) -> bool:
-    """Say whether a finding is one of those that are also columns."""
-    return finding.code in CODES and None not in (finding.producer_id, finding.offset)
-
-
-def _rows_of(findings: Sequence[Finding]) -> NDArray[np.int64]:
-    """Return findings about transactions as ``TransactionFindings.facts`` does."""
-    rows = [(CODES.index(one.code), one.producer_id or 0, one.offset or 0) for one in findings]
-    return np.array(rows, np.int64).reshape(-1, 3).T
-
-
-def _held(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which columns of cells are among others."""
-    count = known.shape[1]
-    if not count or not asked.shape[1]:
-        return np.zeros(asked.shape[1], bool)
-    every = np.concatenate([known, asked], axis=1)
-    order = np.lexsort(every)
-    begins = np.zeros(len(order), bool)
-    for cells in every:
-        begins[1:] |= np.diff(cells[order]) != 0
-    group = np.cumsum(begins)
-    has = np.zeros(group[-1] + 1, bool)
-    has[group[order < count]] = True
-    found = np.empty(len(order), bool)
-    found[order] = has[group]
-    return found[count:]
+        if fork is not None:
+            unread = _Unread(fork[0], replicas[speaker].directory.log)
+            new = [_without_consumers(one, unread) for one in new]
+        yield new
 
 
 def _fact(finding: Finding) -> tuple[object, ...]:
@@ -255,19 +192,22 @@ def _fact(finding: Finding) -> tuple[object, ...]:
     return finding.code, finding.producer_id, where, finding.found
 
 
-def _unread(found: Reported, unread: Unread) -> Reported:
-    """Return what a replica says that no consumer reads."""
-    return Reported(
-        *(
-            [_without_consumers(one, unread) for one in part]
-            if isinstance(part, list)
-            else part.without_consumers(unread)
-            for part in found.parts()
+class _Unread(NamedTuple):
+    """Why no consumer reads the transactions of a replica: the offset from which on `leader` has other batches."""
+
+    fork: int
+    leader: str
+
+    @property
+    def words(self) -> str:
+        """Return what a finding says of it, after all else."""
+        return (
+            f" No consumer reads this replica: from offset {self.fork} on the leader's replica, {self.leader}, has"
+            " other batches."
         )
-    )
 
 
-def _without_consumers(finding: Finding, unread: Unread) -> Finding:
+def _without_consumers(finding: Finding, unread: _Unread) -> Finding:
     if finding.code not in _OF_PRODUCERS:
         return finding
     return lowered(finding._replace(message=finding.message + unread.words), Reason.NO_CONSUMER_READS)
@@ -285,7 +225,7 @@ class LogAudit:
     partition: PartitionAudit
     verdicts: Verdicts
     judged: AtomicityCheck
-    findings: Reported = field(default_factory=Reported)
+    findings: list[Finding] = field(default_factory=list)
     unidentified: int = 0
     fork: int | None = None
     leaders: list[Led] = field(default_factory=list)
@@ -312,22 +252,21 @@ def judge(
     if len(replicas) > 1:
         replicas = [(node, with_own_epoch(node, partition, around.metadata)) for node, partition in replicas]
     speaker = speaker_of(replicas, around.metadata)
-    logs = [_judge(number, replicas, around, share, spoken_for=number != speaker) for number in range(len(replicas))]
+    logs = [_judge(number, replicas, around, share, speaker) for number in range(len(replicas))]
     partitions = [partition for _, partition in replicas]
     if len(logs) > 1:
         every = list(say_once(partitions, [log.findings for log in logs], speaker))
         for log, findings in zip(logs, every, strict=True):
             log.findings = findings
-            fork = fork_of(log.partition, partitions[speaker])
-            log.fork = None if fork is None else fork[0]
     return Judgement(logs, list(replica_forks(partitions, speaker)) if share.of_log else [])
 
 
 def _judge(
     number: int, replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, share: Share,
-    *, spoken_for: bool,
+    speaker: int,
 ) -> LogAudit:  # fmt: skip
     node, whole = replicas[number]
+    fork = None if number == speaker else fork_of(whole, replicas[speaker][1])
     partition = whole if share.of_producers else _bare(whole)
     others = tuple(other for _, other in replicas if other is not whole)
     directory, options, metadata = partition.directory, around.options, around.metadata
@@ -355,9 +294,7 @@ def _judge(
     def finish(finding: Finding) -> Finding:
         return finding if leaders_at is None else leaders_at.on(finding)
 
-    about: list[Finding] | TransactionFindings = []
-    if len(verdicts.judged.places):  # findings are about these rows alone
-        about = TransactionFindings(partition, verdicts, deadlines, others, leaders_at)
+    about = findings_of_transactions(partition, verdicts, deadlines, others, leaders_at, is_read=fork is None)
     if not options.snapshot:
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []
@@ -372,11 +309,13 @@ def _judge(
             for found in pending_offsets(directory, verdicts, options.limits)
             if found.code != "file-unreadable" or found.file not in told
         )
-    judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
-    rest += judged.findings
-    reported = Reported([finish(one) for one in chain(findings, of_producers)], about, [finish(one) for one in rest])
+    judged = against_coordinator(partition, own_markers, context, spoken_for=number != speaker)
+    rest += limit.first_findings(judged.findings)
+    rest += by_hand_not_shown(partition, verdicts, judged.broken)
+    reported = [*map(finish, chain(findings, of_producers)), *about, *map(finish, rest)]
     leaders = leaders_of(whole, metadata) if share.of_log else []
-    return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), leaders=leaders)
+    forked = None if fork is None else fork[0]
+    return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), forked, leaders)
 
 
 def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:

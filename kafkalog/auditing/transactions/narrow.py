@@ -106,8 +106,7 @@ def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
         meant = not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
         return meant and (producers is None or finding.producer_id in producers)
 
-    of_producers = None if producers is None else np.array(sorted(producers), np.int64)
-    logs = [replace(log, findings=log.findings.kept(is_kept, of_producers)) for log in logs]
+    logs = [replace(log, findings=[*filter(is_kept, log.findings)]) for log in logs]
     nodes = [replace(node, findings=[*filter(is_kept, node.findings)]) for node in cluster.nodes]
     return replace(
         cluster, nodes=nodes, logs=logs, findings=[*filter(is_kept, cluster.findings)],

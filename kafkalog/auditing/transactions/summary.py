@@ -75,7 +75,7 @@ class LogSummary(NamedTuple):
             blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)
         serious = 0
         if log.findings:
-            serious = sum(count for (_, severity), count in log.findings.counts().items() if severity > Severity.NOTE)
+            serious = sum(one.severity > Severity.NOTE for one in log.findings)
         return cls(
             directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
             directory.topic_id, partition.log_start_offset, partition.log_end_offset,
@@ -128,8 +128,7 @@ class Summary:
                 summary.count(node.findings)
             summary.count(cluster.findings)
             for log in cluster.logs:
-                if log.findings:
-                    summary.findings.update(log.findings.counts())
+                summary.count(log.findings)
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:

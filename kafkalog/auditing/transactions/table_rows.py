@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
-from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
+from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.auditing.transactions.summary import LogSummary
-from kafkalog.auditing.transactions.transaction_findings import TransactionFindings
-from kafkalog.auditing.transactions.verdicts import Words
+from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among, distinct
 from kafkalog.columns.texts import TextColumn
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
+    "NEWEST_ABORTED",
     "audit_columns",
     "audit_rows",
     "coordinator_columns",
@@ -171,13 +172,9 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
 
 
 def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
-    """Yield the table ``findings`` of a log: those about one open transaction each are about different ones."""
-    node, distinct = log.node.node_id, DistinctIds()
-    for part in log.findings.parts():
-        if isinstance(part, TransactionFindings):
-            yield from part.columns(node)
-            continue
-        yield from _columns_of(distinct(finding_row(finding, node)) for finding in part)
+    """Yield the table ``findings`` of a log."""
+    distinct = DistinctIds()
+    yield from _columns_of(distinct(finding_row(finding, log.node.node_id)) for finding in log.findings)
 
 
 def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[ColumnsByName]:
@@ -226,6 +223,8 @@ def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
 
 
 Row = tuple[Any, ...]
+
+NEWEST_ABORTED: Final = 20  # transactions of each log that incidents tell of, whatever else is
 
 
 def _where(log: LogAudit) -> dict[str, Any]:
@@ -386,21 +385,19 @@ def _rows(cluster: ClusterAudit, table: str) -> Iterator[Row]:
 # The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has.
 
 
-def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, ...]]:
+def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
-
-    `without` are the numbers of those whose verdicts no incident shows.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's.
     """
-    return chain.from_iterable(map(rows_of, notable_columns(log, without)))
+    return chain.from_iterable(map(rows_of, notable_columns(log)))
 
 
-def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
+def notable_columns(log: LogAudit) -> Iterator[ColumnsByName]:
     """Yield the rows of ``notable_rows`` as columns, if there are any."""
-    places = _places(log, without)
+    places = _places(log)
     if not len(places):
         return
     rows, words = log.verdicts.of_places(places)
@@ -453,28 +450,37 @@ def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
     return np.concatenate(found, axis=1)
 
 
-def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:
+def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
+    """Yield the numbers of the judged rows of each cause, as many as are shown of one log."""
+    judged = verdicts.judged
+    for cause in np.unique(judged.cause).tolist():
+        places = judged.places[judged.cause == cause]
+        shown, _ = limit.split(verdicts.rows.take(places, "first_offset")["first_offset"])
+        if cause != CAUSE["not-judged"]:
+            yield places[shown]
+
+
+def _places(log: LogAudit) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
     judged, counts = log.verdicts.judged.places, tally(log.verdicts.rows)
     if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
         return judged
-    hidden = np.empty(0, np.intp) if without is None else without
-    chosen = [judged[~among(judged, hidden)]]
+    told, counted = (log.judged.broken[some] for some in limit.split(log.judged.broken))
+    chosen = list(_of_each_cause(log.verdicts))
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == fold.ABORT))
-        if len(log.judged.broken):
-            broken = start + np.flatnonzero(among(marker, log.judged.broken))
-            chosen.append(broken[~among(broken, hidden)])
+        if len(told):
+            chosen.append(start + np.flatnonzero(among(marker, told)))
         if len(ended):
             aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
             aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:
             chosen.append(start + np.flatnonzero(np.maximum(rows["last_offset"], marker) >= log.fork))
         start += len(rows)
-    chosen.append(aborted[0].astype(np.intp))
+    chosen.append(aborted[0][~among(aborted[1], counted)].astype(np.intp))
     if not any(map(len, chosen)):  # most logs of a cluster
         return chosen[0]
     places = distinct(np.concatenate(chosen))

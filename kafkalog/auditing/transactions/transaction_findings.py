@@ -1,67 +1,54 @@
-"""What an audit reports about transactions: those that hang, are undecided, pending or overdue."""
+"""What an audit reports about a log's transactions: those that hang, are undecided, pending or overdue.
+
+A message names the transaction and its partition, then the cause with its word in brackets, then who waits for it.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from copy import copy
-from functools import cached_property
-from hashlib import sha256
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog import limit
+from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
 from kafkalog.auditing.transactions.deadlines import Deadlines
-from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, JudgedRows
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers, kept_by
+from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
+from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.catalogue import CATALOGUE
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.named import NONE
 from kafkalog.columns.placed import among
-from kafkalog.columns.sentences import joined, moments, sentences
-from kafkalog.columns.texts import TextColumn
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
-from kafkalog.tables.audit_tables import CERTAINTIES, STATES
+from kafkalog.quantities import iso_marked
+from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "ABORT",
-    "CODES",
-    "OF_VERDICTS",
-    "READ_RECORDS",
-    "SAID",
-    "LostMarkers",
-    "ReplicaMarkers",
-    "TransactionFindings",
-    "Unread",
-    "messages",
-    "remedies",
-]
-
-
-# What findings say of transactions, for many at once: alike ones have one sentence with other numbers and names.
-#
-# A message names the transaction and its partition, then the cause with its word in brackets, then who waits for it.
-
-
-SAID: Final = (
-    "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
-    "marker_epoch", "position",
-)  # fmt: skip
+__all__ = ["ABORT", "OF_VERDICTS", "READ_RECORDS", "by_hand_not_shown", "findings_of_transactions"]
 
 ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 
 READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
+
+# The codes of findings about what is open.
+OF_VERDICTS: Final = frozenset(
+    {"transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue", "not-all-judged"}
+)
+
+_SAID: Final = (
+    "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
+    "marker_epoch", "position",
+)  # fmt: skip
 
 _SHOWN: Final = 5  # partitions that a message names
 
@@ -74,262 +61,230 @@ _WHY: Final = {
     "producer-unknown": f"all partitions of {STATE_TOPIC} are available, and none names this producer",
 }
 
-_CAUSES: Final = {number: word for word, number in CAUSE.items()}
-
-_LOST_AT_ONCE: Final = 1 << 17  # lost markers that are looked for together
+_COMMITTED: Final = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
 
-class _Kind(NamedTuple):
-    """What alike findings share: one sentence."""
+class _Reported(NamedTuple):
+    """A transaction that a finding is about.
 
-    code: int
-    state: int
-    cause: int
-    certainty: int
-    is_named: int
-    is_decided: int
-    is_committed: int  # by the decision
-    sent_commit: int  # the last marker since then
-    ended_by_commit: int
-    waits_one: int
-    kept_by: int  # the number of the replica that has its marker, -1 for none
-
-
-class _Alike(NamedTuple):
-    """The rows of one kind, with all that is said of them."""
-
-    audit: PartitionAudit
-    coordinator: Coordinator
-    codes: Sequence[str]
-    kind: _Kind
-    rows: Columns
-    judged: JudgedRows
-    decisions: Columns
-    kept: ReplicaMarkers
-
-    @property
-    def code(self) -> str:
-        return self.codes[self.kind.code]
-
-    @property
-    def certainty(self) -> str:
-        return CERTAINTIES[self.kind.certainty]
-
-    @property
-    def cause(self) -> str | None:
-        return _CAUSES[self.kind.cause]
-
-
-class ReplicaMarkers(NamedTuple):
-    """The replicas that still have lost markers: of each marker the number of its replica, -1 for none, and where."""
-
-    replicas: Sequence[PartitionAudit]
-    number: NDArray[np.int64]
-    offset: NDArray[np.int64]
-
-
-class LostMarkers:
-    """The markers that hanging transactions have lost, and which replica still has them; looked up when asked for."""
-
-    def __init__(
-        self, verdicts: Verdicts, replicas: Sequence[PartitionAudit], is_hanging: NDArray[np.bool_]
-    ) -> None:  # fmt: skip
-        self._verdicts = verdicts
-        self._replicas = replicas
-        self._is_hanging = is_hanging
-
-    @cached_property
-    def _found(self) -> tuple[NDArray[np.intp], NDArray[np.int16], NDArray[np.int64]]:
-        """Return the numbers of the verdicts whose markers replicas have, in order, and which and where."""
-        judged = self._verdicts.judged
-        lost = self._is_hanging & (judged.cause == CAUSE["marker-missing"]) & (judged.decision >= 0)
-        numbers = np.flatnonzero(lost) if self._replicas else np.empty(0, np.intp)
-        parts = [(numbers[:0], np.empty(0, np.int16), np.empty(0, np.int64))]
-        for start in range(0, len(numbers), _LOST_AT_ONCE):
-            some = numbers[start : start + _LOST_AT_ONCE]
-            kept = KeptMarkers.of(self._replicas, self._verdicts.coordinator.decisions(judged.decision[some]))
-            there = kept.replica >= 0
-            parts.append((some[there], kept.replica[there].astype(np.int16), kept.offset[there]))
-        found, replica, offset = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return found, replica, offset
-
-    def at(self, numbers: NDArray[np.intp]) -> ReplicaMarkers:
-        """Return what replicas have of some verdicts' markers."""
-        found, replica, offset = self._found
-        if not len(found):
-            return ReplicaMarkers(self._replicas, np.full(len(numbers), -1), np.full(len(numbers), -1))
-        at = np.minimum(np.searchsorted(found, numbers), len(found) - 1)
-        return ReplicaMarkers(
-            self._replicas, np.where(found[at] == numbers, replica[at], -1).astype(np.int64), offset[at]
-        )
-
-
-def messages(
-    audit: PartitionAudit, coordinator: Coordinator, kept: ReplicaMarkers, codes: Sequence[str],
-    of_code: NDArray[np.int8], judged: JudgedRows, rows: Columns,
-) -> TextColumn:  # fmt: skip
-    """Return the messages of findings: of each the number of its code, the verdict, and the transaction."""
-    is_decided = judged.decision >= 0
-    decisions = coordinator.decisions(judged.decision[is_decided])
-    number = np.cumsum(is_decided) - 1  # of the decision
-    committed = decisions["committed"][np.maximum(number, 0)] if len(decisions) else is_decided
-    waits_one = audit.log_end_offset - rows["first_offset"] == 1
-    columns = (
-        of_code, judged.state, judged.cause, judged.certainty, judged.name >= 0, is_decided,
-        is_decided & (committed != 0), judged.committed, rows["marker_type"] == fold.COMMIT, waits_one, kept.number,
-    )  # fmt: skip
-    kinds = np.stack([column.astype(np.int64) for column in columns])  # in the order of _Kind
-    parts = []
-    for at in _groups(kinds):
-        kind = _Kind(*kinds[:, at[0]].tolist())
-        alike = _Alike(
-            audit, coordinator, codes, kind, rows.take(at), judged.take(at),
-            decisions.take(number[at] if kind.is_decided else slice(0, 0)), kept._replace(offset=kept.offset[at]),
-        )  # fmt: skip
-        parts.append((at, sentences(len(at), *_message(alike), *_kept(alike))))
-    return joined(len(of_code), parts)
-
-
-def remedies(
-    audit: PartitionAudit, coordinator: Coordinator, is_proved: NDArray[np.bool_], judged: JudgedRows, rows: Columns,
-    files: TextColumn, message: TextColumn,
-) -> tuple[TextColumn, TextColumn]:  # fmt: skip
-    """Return the commands for hanging transactions, none where nothing proves that, and the findings' messages.
-
-    They end the transaction, but for one that the coordinator committed: its records are saved first. A message ends
-    with what to run where its command can't be shown.
+    `row` has the columns of ``transactions``, `decision` is the coordinator's newest that lists the partition;
+    `commit_followed` says that the last marker since then is a COMMIT, `was_committed` that the coordinator says, or
+    may say, that it committed the data. `entry` is its newest record about the producer, -1 for none. `kept_by` names
+    the replica that still has the marker.
     """
-    directory, committed = audit.directory, _are_committed(coordinator, judged)
-    at, saved = np.flatnonzero(is_proved & ~committed), np.flatnonzero(is_proved & committed)
-    of_log = ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset",)
-    first, count = rows["first_offset"], len(is_proved)
-    shown: list[tuple[NDArray[np.intp], TextColumn]] = []
-    told: list[tuple[NDArray[np.intp], TextColumn]] = []
-    if (end := command_line(ABORT, *of_log)) is not None:
-        shown.append((at, sentences(len(at), f"{end} ", first[at])))
-    else:
-        told.append((at, sentences(len(at), message.take(at), f" {described(ABORT, *of_log)} ", first[at], ".")))
-    if len(saved):
-        columns = (rows[name][saved].tolist() for name in ("producer_id", "first_offset", "last_offset"))
-        about = [*map(_saving, files.take(saved).tolist(), *columns)]
-        lines = [command_line(READ_RECORDS, *one) for one in about]
-        shown.append((saved, TextColumn.of(lines)))
-        silent = saved[[line is None for line in lines]]
-        words = [f" {described(READ_RECORDS, *one)}." for one, line in zip(about, lines, strict=True) if line is None]
-        if words:
-            told.append((silent, sentences(len(silent), message.take(silent), TextColumn.of(words))))
-    if told:
-        others = np.setdiff1d(np.arange(count), np.concatenate([some for some, _ in told]))
-        message = joined(count, [(others, message.take(others)), *told])
-    return joined(count, shown), message
+
+    code: str
+    verdict: Verdict
+    transactional_id: str | None
+    row: dict[str, int]
+    entry: int
+    decision: dict[str, int] | None
+    commit_followed: bool
+    was_committed: bool
+    kept_by: str
+
+    @property
+    def producer(self) -> int:
+        return self.row["producer_id"]
+
+    @property
+    def first(self) -> int:
+        return self.row["first_offset"]
+
+    @property
+    def who(self) -> str:
+        """Begin the message."""
+        epoch = self.row["last_epoch"]
+        if self.transactional_id is None:
+            return f"A transaction of producer {self.producer} (epoch {epoch}, no transactional id known)"
+        return f"Transaction of {self.transactional_id} (producer {self.producer}, epoch {epoch})"
 
 
-def _saving(
-    file: str | None, producer_id: int, first_offset: int, last_offset: int
-) -> tuple[str | tuple[Any, ...], ...]:
-    """Return the arguments of what saves a transaction's records before an abort discards them."""
-    offsets = ("--offset", f"{first_offset}..{last_offset}")
-    return ("--producer-id", producer_id), offsets, ("-o", "saved.ndjson"), file or ""
+def findings_of_transactions(
+    audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines, replicas: Sequence[PartitionAudit] = (),
+    leaders: LeadersAt | None = None, *, is_read: bool = True,
+) -> list[Finding]:  # fmt: skip
+    """Return the findings about a log's transactions, in the order of the log's rows.
+
+    `replicas` are the partition's other logs: one may still have a marker that this one has lost. `leaders` say who led
+    at each finding's offset. What no consumer reads (`is_read`) has no command that ends it.
+    """
+    judged = verdicts.judged
+    if not len(judged.places):  # most logs of a cluster
+        return []
+    adopted = np.flatnonzero(judged.cause == CAUSE["late-data-adopted"])
+    not_judged = np.flatnonzero(judged.cause == CAUSE["not-judged"])
+    ended = np.isin(judged.state, (STATE["committed"], STATE["aborted"]))
+    opened = np.flatnonzero(~ended & (judged.cause != CAUSE["not-judged"]))
+    shown, too_many = _split(verdicts, adopted)
+    findings = list(_each(audit, verdicts, deadlines, np.union1d(opened, shown), replicas, is_read=is_read))
+    findings += _counted(audit, verdicts, "open transactions", not_judged)
+    findings += _counted(audit, verdicts, "findings late-data-adopted", too_many)
+    return findings if leaders is None else [leaders.on(one) for one in findings]
 
 
-def _are_committed(coordinator: Coordinator, judged: JudgedRows) -> NDArray[np.bool_]:
-    """Say of which transactions a record of the coordinator says, or may say, that it was committed."""
-    state = np.append(coordinator.states.state, -1)
-    said = np.where(judged.decision >= 0, state[judged.decision], state[judged.entry])
-    of_commits = np.isin(said, (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT))
-    is_committed: NDArray[np.bool_] = of_commits & (judged.cause != CAUSE["data-after-marker"])
-    return is_committed
+def by_hand_not_shown(audit: PartitionAudit, verdicts: Verdicts, broken: NDArray[np.int64]) -> list[Finding]:
+    """Return what counts the transactions that an administrator aborted and that no incident tells of.
+
+    Not those whose markers are `broken`: findings are about these.
+    """
+    numbers = np.flatnonzero(verdicts.judged.cause == CAUSE["administrator-abort"])
+    if len(broken) and len(numbers):
+        markers = verdicts.rows.take(verdicts.judged.places[numbers], "marker_offset")["marker_offset"]
+        numbers = numbers[~among(markers, np.sort(broken))]
+    return _counted(audit, verdicts, "transactions that an administrator aborted", _split(verdicts, numbers)[1])
 
 
-def _groups(kinds: NDArray[np.int64]) -> list[NDArray[np.intp]]:
-    """Return the places of the columns that are equal, kind by kind."""
-    order = np.lexsort(kinds)
-    sorted_kinds = kinds[:, order]
-    begins = np.flatnonzero((sorted_kinds[:, 1:] != sorted_kinds[:, :-1]).any(axis=0)) + 1
-    return np.split(order, begins) if len(order) else []
+def _counted(audit: PartitionAudit, verdicts: Verdicts, what: str, numbers: NDArray[np.intp]) -> list[Finding]:
+    """Return the finding that counts some judged transactions, if there are any."""
+    if not len(numbers):
+        return []
+    first = int(_first_offsets(verdicts, numbers).min())
+    return [located(limit.not_all_judged(what, len(numbers), audit.directory.log, first), audit.directory)]
 
 
-def _message(alike: _Alike) -> list[Any]:
-    rows, kind, directory = alike.rows, alike.kind, alike.audit.directory
-    producer, first = rows["producer_id"], rows["first_offset"]
-    names: list[Any] = []
-    if kind.is_named:
-        names = [alike.coordinator.states.ids.gather(alike.judged.name)]
-    if alike.code == "late-data-adopted":
-        who = [*names, " (producer ", producer, ")"] if names else ["Producer ", producer]
-        ended = "COMMIT" if kind.ended_by_commit else "ABORT"
-        return [
-            *who, " left data of epoch ", rows["first_epoch"], " open from offset ", first, f" on. The {ended} marker"
-            " of epoch ", rows["marker_epoch"], " at offset ", rows["marker_offset"], " ended it with a later"
-            " transaction.",
-        ]  # fmt: skip
-    who = ["A transaction of producer ", producer, " (epoch ", rows["last_epoch"], ", no transactional id known)"]
-    if names:
-        who = ["Transaction of ", *names, " (producer ", producer, ", epoch ", rows["last_epoch"], ")"]
-    is_open = [*who, f" has been open in {directory.topic}-{directory.partition} since offset ", first]
-    if alike.code == "transaction-hanging":
-        return [*is_open, ": ", *_hanging(alike)]
-    if alike.cause == "copied-while-running":
-        return [
-            *is_open, f". This copy can't say more: its file or that of {STATE_TOPIC} was copied before the"
-            " coordinator had ended the transaction, or had begun it (copied-while-running). Copy again.",
-        ]  # fmt: skip
-    if alike.code == "transaction-undecided":
-        return [
-            *is_open, f": no available partition of {STATE_TOPIC} names its producer ({alike.cause})."
-            f" Needed: {_missing_states(alike.coordinator)}.",
-        ]  # fmt: skip
-    if alike.code == "transaction-overdue":
-        states, entry = alike.coordinator.states, alike.judged.entry
-        timeouts = states.timeout_ms[entry].astype(np.int64)
-        longer = [
-            ". Its producer has prepared it (transaction.two.phase.commit): only its owner may end it. It began at "
-            if timeout == NO_TIMEOUT
-            else f", longer than its timeout of {timeout} ms allows: it began at "
-            for timeout in timeouts.tolist()
-        ]
-        return [*is_open, TextColumn.of(longer), moments(states.start_timestamp[entry].astype(np.int64)), "."]
-    state = STATES[kind.state]
-    how = "COMMIT" if state == "commit-pending" else "ABORT"
-    if alike.cause == "replica-behind":
-        return [*is_open, f": another replica has its {how} marker, this one ends before it (replica-behind)."]
-    return [*is_open, f": the coordinator has decided to {how.lower()} it, the marker is not here yet ({state})."]
+def _split(verdicts: Verdicts, numbers: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the judged transactions that are shown, and the others."""
+    shown, others = limit.split(_first_offsets(verdicts, numbers))
+    return numbers[shown], numbers[others]
 
 
-def _hanging(alike: _Alike) -> list[Any]:
-    """Say why transactions hang, who waits for them, what the coordinator decided, and what is not certain."""
-    kind, first = alike.kind, alike.rows["first_offset"]
-    words = _WHY.get(alike.cause or "", "the coordinator will never end it")
-    if alike.cause == "data-after-marker" and kind.is_decided:
-        words = f"its data arrived after its {'COMMIT' if kind.sent_commit else 'ABORT'} marker"
-    told: list[Any] = [
-        f"{words} ({alike.cause}). Consumers with read_committed get nothing from offset ", first, " on; ",
-        alike.audit.log_end_offset - first, f" offset{' waits' if kind.waits_one else 's wait'}.",
-    ]  # fmt: skip
-    if kind.is_decided:
-        how = "committed" if kind.is_committed else "aborted"
-        told += [
-            " At ", moments(alike.decisions["decided"]), f" the coordinator {how} the last transaction that listed"
-            " this partition (record at offset ", alike.decisions["offset"], f" of {STATE_TOPIC}).",
-        ]  # fmt: skip
-        if kind.is_committed and alike.cause == "marker-missing":
-            told.append(" Aborting it now loses data that was committed.")
-    if alike.certainty == "unless-copied-while-running":
-        told.append(
+def _first_offsets(verdicts: Verdicts, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
+    return verdicts.rows.take(verdicts.judged.places[numbers], "first_offset")["first_offset"]
+
+
+def _each(
+    audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines, numbers: NDArray[np.intp],
+    replicas: Sequence[PartitionAudit], *, is_read: bool,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield the findings about some of the judged transactions."""
+    coordinator, directory = verdicts.coordinator, audit.directory
+    judged = verdicts.judged.take(numbers)
+    overdue = deadlines.passed(judged, coordinator)
+    rows, names = verdicts.rows.take(judged.places, *_SAID), verdicts.names(judged.name).tolist()
+    decided = np.flatnonzero(judged.decision >= 0)
+    of_decided = coordinator.decisions(judged.decision[decided])
+    decisions = dict(zip(decided.tolist(), of_decided, strict=True))
+    lost = np.flatnonzero((judged.cause == CAUSE["marker-missing"]) & (judged.decision >= 0))
+    kept = KeptMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
+    place = {number: at for at, number in enumerate(lost.tolist())}
+    bases = [segment.base_offset for segment in directory.segments]
+    for number, row in enumerate(rows):
+        state, cause, certainty, entry, decision = (
+            int(column[number])
+            for column in (judged.state, judged.cause, judged.certainty, judged.entry, judged.decision)
+        )
+        verdict = Verdict(STATES[state], (None, *CAUSES)[cause], CERTAINTIES[certainty])
+        report = reported(verdict, is_overdue=bool(overdue[number]), is_recent=bool(judged.recent[number]))
+        if report is None:
+            continue
+        made = decisions.get(number)
+        said = entry if decision < 0 else decision
+        is_committed = said >= 0 and coordinator.states.state[said] in _COMMITTED
+        one = _Reported(
+            report.code, verdict, names[number], row, entry, made, bool(judged.committed[number]),
+            is_committed and verdict.cause != "data-after-marker",
+            kept.words(place[number], committed=bool(made and made["committed"])) if number in place else "",
+        )  # fmt: skip
+        at = bisect_right(bases, one.first) - 1
+        file = directory.segments[at].path if at >= 0 else directory.log
+        message = _message(one, audit, coordinator) + one.kept_by
+        remedy, instead = None, ""
+        if is_read and one.code == "transaction-hanging" and verdict.certainty == "proved":
+            remedy, instead = _remedy(one, audit, file)
+        yield Finding(
+            one.code, report.severity, file, None if row["position"] == NONE else row["position"], None, one.first,
+            None, None, message + instead, verdict.certainty, directory.log, directory.topic, directory.partition,
+            one.producer, row["last_offset"], remedy,
+        )  # fmt: skip
+
+
+def _remedy(one: _Reported, audit: PartitionAudit, file: str) -> tuple[str | None, str]:
+    """Return the command for a hanging transaction; where it can't be shown, None and the end of the message.
+
+    It ends the transaction, but for one that the coordinator committed: its records are saved first.
+    """
+    directory = audit.directory
+    program: str = ABORT
+    arguments: tuple[Any, ...] = (
+        ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset", one.first),
+    )  # fmt: skip
+    if one.was_committed:
+        program = READ_RECORDS
+        offsets = ("--offset", f"{one.first}..{one.row['last_offset']}")
+        arguments = (("--producer-id", one.producer), offsets, ("-o", "saved.ndjson"), file)
+    line = command_line(program, *arguments)
+    return line, "" if line is not None else f" {described(program, *arguments)}."
+
+
+def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) -> str:
+    row, cause, directory = one.row, one.verdict.cause, audit.directory
+    if one.code == "late-data-adopted":
+        who = f"Producer {one.producer}"
+        if one.transactional_id is not None:
+            who = f"{one.transactional_id} (producer {one.producer})"
+        ended = "COMMIT" if row["marker_type"] == fold.COMMIT else "ABORT"
+        return (
+            f"{who} left data of epoch {row['first_epoch']} open from offset {one.first} on. The {ended} marker of"
+            f" epoch {row['marker_epoch']} at offset {row['marker_offset']} ended it with a later transaction."
+        )
+    is_open = f"{one.who} has been open in {directory.topic}-{directory.partition} since offset {one.first}"
+    if one.code == "transaction-hanging":
+        return f"{is_open}: {_hanging(one, audit.log_end_offset - one.first)}"
+    if cause == "copied-while-running":
+        return (
+            f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the coordinator"
+            " had ended the transaction, or had begun it (copied-while-running). Copy again."
+        )
+    if one.code == "transaction-undecided":
+        return (
+            f"{is_open}: no available partition of {STATE_TOPIC} names its producer ({cause})."
+            f" Needed: {_missing_states(coordinator)}."
+        )
+    if one.code == "transaction-overdue":
+        timeout, began = (
+            int(column[one.entry]) for column in (coordinator.states.timeout_ms, coordinator.states.start_timestamp)
+        )
+        longer = f", longer than its timeout of {timeout} ms allows: it began at"
+        if timeout == NO_TIMEOUT:
+            longer = (
+                ". Its producer has prepared it (transaction.two.phase.commit): only its owner may end it. It began at"
+            )
+        return f"{is_open}{longer} {iso_marked(began)}."
+    how = "COMMIT" if one.verdict.state == "commit-pending" else "ABORT"
+    if cause == "replica-behind":
+        return f"{is_open}: another replica has its {how} marker, this one ends before it (replica-behind)."
+    return (
+        f"{is_open}: the coordinator has decided to {how.lower()} it, the marker is not here yet ({one.verdict.state})."
+    )
+
+
+def _hanging(one: _Reported, waiting: int) -> str:
+    """Say why a transaction hangs, who waits for it, what the coordinator decided, and what is not certain."""
+    cause, decision = one.verdict.cause, one.decision
+    why = _WHY.get(cause or "", "the coordinator will never end it")
+    if cause == "data-after-marker" and decision is not None:
+        why = f"its data arrived after its {'COMMIT' if one.commit_followed else 'ABORT'} marker"
+    told = (
+        f"{why} ({cause}). Consumers with read_committed get nothing from offset {one.first} on; {waiting}"
+        f" offset{' waits' if waiting == 1 else 's wait'}."
+    )
+    if decision is not None:
+        told += (
+            f" At {iso_marked(decision['decided'])} the coordinator"
+            f" {'committed' if decision['committed'] else 'aborted'} the last transaction that listed this partition"
+            f" (record at offset {decision['offset']} of {STATE_TOPIC})."
+        )
+        if decision["committed"] and cause == "marker-missing":
+            told += " Aborting it now loses data that was committed."
+    if one.verdict.certainty == "unless-copied-while-running":
+        told += (
             " Not certain: its marker may have come after this file was copied. Copy again and check whether it is"
             " still open."
         )
-    elif alike.certainty != "proved":
-        told.append(" Not certain: its marker may have been in the unreadable bytes.")
+    elif one.verdict.certainty != "proved":
+        told += " Not certain: its marker may have been in the unreadable bytes."
     return told
-
-
-def _kept(alike: _Alike) -> list[Any]:
-    """Name the replica that still has lost markers, as the end of messages."""
-    number = alike.kind.kept_by
-    if number < 0:
-        return []
-    return kept_by(alike.kept.replicas[number], alike.kept.offset, committed=bool(alike.kind.is_committed))
 
 
 def _missing_states(coordinator: Coordinator) -> str:
@@ -340,269 +295,3 @@ def _missing_states(coordinator: Coordinator) -> str:
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
     shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
     return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
-
-
-_AT_ONCE: Final = 4096  # findings that are made together
-
-_JUDGED_AT_ONCE: Final = 1 << 16  # verdicts that are looked at together
-
-CODES: Final = (
-    "transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue", "late-data-adopted",
-)  # fmt: skip
-
-OF_VERDICTS: Final = frozenset(CODES[:4])  # about what is open
-
-_HANGING, _UNDECIDED, _PENDING, _OVERDUE, _ADOPTED = range(len(CODES))
-
-
-class Unread(NamedTuple):
-    """Why no consumer reads the transactions of a replica: the offset from which on `leader` has other batches."""
-
-    fork: int
-    leader: str
-
-    @property
-    def words(self) -> str:
-        """Return what a finding says of it, after all else."""
-        return (
-            f" No consumer reads this replica: from offset {self.fork} on the leader's replica, {self.leader}, has"
-            " other batches."
-        )
-
-
-class TransactionFindings:
-    """The findings about the transactions of a log: counted as columns, made some thousand at a time.
-
-    `replicas` are the partition's other logs: one may still have a marker that this one has lost. `leaders` say who led
-    at each finding's offset. With `only` they are those about some open ones among what is judged.
-    """
-
-    def __init__(
-        self, audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines,
-        replicas: Sequence[PartitionAudit] = (), leaders: LeadersAt | None = None,
-        only: NDArray[np.intp] | None = None,
-    ) -> None:  # fmt: skip
-        self._audit = audit
-        self._verdicts = verdicts
-        self._coordinator = verdicts.coordinator
-        self._leaders = leaders
-        self._unread: Unread | None = None
-        judged = verdicts.judged
-        codes, severities = np.empty(len(judged.places), np.int8), np.empty(len(judged.places), np.int8)
-        for start in range(0, len(codes), _JUDGED_AT_ONCE):
-            part = slice(start, start + _JUDGED_AT_ONCE)
-            some = judged.take(part)
-            overdue = deadlines.passed(some, self._coordinator)
-            codes[part], severities[part] = _codes(some, overdue), _severities(some, overdue)
-        self._lost = LostMarkers(verdicts, replicas, codes == _HANGING)
-        self._numbers = np.flatnonzero(codes >= 0)
-        if only is not None:
-            self._numbers = np.intersect1d(only, self._numbers[codes[self._numbers] != _ADOPTED])
-        self._codes = codes[self._numbers]
-        usual = np.array([CATALOGUE[code].severity for code in CODES], np.int8)[self._codes]
-        own = severities[self._numbers]
-        self._severities = np.where(own < 0, usual, own)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def counts(self) -> Counter[tuple[str, Severity]]:
-        """Count the findings by code and severity."""
-        counts = np.bincount(self._codes * len(Severity) + self._severities)
-        pairs = (divmod(number, len(Severity)) for number in range(len(counts)))
-        return Counter(
-            {
-                (CODES[code], Severity(severity)): count
-                for (code, severity), count in zip(pairs, counts.tolist(), strict=True)
-                if count
-            }
-        )
-
-    def of_producers(self, producers: NDArray[np.int64]) -> TransactionFindings:
-        """Return the findings about the transactions of some producers."""
-        places = self._verdicts.judged.places[self._numbers]
-        return self.some(among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers))
-
-    def some(self, numbers: NDArray[np.intp] | NDArray[np.bool_]) -> TransactionFindings:
-        """Return some of the findings."""
-        found = copy(self)
-        found._numbers, found._codes = self._numbers[numbers], self._codes[numbers]
-        found._severities = self._severities[numbers]
-        return found
-
-    def open_places(self) -> NDArray[np.intp]:
-        """Return the numbers of all open transactions of the log, whether a finding is about them or not."""
-        judged = self._verdicts.judged
-        places: NDArray[np.intp] = judged.places[~np.isin(judged.state, (STATE["committed"], STATE["aborted"]))]
-        return places
-
-    def kinds(self) -> NDArray[np.int64]:
-        """Return a number for each finding, equal for those that say the same of transactions."""
-        judged = self._verdicts.judged
-        parts = (self._codes, self._severities, judged.cause[self._numbers], judged.certainty[self._numbers])
-        kinds = np.zeros(len(self), np.int64)
-        for part in parts:
-            kinds = kinds << 8 | part.astype(np.int64) & 0xFF
-        return kinds
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """Return the verdicts on the log's transactions."""
-        return self._verdicts
-
-    def places(self) -> NDArray[np.intp]:
-        """Return the numbers of the transactions that findings are about."""
-        places: NDArray[np.intp] = self._verdicts.judged.places[self._numbers]
-        return places
-
-    def facts(self) -> NDArray[np.int64]:
-        """Return what a finding is about, a column each: the number of its code, its producer, its offset."""
-        rows = self._verdicts.rows.take(self._verdicts.judged.places[self._numbers], "producer_id", "first_offset")
-        return np.stack([self._codes.astype(np.int64), rows["producer_id"], rows["first_offset"]])
-
-    def without_consumers(self, unread: Unread) -> TransactionFindings:
-        """Return the findings as notes: nobody reads this replica."""
-        found = copy(self)
-        found._unread = unread
-        found._severities = np.minimum(self._severities, Severity.NOTE)
-        return found
-
-    def __iter__(self) -> Iterator[Finding]:
-        directory = self._audit.directory
-        for start in range(0, len(self), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            told = self._told(some)
-            columns = (
-                self._codes[some], self._severities[some], told.file, told.rows["position"], told.rows["first_offset"],
-                told.message, told.judged.certainty, told.rows["producer_id"], told.rows["last_offset"], told.remedy,
-                told.leader,
-            )  # fmt: skip
-            for code, severity, file, position, offset, message, certainty, producer, last, remedy, leader in zip(
-                *(column.tolist() for column in columns), strict=True
-            ):
-                yield Finding(
-                    CODES[code], Severity(severity), file or directory.log, None if position == NONE else position,
-                    None, offset, None, None, message or "", CERTAINTIES[certainty], directory.log, directory.topic,
-                    directory.partition, producer, last, remedy, None if leader == NONE else leader,
-                )  # fmt: skip
-
-    def columns(self, node: str | None) -> Iterator[dict[str, NDArray[Any] | TextColumn]]:
-        """Yield the findings as the columns of ``findings``: as rows of them, without an object for each.
-
-        The ids are those of ``Finding.id_in`` with the broker `node`.
-        """
-        directory = self._audit.directory
-        for start in range(0, len(self), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
-            told = self._told(some)
-            rows, count = told.rows, len(told.rows)
-            none, nothing = np.full(count, NONE), TextColumn.same(None, count)
-            yield {
-                "id": self._ids(some, node, rows),
-                "code": _CODE_WORDS.take(self._codes[some]),
-                "severity": _SEVERITY_WORDS.take(self._severities[some]),
-                "certainty": _CERTAINTY_WORDS.take(told.judged.certainty),
-                "log": TextColumn.same(directory.log, count),
-                "topic": TextColumn.same(directory.topic, count),
-                "partition": np.full(count, directory.partition),
-                "producer_id": rows["producer_id"],
-                "file": told.file,
-                "position": rows["position"],
-                "length": none,
-                "offset": rows["first_offset"],
-                "last_offset": rows["last_offset"],
-                "needed": nothing,
-                "found": nothing,
-                "message": told.message,
-                "remedy": told.remedy,
-                "leader": told.leader,
-            }
-
-    def _ids(self, some: slice, node: str | None, rows: Columns) -> TextColumn:
-        """Return the ids: hashes of what ``finding_id`` is made of, written for all together."""
-        directory, codes, position = self._audit.directory, self._codes[some], rows["position"]
-        numbers = [rows[name] for name in ("first_offset", "last_offset", "producer_id")]
-        parts = []
-        for code in range(len(CODES)):
-            for is_placed in (False, True):
-                at = np.flatnonzero((codes == code) & ((position != NONE) == is_placed))
-                if len(at):
-                    head = f"({CODES[code]!r}, {node!r}, {directory.topic!r}, {directory.partition!r}, "
-                    first, last, producer = (column[at] for column in numbers)
-                    where = position[at] if is_placed else "None"
-                    parts.append(
-                        (at, sentences(len(at), head, first, ", ", last, ", ", where, ", None, ", producer, ")"))
-                    )
-        hashed = []
-        for _, texts in parts:
-            bounds = [*texts.starts.tolist(), len(texts.data)]
-            hashed.append("".join([sha256(texts.data[i:j]).hexdigest()[:12] for i, j in pairwise(bounds)]))
-        ids = (
-            (at, TextColumn(data.encode(), np.arange(len(at)) * 12, np.full(len(at), 12)))
-            for (at, _), data in zip(parts, hashed, strict=True)
-        )
-        return joined(len(codes), list(ids))
-
-    def _told(self, some: slice) -> _Told:
-        """Return what findings say."""
-        numbers, codes, directory = self._numbers[some], self._codes[some], self._audit.directory
-        judged = self._verdicts.judged.take(numbers)
-        rows = self._verdicts.rows.take(judged.places, *SAID)
-        first = rows["first_offset"]
-        message = messages(self._audit, self._coordinator, self._lost.at(numbers), CODES, codes, judged, rows)
-        is_proved = (codes == _HANGING) & (judged.certainty == CERTAINTY["proved"])
-        if self._unread is not None:
-            message, is_proved = sentences(len(codes), message, self._unread.words), np.zeros(len(codes), bool)
-        bases = np.array([segment.base_offset for segment in directory.segments], np.int64)
-        files = TextColumn.of([*(segment.path for segment in directory.segments), directory.log])
-        leader = np.full(len(codes), NONE) if self._leaders is None else self._leaders.at(first)
-        file = files.take(np.searchsorted(bases, first, "right") - 1)
-        remedy, message = remedies(self._audit, self._coordinator, is_proved, judged, rows, file, message)
-        return _Told(judged, rows, message, remedy, file, leader)
-
-
-class _Told(NamedTuple):
-    """What some findings say, and of what."""
-
-    judged: JudgedRows
-    rows: Columns
-    message: TextColumn
-    remedy: TextColumn
-    file: TextColumn
-    leader: NDArray[np.int64]
-
-
-_CODE_WORDS: Final = TextColumn.of(CODES)
-
-_SEVERITY_WORDS: Final = TextColumn.of([severity.word for severity in sorted(Severity)])
-
-_CERTAINTY_WORDS: Final = TextColumn.of(CERTAINTIES)
-
-
-def _codes(judged: JudgedRows, overdue: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return the number of each transaction's code, -1 for none."""
-    state = judged.state
-    return np.select(
-        [
-            judged.cause == CAUSE["late-data-adopted"], state == STATE["hanging"], state == STATE["undecided"],
-            (state == STATE["commit-pending"]) | (state == STATE["abort-pending"]),
-            (state == STATE["ongoing"]) & overdue,
-        ],
-        [_ADOPTED, _HANGING, _UNDECIDED, _PENDING, _OVERDUE],
-        -1,
-    ).astype(np.int8)  # fmt: skip
-
-
-def _severities(judged: JudgedRows, overdue: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return how bad each finding is where that is not usual for its code, else -1."""
-    state, unsure = judged.state, judged.certainty != CERTAINTY["proved"]
-    skewed = judged.certainty == CERTAINTY["unless-copied-while-running"]
-    pending = (state == STATE["commit-pending"]) | (state == STATE["abort-pending"])
-    return np.select(
-        [
-            judged.cause == CAUSE["late-data-adopted"], (state == STATE["hanging"]) & unsure & skewed & judged.recent,
-            (state == STATE["hanging"]) & unsure, judged.cause == CAUSE["copied-while-running"], pending & overdue,
-        ],
-        [-1, Severity.NOTE, Severity.WARNING, Severity.NOTE, Severity.WARNING],
-        -1,
-    ).astype(np.int8)  # fmt: skip

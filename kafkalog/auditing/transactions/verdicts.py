@@ -11,6 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
+from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import among
 from kafkalog.columns.texts import TextColumn
@@ -90,9 +91,7 @@ class Verdicts:
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
         """Return the words of rows: most follow from their markers, some from their own verdicts."""
         name = self.coordinator.names_of(rows["producer_id"])
-        state = _OF_MARKER[rows["marker_type"]]
-        cause = np.where(rows["first_offset"] == NONE, CAUSE["marker-without-data"], CAUSE[None])
-        certainty = np.full(len(rows), CERTAINTY["proved"])
+        state, cause, certainty = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
         if len(self.judged.places):
             at = np.minimum(np.searchsorted(self.judged.places, places), len(self.judged.places) - 1)
             own = self.judged.places[at] == places
@@ -132,8 +131,16 @@ class Verdicts:
         return self._counts
 
 
-# By the kind of a marker; what has none has a verdict of its own.
-_OF_MARKER: Final = np.array([STATE[{fold.COMMIT: "committed", fold.ABORT: "aborted"}[kind]] for kind in (0, 1)] + [-1])
+# The verdict's three words by the kind of a marker and whether there is data; what has no marker is judged.
+_OF_MARKER: Final = np.array(
+    [
+        [(STATE[one.state], CAUSE[one.cause], CERTAINTY[one.certainty]) for one in of_kind]
+        for of_kind in (
+            [ended_verdict(EndedFacts(Ending(kind), has_data=has_data)) for has_data in (False, True)]
+            for kind in (fold.ABORT, fold.COMMIT)
+        )
+    ]
+).transpose(2, 0, 1)
 _DECIDED: Final = (STATE["committed"], STATE["aborted"])
 _AT_ONCE: Final = 4096  # rows that get their words together
 _STATES: Final = TextColumn.of(STATES)
