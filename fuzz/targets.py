@@ -126,13 +126,16 @@ def fold(data: bytes) -> None:
         )  # fmt: skip
         offset += size
     place = data[0] % (len(batches) + 1) if data else 0
-    whole, parts = plain.stretch(batches), plain.joined(plain.stretch(batches[:place]), plain.stretch(batches[place:]))
+    whole, parts = (
+        plain.part_of_log(batches),
+        plain.joined(plain.part_of_log(batches[:place]), plain.part_of_log(batches[place:])),
+    )
     assert _rows(whole) == _rows(parts)
     assert list(whole.producers) == list(parts.producers)
 
 
-def _rows(stretch: Any) -> list[Any]:
-    return list(collapse(stretch.extents.columns(*EXTENT_COLUMNS)))
+def _rows(folded: Any) -> list[Any]:
+    return list(collapse(folded.extents.columns(*EXTENT_COLUMNS)))
 
 
 def escaping(data: bytes) -> None:

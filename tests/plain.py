@@ -421,18 +421,18 @@ def as_heads(batches: Sequence[Batch]) -> tuple[CellTable, array[int], array[int
     return heads, types, array("q", [batch.coordinator_epoch for batch in batches] or [0])
 
 
-def stretch(batches: Sequence[Batch]) -> FoldedLog:
+def part_of_log(batches: Sequence[Batch]) -> FoldedLog:
     """What a fold makes of batches of one log."""
     fold = Fold()
     fold.batches(*as_heads(batches))
     return fold.result()
 
 
-def joined(*stretches: FoldedLog) -> FoldedLog:
+def joined(*parts: FoldedLog) -> FoldedLog:
     """Join stretches, which stay as they are."""
     fold = Fold()
-    for one in stretches:
-        fold.stretch(deepcopy(one))
+    for one in parts:
+        fold.follow(deepcopy(one))
     return fold.result()
 
 

@@ -27,8 +27,8 @@ from plain import (
     cuts,
     joined,
     logs,
+    part_of_log,
     played,
-    stretch,
     table,
     transaction_rows,
     tree,
@@ -130,7 +130,7 @@ def test_batches_fold_to_what_their_extents_collapse_to(
     batches: list[Batch], places: list[int], turns: list[int]
 ) -> None:
     """A fold of headers, cut anywhere and joined in any grouping, gives the broker's transactions too."""
-    parts = [stretch(batches[start:stop]) for start, stop in cut(places, len(batches))]
+    parts = [part_of_log(batches[start:stop]) for start, stop in cut(places, len(batches))]
     whole = tree(parts, joined, turns)
 
     assert list(collapse(whole.extents.columns(*COLUMNS))) == transaction_rows(batches)
@@ -140,7 +140,7 @@ def test_batches_fold_to_what_their_extents_collapse_to(
 @given(logs(count=1), cuts, choices)
 def test_producers_join_in_any_grouping(batches: list[Batch], places: list[int], turns: list[int]) -> None:
     """What each producer wrote is counted alike however the log was cut, and as a plain count does."""
-    parts = [stretch(batches[start:stop]) for start, stop in cut(places, len(batches))]
+    parts = [part_of_log(batches[start:stop]) for start, stop in cut(places, len(batches))]
     found = tree(parts, joined, turns).producers
     own: dict[int, list[Batch]] = {}
     for batch in batches:

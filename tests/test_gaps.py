@@ -30,10 +30,10 @@ from plain import (
 )
 
 
-def found(*stretches: list[Batch]) -> list[tuple[int, int, int]]:
+def found(*parts: list[Batch]) -> list[tuple[int, int, int]]:
     """The gaps between batches that a fold takes in one stretch behind the other."""
     fold = Fold()
-    for batches in stretches:
+    for batches in parts:
         fold.batches(*as_heads(batches))
     rows = fold.result().gaps
     assert rows.names == GAP_COLUMNS

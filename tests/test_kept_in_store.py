@@ -101,5 +101,5 @@ def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
     for place, found in kept:
         again = keeping.again(found.kept, place.segment)
         assert again.segment == place.segment
-        assert list(again.stretch.finished) == list(found.scan.stretch.finished)
-        assert len(again.stretch.finished) == len(found.scan.stretch.finished)
+        assert list(again.folded.finished) == list(found.scan.folded.finished)
+        assert len(again.folded.finished) == len(found.scan.folded.finished)

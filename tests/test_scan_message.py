@@ -35,13 +35,13 @@ def test_a_scan_crosses_unchanged() -> None:
             head, *more = scan_messages(scan, 2)
             found = read_scan(head)
             for message in more:
-                found.stretch.finished += read_extents(message)
+                found.folded.finished += read_extents(message)
             for rows in ("finished", "opened", "producers"):
-                whole, again = getattr(scan.stretch, rows), getattr(found.stretch, rows)
+                whole, again = getattr(scan.folded, rows), getattr(found.folded, rows)
                 assert all(np.array_equal(whole[name], again[name]) for name in whole.names)
-                setattr(found.stretch, rows, whole)
+                setattr(found.folded, rows, whole)
             assert found == scan
-            seen += bool(scan.findings) + bool(len(scan.states)) + bool(len(scan.stretch.finished)) + bool(scan.damaged)
+            seen += bool(scan.findings) + bool(len(scan.states)) + bool(len(scan.folded.finished)) + bool(scan.damaged)
     assert seen > 100
 
 

@@ -33,10 +33,10 @@ from plain import (
 choices = st.lists(st.integers(0, 5), max_size=6)
 
 
-def added(*stretches: list[Batch]) -> FoldedLog:
+def added(*parts: list[Batch]) -> FoldedLog:
     """Take in stretches one behind the other."""
     fold = Fold()
-    for batches in stretches:
+    for batches in parts:
         fold.batches(*as_heads(batches))
     return fold.result()
 

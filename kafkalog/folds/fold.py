@@ -2,7 +2,7 @@
 
 A transactional data batch is an *extent* of one batch; a marker is an extent of none that ends the one before it.
 Reading a segment, joining segments and joining the tasks of a cluster are one function, ``kernel.fold.absorb``, fed by
-`Fold`. It is associative, not commutative: stretches may be joined in any grouping, never in any order.
+`Fold`. It is associative, not commutative: parts may be joined in any grouping, never in any order.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Break(NamedTuple):
 
 @dataclass(slots=True)
 class FoldedLog:
-    """What a fold knows of a stretch of log.
+    """What a fold knows of a part of a log.
 
     `finished` are its ended transactions by ``EXTENT_COLUMNS``, each log's and producer's in log order, `opened` those
     still open. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by ``GAP_COLUMNS``, `leader_epochs`
@@ -144,7 +144,7 @@ class FoldedLog:
         return self.finished + self.opened
 
     def share(self, share: Share) -> FoldedLog:
-        """Return the stretch with the transactions, producers and breaks of a share of the producers alone.
+        """Return the part with the transactions, producers and breaks of a share of the producers alone.
 
         For the log as a whole it has all but the ended transactions that nothing about other ones depends on.
         """
@@ -202,7 +202,7 @@ class Fold:
                 _zeros(kernel_fold.EVENT_SIZE * _EVENT_ROOM),
             )
         self._slots, self._states, self._out, self._events = buffers
-        self._stretch = _NEW_STRETCH[:]
+        self._cells = _NEW_LOG[:]
         self._finished = 0  # rows in the buffer of finished ones
         self._packed: list[Columns] = []
         self._gaps: list[Columns] = []
@@ -227,7 +227,7 @@ class Fold:
         while why != kernel_fold.DONE:
             row, self._finished, told, why = kernel_fold.batches(
                 heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._secret,
-                self._bits, self._slots, self._states, self._stretch, self._out, self._finished, self._room,
+                self._bits, self._slots, self._states, self._cells, self._out, self._finished, self._room,
                 self._events,
             )  # fmt: skip
             self._go_on(told, why)
@@ -237,7 +237,7 @@ class Fold:
         flat, row, why = rows.flat(EXTENT_COLUMNS), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
             row, self._finished, why = kernel_fold.extents(
-                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._stretch, self._out,
+                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._cells, self._out,
                 self._finished, self._room,
             )  # fmt: skip
             self._go_on(0, why)
@@ -247,12 +247,12 @@ class Fold:
         flat, row, why = rows.flat(PRODUCER_COLUMNS), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
             row, told, why = kernel_fold.producers(
-                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._stretch, self._events
+                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._cells, self._events
             )
             self._go_on(told, why)
 
-    def stretch(self, later: FoldedLog) -> None:
-        """Fold a later stretch's transactions and producers.
+    def follow(self, later: FoldedLog) -> None:
+        """Fold a later part's transactions and producers.
 
         Only a producer with an open transaction has something to join: rows of others are moved unchanged.
         """
@@ -278,7 +278,7 @@ class Fold:
         """Return what is known so far."""
         self._pack()
         opened, producers = self._few() if self._value("used") < FEW else self._many()
-        cells = self._stretch
+        cells = self._cells
         return FoldedLog(
             Columns.chained(self._packed, EXTENT_COLUMNS),
             opened,
@@ -325,7 +325,7 @@ class Fold:
         return bool(len(opened)) and bool(np.isin(rows["producer_id"], opened).any())
 
     def _value(self, name: str) -> int:
-        return self._stretch[_CELLS[name]]
+        return self._cells[_CELLS[name]]
 
     def _offset(self, name: str) -> int | None:
         value = self._value(name)
@@ -346,7 +346,7 @@ class Fold:
         del self._slots
         self._slots = array("q", [-1]) * (1 << self._bits)
         lengthen(self._states, STATE_SIZE << self._bits - 1)
-        kernel_fold.rehash(self._slots, self._states, self._stretch, self._secret, self._bits)
+        kernel_fold.rehash(self._slots, self._states, self._cells, self._secret, self._bits)
 
     def _pack(self) -> None:
         if not self._finished:
@@ -374,7 +374,7 @@ class Fold:
 
 _NO_MARKER: Final = (kernel_fold.OPEN, *[NONE] * (len(EXTENT_COLUMNS) - _IS_OPEN - 1))
 
-_NEW_STRETCH: Final = array("q", [_NONE_YET.get(name, 0) for name in kernel_fold.STRETCH_CELLS])
+_NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in kernel_fold.STRETCH_CELLS])
 
 _SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
 

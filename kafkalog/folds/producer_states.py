@@ -1,7 +1,7 @@
 """Producers' states rebuilt from batches: the content of a ``.snapshot`` (ProducerStateManager), as a fold.
 
-A row says how a stretch of log changes the state of one producer. A batch or a marker is a row, so that reading a
-segment and joining stretches are one rule, ``kernel.states.absorb``. It is associative, not commutative.
+A row says how a part of a log changes the state of one producer. A batch or a marker is a row, so that reading a
+segment and joining parts are one rule, ``kernel.states.absorb``. It is associative, not commutative.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HEADS: Final = array(
 
 
 class ProducerStates:
-    """How stretches of log change producers' states: one stretch that ends at each of `stops`, and the one after them.
+    """How parts of a log change producers' states: one that ends at each of `stops`, and the one after them.
 
     `stops` are offsets that rise. Memory grows with the number of producers, not with the log.
     """
@@ -63,7 +63,7 @@ class ProducerStates:
             self._grow()
 
     def rows(self, rows: Columns) -> None:
-        """Take in rows of another stretch, which join the first one here."""
+        """Take in rows of another part, which join the first one here."""
         flat, row = rows.flat(COLUMNS), 0
         while True:
             row = kernel_states.rows(
@@ -74,7 +74,7 @@ class ProducerStates:
             self._grow()
 
     def result(self) -> list[Columns]:
-        """Return each stretch's rows, one of each producer, sorted by producer."""
+        """Return each part's rows, one of each producer, sorted by producer."""
         states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._used[0]]
         order = np.lexsort((states[:, 1], states[:, 0]))
         ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")

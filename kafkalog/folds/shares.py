@@ -53,7 +53,7 @@ def shares_of(count: int) -> list[Share]:
 def entangled(finished: Columns) -> Columns:
     """Return the aborted transactions, those that were open when one was aborted, and each producer's first.
 
-    A producer's first row may continue a transaction from before this stretch; all others begin and end in it. Which
+    A producer's first row may continue a transaction from before this part; all others begin and end in it. Which
     offset was the last stable one after an ABORT marker depends on no other transaction.
     """
     about = finished.columns("producer_id", "first_offset", "marker_type", "marker_offset")

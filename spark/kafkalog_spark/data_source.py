@@ -144,7 +144,7 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
     clocks: list[PartitionAudit | FoldedLog] = [log.partition for log in logs]
     limits = request.options.limits
     clocks += [
-        scan_segment(directory, segment, limits).stretch for directory in others for segment in directory.segments
+        scan_segment(directory, segment, limits).folded for directory in others for segment in directory.segments
     ]
     newest = max((clock.newest for clock in clocks), default=-1)
     newest_broker = max((clock.newest_broker for clock in clocks), default=-1)

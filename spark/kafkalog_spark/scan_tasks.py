@@ -97,11 +97,11 @@ def scan(
 
 def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
     whole, by_name = found.scan, _goes_by_name(place, found)
-    stretch = whole.stretch
+    folded = whole.folded
     if place.topic != STATE_TOPIC:
         assert not len(whole.states)  # only the state topic's are read
-    producers = _producers(stretch).tobytes()
-    first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
+    producers = _producers(folded).tobytes()
+    first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings))
     for share in shares_of(place.shares):
         about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
         where = (place.group, share.number, place.log_number, place.split_no)
@@ -113,11 +113,11 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
 
 
-def _producers(stretch: FoldedLog) -> NDArray[np.int64]:
+def _producers(folded: FoldedLog) -> NDArray[np.int64]:
     """Return the producers of a segment's batches and markers; of few producers, most rows are of those that wrote."""
-    wrote = np.unique(stretch.producers["producer_id"])
+    wrote = np.unique(folded.producers["producer_id"])
     parts = [wrote]
-    for rows in stretch.extents.blocks("producer_id"):
+    for rows in folded.extents.blocks("producer_id"):
         ids = rows["producer_id"]
         parts.append(ids[~among(ids, wrote)])
     return np.unique(np.concatenate(parts))
@@ -127,7 +127,7 @@ def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
     """Say whether a judge reads a kept scan from its file: one that costs more to send than to read."""
     if not found.kept or place.topic == STATE_TOPIC or place.shares > _FEW_SHARES:
         return False
-    return len(found.scan.stretch.finished) >= _MANY_ROWS
+    return len(found.scan.folded.finished) >= _MANY_ROWS
 
 
 _NOTHING: Final[Row] = (0, -1, -1, 0, -1, None, None)

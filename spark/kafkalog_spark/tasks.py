@@ -78,7 +78,7 @@ def joined(
         if kind == "scan":
             scans.append(read_scan(content))
         else:
-            scans[-1].stretch.finished += read_extents(content)
+            scans[-1].folded.finished += read_extents(content)
     return scans
 
 

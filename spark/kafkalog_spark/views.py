@@ -134,7 +134,7 @@ def _of_logs(table: str) -> LogBatches:
         for place in places:
             scan = scan_segment(place, place.segment, request.options.limits)
             scans[place.log_number][place.split_no] = scan
-            clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
+            clock = clock.with_scan(scan.folded.newest, scan.folded.newest_broker)
         now = at_newest(request.options.now, clock.newest_broker)
         in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
         judgement = judge_partition(

@@ -163,20 +163,20 @@ def missing_offsets(scans: Sequence[SegmentScan]) -> Gaps:
     last: int | None = None
     parts: list[Columns] = []
     for number, scan in enumerate(scans):
-        stretch = scan.stretch
-        if stretch.first_offset is not None:
+        folded = scan.folded
+        if folded.first_offset is not None:
             if last is not None:
-                missing = (last + 1, stretch.first_offset - 1)
-            elif any(extent.position < stretch.first_position for extent in scan.damaged):
-                missing = (scan.segment.base_offset, stretch.first_offset - 1)
+                missing = (last + 1, folded.first_offset - 1)
+            elif any(extent.position < folded.first_position for extent in scan.damaged):
+                missing = (scan.segment.base_offset, folded.first_offset - 1)
             else:
                 missing = (0, -1)
             if missing[0] <= missing[1]:
-                row = np.array([[*missing, stretch.first_position, number, True]], np.int64)
+                row = np.array([[*missing, folded.first_position, number, True]], np.int64)
                 parts.append(Columns.of_table(_MISSING, row.T))
-            last = stretch.last_offset
-        if count := len(stretch.gaps):
-            cells = {name: stretch.gaps[name] for name in GAP_COLUMNS}
+            last = folded.last_offset
+        if count := len(folded.gaps):
+            cells = {name: folded.gaps[name] for name in GAP_COLUMNS}
             same = {"file": np.full(count, number), "at_seam": np.zeros(count, np.int64)}
             parts.append(Columns(cells | same))
     return Gaps(Columns.concat(parts, _MISSING), [scan.segment.path for scan in scans])

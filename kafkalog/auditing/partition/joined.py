@@ -67,9 +67,9 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
             else:
                 zeros = _zeros(scan, scan.zero_tail)
                 findings.append(zeros)
-                before = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+                before = last if scan.folded.last_offset is None else scan.folded.last_offset
                 damaged.append(DamagedBytes(zeros.file, zeros.position or 0, zeros.length or 0, before))
-        last = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+        last = last if scan.folded.last_offset is None else scan.folded.last_offset
     return findings, damaged
 
 
@@ -87,7 +87,7 @@ def _torn(active: SegmentScan) -> Iterator[Finding]:
 
 def _goes_on(scan: SegmentScan, position: int) -> bool:
     """Say whether the written part of a batch's header has the next offset and a magic that exists."""
-    last = scan.stretch.last_offset
+    last = scan.folded.last_offset
     after = scan.segment.base_offset if last is None else last + 1
     if after < 0:  # no offset of a broker's
         return False
@@ -166,7 +166,7 @@ def join(
     first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
-    ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
+    ends = [scan.folded.last_offset + 1 for scan in scans if scan.folded.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
     entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
     cleaned_to = _cleaned_to(directory, scans, log_end)
@@ -194,7 +194,7 @@ def join(
         gaps=gaps,
         findings=(*of_segments, *reported, *(_seams(scans) if len(scans) > 1 else ())),
         txn_entries=entries,
-        others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
+        others=Columns.concat([scan.folded.others for scan in scans], MARKER_COLUMNS),
     )
     return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
 
@@ -204,11 +204,11 @@ def _totals(scans: Sequence[SegmentScan]) -> tuple[int, int, int, int, int, int]
     batches = records = control_records = 0
     newest = newest_broker = oldest = -1
     for scan in scans:
-        stretch = scan.stretch
-        batches, records = batches + stretch.batches, records + stretch.records
-        control_records += stretch.control_records
-        newest = max(newest, stretch.newest)
-        newest_broker = max(newest_broker, stretch.newest_broker)
+        folded = scan.folded
+        batches, records = batches + folded.batches, records + folded.records
+        control_records += folded.control_records
+        newest = max(newest, folded.newest)
+        newest_broker = max(newest_broker, folded.newest_broker)
         if scan.oldest >= 0:
             oldest = scan.oldest if oldest < 0 else min(oldest, scan.oldest)
     return batches, records, control_records, newest, newest_broker, oldest
@@ -217,11 +217,11 @@ def _totals(scans: Sequence[SegmentScan]) -> tuple[int, int, int, int, int, int]
 def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> FoldedLog:
     """Join scans after transactions that were open before them; one alone needs no joining."""
     if len(scans) == 1 and not len(seed):
-        return scans[0].stretch
+        return scans[0].folded
     fold = Fold()
     fold.extents(seed)
     for scan in scans:
-        fold.stretch(scan.stretch)
+        fold.follow(scan.folded)
     whole = fold.result()
     fold.close()
     return whole
@@ -230,7 +230,7 @@ def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> FoldedLog:
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
     """Return the leader epochs of a log's batches, each with its first offset."""
     joined: list[tuple[int, int]] = []
-    for epoch, first in (pair for scan in scans for pair in scan.stretch.leader_epochs):
+    for epoch, first in (pair for scan in scans for pair in scan.folded.leader_epochs):
         if not joined or joined[-1][0] != epoch:
             joined.append((epoch, first))
     return joined
@@ -246,7 +246,7 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
     for scan, end in zip(scans, ends, strict=True):
-        if scan.stretch.cleaned or scan.segment.base_offset < checkpoint:
+        if scan.folded.cleaned or scan.segment.base_offset < checkpoint:
             reach = end
     return reach
 
@@ -277,9 +277,9 @@ def _last_batches(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -
 
 def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
     """Compare each segment's end with the next one's start: offsets and leader epochs only rise."""
-    whole = [scan for scan in scans if scan.stretch.first_offset is not None]
+    whole = [scan for scan in scans if scan.folded.first_offset is not None]
     for before, after in pairwise(whole):
-        last, first = before.stretch.last_offset, after.stretch.first_offset
+        last, first = before.folded.last_offset, after.folded.first_offset
         if last is not None and first is not None and first <= last:
             yield Finding.of(
                 "offset-not-increasing",
@@ -290,7 +290,7 @@ def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
                 needed=last + 1,
                 found=first,
             )
-        (old, _), (new, _) = before.stretch.leader_epochs[-1], after.stretch.leader_epochs[0]
+        (old, _), (new, _) = before.folded.leader_epochs[-1], after.folded.leader_epochs[0]
         if 0 <= new < old:
             yield Finding.of(
                 "leader-epoch-decreasing",
@@ -308,7 +308,7 @@ def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
 
 def segment_row(of: LogName, scan: SegmentScan) -> tuple[Any, ...]:
     """Make a row of one pass over a segment."""
-    stretch, findings = scan.stretch, scan.findings
+    folded, findings = scan.folded, scan.findings
     return SEGMENTS.of(
         log=of.log,
         topic=of.topic,
@@ -316,14 +316,14 @@ def segment_row(of: LogName, scan: SegmentScan) -> tuple[Any, ...]:
         file=scan.segment.path,
         base_offset=scan.segment.base_offset,
         size_bytes=scan.segment.size,
-        first_offset=stretch.first_offset,
-        last_offset=stretch.last_offset,
-        batches=stretch.batches,
-        records=stretch.records,
-        control_records=stretch.control_records,
+        first_offset=folded.first_offset,
+        last_offset=folded.last_offset,
+        batches=folded.batches,
+        records=folded.records,
+        control_records=folded.control_records,
         transactions=scan.transactions,
         first_timestamp_ms=scan.oldest,
-        last_timestamp_ms=stretch.newest,
+        last_timestamp_ms=folded.newest,
         damaged_bytes=sum(extent.length for extent in scan.damaged),
         findings=sum(finding.severity > Severity.NOTE for finding in findings),
     )

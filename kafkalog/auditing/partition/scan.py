@@ -56,7 +56,7 @@ class SegmentScan:
     """
 
     segment: Segment
-    stretch: FoldedLog
+    folded: FoldedLog
     damaged: Sequence[DamagedBytes] = ()
     zero_tail: Finding | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -68,7 +68,7 @@ class SegmentScan:
 
     def share(self, share: Share) -> SegmentScan:
         """Return the scan with the transactions of a share of its producers alone, and all else."""
-        return self if share.is_all else replace(self, stretch=self.stretch.share(share))
+        return self if share.is_all else replace(self, folded=self.folded.share(share))
 
 
 def scan_segment(
@@ -106,14 +106,14 @@ def scan_segment(
     except UnreadableError as error:
         reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))
         reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
-    stretch = fold.result()
+    folded = fold.result()
     fold.close()
     if log.topic in _BY_BROKERS:
-        stretch = replace(stretch, newest_broker=stretch.newest)
-    reported.of_markers(stretch)
+        folded = replace(folded, newest_broker=folded.newest)
+    reported.of_markers(folded)
     scan = SegmentScan(
-        segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
-        len(stretch.finished) + len(stretch.opened), _oldest(stretch), last_position=last_position,
+        segment, folded, reported.damaged, reported.zero_tail, reported.kept.all(),
+        len(folded.finished) + len(folded.opened), _oldest(folded), last_position=last_position,
         end=around.end,
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
@@ -124,10 +124,10 @@ def scan_segment(
 _BY_BROKERS: Final = (METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC)  # brokers set all times in them
 
 
-def _oldest(stretch: FoldedLog) -> int:
+def _oldest(folded: FoldedLog) -> int:
     """Return the first time that a producer's batch or a marker has, -1 where there is none."""
-    oldest = _least(stretch.producers["first_timestamp"])
-    for rows in stretch.finished.blocks("marker_timestamp"):
+    oldest = _least(folded.producers["first_timestamp"])
+    for rows in folded.finished.blocks("marker_timestamp"):
         low = _least(rows["marker_timestamp"])
         oldest = low if oldest < 0 else min(oldest, low) if low >= 0 else oldest
     return oldest
@@ -186,9 +186,9 @@ class _Reported:
             if finding.code != "offset-gap":
                 self.kept.add(finding)
 
-    def of_markers(self, stretch: FoldedLog) -> None:
+    def of_markers(self, folded: FoldedLog) -> None:
         """Report the markers that can't be read."""
-        for offset, position, size in stretch.unreadable_markers:
+        for offset, position, size in folded.unreadable_markers:
             message = f"the transaction marker at offset {offset} can't be read"
             self.kept.add(
                 Finding.of(

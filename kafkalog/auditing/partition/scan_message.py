@@ -101,7 +101,7 @@ _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_
 def scan_messages(scan: SegmentScan, rows: int) -> Iterator[bytes]:
     """Yield a scan without its finished transactions, then these, some `rows` a message."""
     yield _head(scan)
-    for some in scan.stretch.finished.pieces(rows):
+    for some in scan.folded.finished.pieces(rows):
         yield write_message(_EXTENTS, {"finished": some})
 
 
@@ -124,8 +124,8 @@ def read_states(data: bytes) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]
 
 
 def _head(scan: SegmentScan) -> bytes:
-    segment, stretch = scan.segment, scan.stretch
-    counts = (getattr(stretch, name) for name in _COUNTS)
+    segment, folded = scan.segment, scan.folded
+    counts = (getattr(folded, name) for name in _COUNTS)
     findings = [(0, *_finding_row(finding)) for finding in scan.findings]
     if scan.zero_tail is not None:
         findings.append((1, *_finding_row(scan.zero_tail)))
@@ -136,14 +136,14 @@ def _head(scan: SegmentScan) -> bytes:
                 (segment.base_offset, segment.size, scan.transactions, scan.oldest, scan.last_position, *counts,
                  segment.path),
             ],
-            "opened": stretch.opened,
-            "producers": stretch.producers,
-            "gaps": stretch.gaps,
-            "others": stretch.others,
-            "breaks": stretch.breaks,
+            "opened": folded.opened,
+            "producers": folded.producers,
+            "gaps": folded.gaps,
+            "others": folded.others,
+            "breaks": folded.breaks,
             "end": scan.end,
-            "leader_epochs": stretch.leader_epochs,
-            "unreadable_markers": stretch.unreadable_markers,
+            "leader_epochs": folded.leader_epochs,
+            "unreadable_markers": folded.unreadable_markers,
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
             "findings": findings,
             "state_records": _packed(scan.states, _OF_STATES),
@@ -175,13 +175,13 @@ def read_scan(data: bytes) -> SegmentScan:
         raise WireError("segment-scan: more rows than bytes")
     is_state_topic = len(records) or len(listed) or len(ids) or len(topics)
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
-    stretch = FoldedLog(
+    folded = FoldedLog(
         finished=Columns.empty(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
         leader_epochs=epochs, unreadable_markers=markers, others=others, **about,
     )  # fmt: skip
     return SegmentScan(
         Segment(path, base_offset, size),
-        stretch,
+        folded,
         damaged,
         next((finding for is_tail, finding in findings if is_tail), None),
         [finding for is_tail, finding in findings if not is_tail],
@@ -341,7 +341,7 @@ def kept_scan(data: bytes) -> SegmentScan:
         _, head, *more = _messages(data)
         scan = read_scan(head)
         for message in more:
-            scan.stretch.finished += read_extents(message)
+            scan.folded.finished += read_extents(message)
         _refuse_impossible(scan, len(data))
     except (ValueError, TypeError, OverflowError) as error:  # cells that no scan has
         raise WireError(f"kept-scan: {error}") from error
@@ -350,12 +350,12 @@ def kept_scan(data: bytes) -> SegmentScan:
 
 def _refuse_impossible(scan: SegmentScan, size: int) -> None:
     """Raise WireError for cells that no scan in a file of `size` bytes has: they would be taken for places."""
-    stretch = scan.stretch
-    if not may_be_kept(scan) or max(len(stretch.finished), len(stretch.opened), len(stretch.producers)) > size:
+    folded = scan.folded
+    if not may_be_kept(scan) or max(len(folded.finished), len(folded.opened), len(folded.producers)) > size:
         raise WireError("kept-scan: it has findings, or more rows than bytes")
-    numbers = [getattr(stretch, name) for name in _NUMBERS] + [scan.transactions, scan.oldest, scan.last_position]
+    numbers = [getattr(folded, name) for name in _NUMBERS] + [scan.transactions, scan.oldest, scan.last_position]
     _within("the segment", np.array(numbers), -1, _MOST)
-    for rows in stretch.finished.blocks():
+    for rows in folded.finished.blocks():
         has_data = rows["batches"] > 0
         _extents(rows.take(has_data))
         _within("marker_type", rows["marker_type"], 0, 1)
@@ -363,22 +363,22 @@ def _refuse_impossible(scan: SegmentScan, size: int) -> None:
         for name in _OF_DATA:
             if (rows[name][~has_data] != NONE).any():
                 raise WireError(f"kept-scan: {name} of a transaction without batches")
-    for rows in stretch.opened.blocks():
+    for rows in folded.opened.blocks():
         _within("batches", rows["batches"], 1, _MOST_COUNT)
         _extents(rows)
         _within("marker_type", rows["marker_type"], -1, -1)
-    for rows in stretch.producers.blocks():
+    for rows in folded.producers.blocks():
         _columns(rows, PRODUCER_COLUMNS)
-    for table in (stretch.gaps, stretch.others):
+    for table in (folded.gaps, folded.others):
         _columns(table, table.names)
-    for row in stretch.breaks:
+    for row in folded.breaks:
         _columns(Columns({name: np.array([NONE if cell is None else cell]) for name, cell in row._asdict().items()}),
                  row._fields)  # fmt: skip
-    if not stretch.leader_epochs:
+    if not folded.leader_epochs:
         raise WireError("kept-scan: it has no leader epoch")
-    for epoch, offset in stretch.leader_epochs:
+    for epoch, offset in folded.leader_epochs:
         _within("leader_epoch", np.array([epoch, offset]), -1, _MOST)
-    for marker in stretch.unreadable_markers:
+    for marker in folded.unreadable_markers:
         _within("unreadable_markers", np.array(marker), 0, _MOST)
     _kept_states(scan.states)
 

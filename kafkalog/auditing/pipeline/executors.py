@@ -89,16 +89,16 @@ class ScansHere:
 
     def work(self, logs: Sequence[LogPlace]) -> int:
         """Return what judging the logs of one partition costs: 1 stands for some 0.15 ms."""
-        stretches = [scan.stretch for log in logs for scan in self._scans.get(log.number, {}).values()]
-        return 1 + sum(len(stretch.producers) + len(stretch.opened) for stretch in stretches) // _ROWS_OF_WORK
+        parts = [scan.folded for log in logs for scan in self._scans.get(log.number, {}).values()]
+        return 1 + sum(len(folded.producers) + len(folded.opened) for folded in parts) // _ROWS_OF_WORK
 
     def holders(self) -> list[object]:
         """Return the objects that hold the rows of the scans."""
-        stretches = [scan.stretch for scans in self._scans.values() for scan in scans.values()]
+        parts = [scan.folded for scans in self._scans.values() for scan in scans.values()]
         return [
             holder
-            for stretch in stretches
-            for rows in (stretch.finished, stretch.opened, stretch.producers)
+            for folded in parts
+            for rows in (folded.finished, folded.opened, folded.producers)
             for holder in (rows, *rows.holders())
         ]
 
@@ -138,7 +138,7 @@ class InProcess:
             watch().found(scan.findings)
             scans.setdefault(place.log_number, {})[place.split_no] = scan
             clock = clocks.get(place.cluster, Clock())
-            clocks[place.cluster] = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
+            clocks[place.cluster] = clock.with_scan(scan.folded.newest, scan.folded.newest_broker)
         yield ScansHere(scans, clocks, ScannedSegments(reused, sha256))
 
     def _scans(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:

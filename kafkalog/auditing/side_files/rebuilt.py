@@ -90,7 +90,7 @@ def runs_of_log(segments: Iterable[tuple[Sequence[EpochRun], int | None]], log_s
 
 @dataclass(frozen=True, slots=True)
 class StatePiece:
-    """How a stretch of log changes producers' states: up to offset `stop`, where a snapshot was taken, None: the end.
+    """How a part of a log changes producers' states: up to offset `stop`, where a snapshot was taken, None: the end.
 
     What no snapshot was taken after is not rebuilt.
 

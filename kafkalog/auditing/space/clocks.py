@@ -94,7 +94,7 @@ def _segments(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
 def _files(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
     """List segments whose file is older than what a broker wrote into it: another clock, or a copy's."""
     for one in log.segments:
-        newest = one.scan.stretch.newest_broker
+        newest = one.scan.folded.newest_broker
         if 0 <= one.modified < newest - _LEAST_MS and one.modified <= now:
             text = f"the file's time {iso(one.modified)} is before the newest marker in it, {iso(newest)}"
             yield _row(log, "file", one.segment.base_offset, one.modified, newest, text)

@@ -93,7 +93,7 @@ def _read(directory: PartitionDirectory, limits: Limits, *, is_whole: bool) -> R
     if is_whole:
         return found
     nothing = Fold().result()
-    scans = [replace(scan, stretch=nothing, damaged=(), findings=[]) for scan in found.scans if len(scan.states)]
+    scans = [replace(scan, folded=nothing, damaged=(), findings=[]) for scan in found.scans if len(scan.states)]
     return found._replace(scans=scans)
 
 

@@ -55,7 +55,7 @@ def may_lack_its_end(scans: Sequence[SegmentScan]) -> bool:
 def _checkpoints(
     node: LogDirectory, directory: PartitionDirectory, scans: Sequence[SegmentScan]
 ) -> Iterator[Finding]:  # fmt: skip
-    ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
+    ends = [scan.folded.last_offset + 1 for scan in scans if scan.folded.last_offset is not None]
     if not directory.segments:
         return
     end = max(directory.segments[-1].base_offset, *ends[-1:], 0)
@@ -88,7 +88,7 @@ class Contradictions:
         yield from _checkpoints(node, directory, scans)
         if directory.topic != STATE_TOPIC:
             for scan in scans:
-                for rows in scan.stretch.finished.blocks(*_COLUMNS):
+                for rows in scan.folded.finished.blocks(*_COLUMNS):
                     yield from self._undecided(directory, rows)
 
     def _undecided(self, directory: PartitionDirectory, rows: Columns) -> Iterator[Finding]:

@@ -76,22 +76,22 @@ class Read(NamedTuple):
 
 
 class _Marked:
-    """A marker of each stretch of a log: its offset, and its time (ms)."""
+    """A marker of each part of a log: its offset, and its time (ms)."""
 
-    def __init__(self, stretches: int, offset: int) -> None:
-        self.offsets = np.full(stretches, offset, np.int64)
-        self.times = np.zeros(stretches, np.int64)
+    def __init__(self, parts: int, offset: int) -> None:
+        self.offsets = np.full(parts, offset, np.int64)
+        self.times = np.zeros(parts, np.int64)
 
     def put(
-        self, stretches: NDArray[np.intp], offsets: NDArray[np.int64], times: NDArray[np.int64],
+        self, parts: NDArray[np.intp], offsets: NDArray[np.int64], times: NDArray[np.int64],
         better: NDArray[np.bool_],
     ) -> None:  # fmt: skip
-        """Have other markers for the stretches for which they are better."""
-        self.offsets[stretches[better]], self.times[stretches[better]] = offsets[better], times[better]
+        """Have other markers for the parts for which they are better."""
+        self.offsets[parts[better]], self.times[parts[better]] = offsets[better], times[better]
 
 
 def _is_one(asked: NDArray[np.int64], offsets: NDArray[np.int64]) -> bool:
-    """Say whether all offsets are in one stretch between those that are asked for."""
+    """Say whether all offsets are in one part between those that are asked for."""
     low, high = np.searchsorted(asked, [offsets.min(), offsets.max()], "right").tolist()
     return bool(low == high)
 
@@ -118,11 +118,11 @@ class Moments:
             else:
                 order = np.argsort(offsets, kind="stable")
             offsets, times = offsets[order], times[order]
-            stretch = np.searchsorted(asked, offsets, "right")
-            begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
-            ends = np.append(begins[1:], len(stretch)) - 1
-            first.put(stretch[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[stretch[begins]])
-            last.put(stretch[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[stretch[ends]])
+            folded = np.searchsorted(asked, offsets, "right")
+            begins = np.flatnonzero(np.append(True, folded[1:] != folded[:-1]))
+            ends = np.append(begins[1:], len(folded)) - 1
+            first.put(folded[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[folded[begins]])
+            last.put(folded[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[folded[ends]])
         there, places = last.offsets != NONE, np.arange(number + 1)
         before = np.maximum.accumulate(np.where(there, places, -1))[:-1]
         after = np.minimum.accumulate(np.where(there, places, number + 1)[::-1])[::-1][1:]

@@ -72,7 +72,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     scan.states = StateColumns()  # only what is wrong with them is needed
     content = Content(
         segment.path, survey.fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
-        np.unique(scan.stretch.producers["producer_id"]),
+        np.unique(scan.folded.producers["producer_id"]),
     )  # fmt: skip
     findings = list(side.finish())
     return SegmentCheck(scan, facts, content, side.rebuilt, findings)
