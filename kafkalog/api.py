@@ -28,6 +28,7 @@ from kafkalog.tables.verify_tables import VERIFY_TABLES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
+    from kafkalog.reports import AuditSource
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
@@ -76,9 +77,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Judged(Result):
-    """A result with its verdict in one line, as the command prints it first."""
+    """A result with its verdict in one line, in the words of the command's first one."""
 
-    verdict: str
+    source: AuditSource
+
+    @property
+    def verdict(self) -> str:
+        """Return the worst that holds as a word, and the sentence that says what, where and since when."""
+        from kafkalog.reports import first_screen
+
+        return first_screen(self.source, self.incidents).headline
 
     @property
     def incidents(self) -> list[dict[str, Any]]:
@@ -102,6 +110,7 @@ def audit(
     from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
     from kafkalog.auditing.pipeline import audit as run
     from kafkalog.auditing.transactions import AuditOptions, Summary
+    from kafkalog.reports import source_of
 
     options = AuditOptions(
         limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
@@ -111,7 +120,8 @@ def audit(
     found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
-    return _judged(Summary.of(found), AUDIT_TABLES, findings, rows, batches)
+    summary = Summary.of(found)
+    return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, rows, batches)
 
 
 def verify(
@@ -126,11 +136,12 @@ def verify(
     from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
     from kafkalog.auditing.verification import verify as run
+    from kafkalog.reports import source_of_verification
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
-    return _judged(found.summary(), VERIFY_TABLES, findings, rows, _batched(rows))
+    return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))
 
 
 def transactions(
@@ -226,12 +237,12 @@ def _batched(rows: Callable[[str], Iterable[Row]]) -> Callable[[str], Iterable[R
 
 
 def _judged(
-    summary: Summary, tables: Sequence[Table], findings: list[Finding], rows: Callable[[str], Iterable[Row]],
-    batches: Callable[[str], Iterable[RecordBatch]],
+    summary: Summary, source: AuditSource, tables: Sequence[Table], findings: list[Finding],
+    rows: Callable[[str], Iterable[Row]], batches: Callable[[str], Iterable[RecordBatch]],
 ) -> Judged:  # fmt: skip
     worst = max((finding.severity for finding in findings), default=None)
     names = tuple(table.name for table in tables)
-    return Judged(names, findings, worst, summary.complete, rows, batches, summary.verdict())
+    return Judged(names, findings, worst, summary.complete, rows, batches, source)
 
 
 def _result(items: Iterable[tuple[Table, Row] | Rows | Finding], tables: Sequence[str]) -> Result:

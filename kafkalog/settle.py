@@ -16,7 +16,7 @@ __all__ = ["UNLESS_COPIED", "Reason", "in_closed_file", "lowered", "under"]
 UNLESS_COPIED: Final = "unless-copied-while-running"
 
 
-class Left(NamedTuple):
+class Weaker(NamedTuple):
     """What a reason leaves of a finding: the severity at most, the certainty if that changes, and the remedy or not."""
 
     because: str
@@ -28,28 +28,30 @@ class Left(NamedTuple):
 class Reason(Enum):
     """What makes a finding less than its code."""
 
-    FOLLOWS = Left("Another finding about the same place names the cause.")
-    COPIED = Left("The file may be newer than the log beside it: a broker that ran wrote it in between.")
-    COPY_EXPLAINS = Left(
+    FOLLOWS = Weaker("Another finding about the same place names the cause.")
+    COPIED = Weaker("The file may be newer than the log beside it: a broker that ran wrote it in between.")
+    COPY_EXPLAINS = Weaker(
         "A broker that ran changed files while they were copied: one finding of the partition says it for all.",
         certainty=UNLESS_COPIED,
         keeps_remedy=False,
     )
-    MAY_BE_THERE = Left("What is missing may have come after the file was copied.", certainty=UNLESS_COPIED)
-    COPY_MAY_EXPLAIN = Left(
+    MAY_BE_THERE = Weaker("What is missing may have come after the file was copied.", certainty=UNLESS_COPIED)
+    COPY_MAY_EXPLAIN = Weaker(
         "It stays open whether a broker that ran explains it, or something was lost.", Severity.WARNING, UNLESS_COPIED
     )
-    BEING_WRITTEN = Left("A running broker was writing the batch at the end of the log.")
-    IN_CHECKPOINT = Left("A newer .checkpoint of the metadata log has the state of what is missing.", Severity.WARNING)
-    LEFT_BY_BROKERS = Left(
+    BEING_WRITTEN = Weaker("A running broker was writing the batch at the end of the log.")
+    IN_CHECKPOINT = Weaker(
+        "A newer .checkpoint of the metadata log has the state of what is missing.", Severity.WARNING
+    )
+    LEFT_BY_BROKERS = Weaker(
         "Brokers leave it so and do not read it: entries after a truncation, files that were renamed to be deleted,"
         " paired changelogs of Kafka Streams."
     )
-    NO_CONSUMER_SEES = Left("Consumers get the same records with it and without it.")
-    NO_CONSUMER_READS = Left("The replica lost its history: consumers read another one.", keeps_remedy=False)
-    EMPTY_OR_NEWER = Left("The partition is known to be empty, or may be newer than the copy.")
-    ON_PURPOSE = Left("Directories of clusters with ids of their own were given together.")
-    NOT_KAFKAS = Left("The file is none of Kafka's: nothing rests on it.")
+    NO_CONSUMER_SEES = Weaker("Consumers get the same records with it and without it.")
+    NO_CONSUMER_READS = Weaker("The replica lost its history: consumers read another one.", keeps_remedy=False)
+    EMPTY_OR_NEWER = Weaker("The partition is known to be empty, or may be newer than the copy.")
+    ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
+    NOT_KAFKAS = Weaker("The file is none of Kafka's: nothing rests on it.")
 
 
 def lowered(finding: Finding, reason: Reason) -> Finding:

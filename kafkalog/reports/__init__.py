@@ -7,7 +7,7 @@ give the same bytes.
 from __future__ import annotations
 
 from kafkalog.reports.also import INFORMATIVE
-from kafkalog.reports.first_screen import WORDS, FirstScreen, Judged, first_screen, headline
+from kafkalog.reports.first_screen import WORDS, FirstScreen, SummedUp, first_screen, headline
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import SpaceReport, page, space_page
@@ -26,9 +26,9 @@ __all__ = [
     "AuditSource",
     "Axis",
     "FirstScreen",
-    "Judged",
     "Lane",
     "SpaceReport",
+    "SummedUp",
     "WrittenAudit",
     "about_cluster",
     "first_screen",

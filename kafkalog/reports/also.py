@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
-from kafkalog.reports.counted import Counted, Extent, Opened
-from kafkalog.reports.source import About, AuditSource
+from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
+from kafkalog.reports.source import AuditSource, ClusterRead
 
 __all__ = ["INFORMATIVE", "Line", "age", "also"]
 
@@ -110,11 +110,11 @@ def _its_records(row: Row) -> str:
     return f"{_many(row['records'], 'record')} in {places}{where} {verb} aborted"
 
 
-def _since(one: Opened) -> int:
+def _since(one: OpenTransaction) -> int:
     return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
 
 
-def _open(one: Opened, ends: int | None) -> Line:
+def _open(one: OpenTransaction, ends: int | None) -> Line:
     """Say where a transaction is open, since when, and whether that is normal."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
     where = ", ".join(_extent(part) for part in one.data[:_NAMES]) or "with no records here"
@@ -134,7 +134,7 @@ def _open(one: Opened, ends: int | None) -> Line:
     return Line("open", ", ".join(parts))
 
 
-def _extent(part: Extent) -> str:
+def _extent(part: OpenData) -> str:
     topic, partition = part.place
     offsets = f"{part.first_offset}-{part.last_offset}"
     if part.first_offset == part.last_offset:
@@ -165,7 +165,7 @@ def _log_starts(source: AuditSource, logs: set[str]) -> Iterator[Line]:
         yield Line("log start", f"{text}, by retention or DeleteRecords")
 
 
-def _versions(about: Iterable[About]) -> Iterator[Line]:
+def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:
     for one in about:
         for level, since in one.versions:
             yield Line("upgrade", f"transaction.version became {level} at {iso(since)}")

@@ -17,7 +17,7 @@ from kafkalog.reports.source import AuditSource, Steps
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Counted", "Extent", "Opened", "Place", "counted", "leading_logs"]
+__all__ = ["Counted", "OpenData", "OpenTransaction", "Place", "counted", "leading_logs"]
 
 Place = tuple[str, int]
 
@@ -28,7 +28,7 @@ _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
-class Extent(NamedTuple):
+class OpenData(NamedTuple):
     """Where a log has an open transaction's data."""
 
     place: Place
@@ -39,14 +39,14 @@ class Extent(NamedTuple):
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenTransaction:
     """An open transaction: whose, since when and how long it may last by the coordinator's record, and its data."""
 
     name: str | None
     producer_id: int
     since_ms: int | None
     timeout_ms: int | None
-    data: list[Extent] = field(default_factory=list)
+    data: list[OpenData] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class Counted:
 
     committed: int = 0
     aborted: int = 0
-    opened: list[Opened] = field(default_factory=list)
+    opened: list[OpenTransaction] = field(default_factory=list)
     hanging: int = 0
     undecided: int = 0
     alone_committed: int = 0
@@ -120,7 +120,7 @@ def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> 
         ends.take(steps, found)
     ends.last(found)
     known = {one.producer_id: one for one in found.opened}
-    alone: dict[int, Opened] = {}
+    alone: dict[int, OpenTransaction] = {}
     told: set[tuple[int, int]] = set()
     broken = source.notes(frozenset({"atomicity-broken"}))  # parts of transactions whose decisions are here
     torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken}
@@ -141,11 +141,11 @@ def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> 
                 opened = known.get(row["producer_id"])
                 if opened is None:
                     opened = alone.setdefault(
-                        row["producer_id"], Opened(row["transactional_id"], row["producer_id"], None, None)
+                        row["producer_id"], OpenTransaction(row["transactional_id"], row["producer_id"], None, None)
                     )
                     found.places.add(place)
                 opened.data.append(
-                    Extent(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
+                    OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
                 )
     found.opened += alone.values()
     return found
@@ -193,7 +193,7 @@ class _Ends:
         self._asked = asked
         self._name: str | None = None
         self._state = ""
-        self._last: Opened | None = None
+        self._last: OpenTransaction | None = None
         self._keys: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
         self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -256,8 +256,8 @@ class _Ends:
         return found
 
 
-def _opened(steps: Steps, number: int) -> Opened:
-    return Opened(
+def _opened(steps: Steps, number: int) -> OpenTransaction:
+    return OpenTransaction(
         steps.names[number], int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
     )
 

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from kafkalog.quantities import iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also
 from kafkalog.reports.counted import counted, leading_logs
-from kafkalog.reports.source import About, AuditSource
+from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["WORDS", "FirstScreen", "Judged", "first_screen", "headline"]
+__all__ = ["WORDS", "FirstScreen", "SummedUp", "first_screen", "headline"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -76,16 +76,16 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
 
 
-class Judged(NamedTuple):
+class SummedUp(NamedTuple):
     """What is known of an audit whose transactions are too many to be counted by their names: one of a bulk job."""
 
     verdict: str
     complete: bool
     scope: Sequence[str]
-    about: Sequence[About]
+    about: Sequence[ClusterRead]
 
 
-def headline(audit: Judged, incidents: Sequence[Row]) -> str:
+def headline(audit: SummedUp, incidents: Sequence[Row]) -> str:
     """Return the verdict of an audit as one line, from its rows of ``incidents``."""
     word, sentence = _worst(audit, incidents, audit.about[0].ends_ms if len(audit.about) == 1 else None)
     if word == "OK":
@@ -109,7 +109,7 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
     return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
 
 
-def _worst(source: AuditSource | Judged, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
+def _worst(source: AuditSource | SummedUp, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
     """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:

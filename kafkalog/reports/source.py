@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DECIDING",
-    "About",
     "AuditSource",
+    "ClusterRead",
     "Decisions",
     "Steps",
     "WrittenAudit",
@@ -77,7 +77,7 @@ class Steps(NamedTuple):
     timeouts: NDArray[np.int64]
 
 
-class About(NamedTuple):
+class ClusterRead(NamedTuple):
     """What stands behind an audit of one cluster: its id, which of its brokers were read, until when their files are.
 
     `stopped` says that every broker was stopped cleanly before the copy. `versions` are the levels that
@@ -141,7 +141,7 @@ class AuditSource(Protocol):
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         """Yield the rows of ``findings`` of these codes, none of which is about transactions by the thousand."""
 
-    def about(self) -> list[About]:
+    def about(self) -> list[ClusterRead]:
         """Return what stands behind the audit, of each cluster."""
 
 
@@ -231,11 +231,11 @@ class _AuditInMemory(_Summed):
                 chosen = [one for one in found if one.code in codes]
                 yield from (dict(zip(FINDINGS.names, row, strict=True)) for row in finding_rows(chosen))
 
-    def about(self) -> list[About]:
+    def about(self) -> list[ClusterRead]:
         return [_about(cluster) for cluster in self._audit.clusters]
 
 
-def _about(cluster: ClusterAudit) -> About:
+def _about(cluster: ClusterAudit) -> ClusterRead:
     ends = [cluster.coordinator.newest.values(), [log.partition.newest_broker for log in cluster.logs]]
     newest = max((time for some in ends for time in some), default=-1)
     return about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
@@ -243,7 +243,7 @@ def _about(cluster: ClusterAudit) -> About:
 
 def about_cluster(
     cluster_id: str | None, nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int
-) -> About:  # fmt: skip
+) -> ClusterRead:  # fmt: skip
     """Say what stands behind the audit of a cluster; `newest` is the newest time (ms) of its brokers in its logs."""
     given = {int(node.node_id) for node in nodes if node.node_id is not None and node.node_id.isdecimal()}
     known, versions = set(given), list[tuple[int, int]]()
@@ -261,7 +261,7 @@ def about_cluster(
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
-    return About(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
+    return ClusterRead(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
 
 
 class _VerificationInMemory(_Summed):
@@ -290,7 +290,7 @@ class _VerificationInMemory(_Summed):
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         return (row for row in self.rows("findings") if row["code"] in codes)
 
-    def about(self) -> list[About]:
+    def about(self) -> list[ClusterRead]:
         return []
 
 
@@ -442,7 +442,7 @@ class WrittenAudit:
         for batch in self._batches("findings"):
             yield from batch.filter(pc.is_in(batch.column("code"), value_set=pa.array(sorted(codes)))).to_pylist()
 
-    def about(self) -> list[About]:
+    def about(self) -> list[ClusterRead]:
         """Return what verdict.json says of each cluster, less where it is of an earlier version or of Spark."""
         if self._about or "partitions" not in self.tables:
             return self._about
@@ -450,12 +450,14 @@ class WrittenAudit:
         for row in self.rows("partitions"):
             nodes.setdefault(row["cluster_id"], set()).update({row["node_id"]} - {None})
         return [
-            About(cluster, f"broker{'s' * (len(some) > 1)} {', '.join(sorted(some))}" if some else "", None, False, ())
+            ClusterRead(
+                cluster, f"broker{'s' * (len(some) > 1)} {', '.join(sorted(some))}" if some else "", None, False, ()
+            )
             for cluster, some in nodes.items()
         ]
 
 
-def _about_read(said: Any) -> About:
+def _about_read(said: Any) -> ClusterRead:
     """Return what verdict.json says of a cluster. Raises TypeError, KeyError or ValueError for anything else."""
     cluster, brokers, ends, versions = said["cluster_id"], said["brokers"], said["ends_ms"], said["versions"]
     if not (cluster is None or isinstance(cluster, str)) or not isinstance(brokers, str):
@@ -464,7 +466,7 @@ def _about_read(said: Any) -> About:
     pairs = tuple((level, since) for level, since in versions)
     if not all(is_count(one) and one < _LATEST for one in (*times, *(one for pair in pairs for one in pair))):
         raise TypeError("about has what is no time")
-    return About(cluster, brokers, ends, bool(said["stopped"]), pairs)
+    return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs)
 
 
 def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:

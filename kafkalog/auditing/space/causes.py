@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.auditing.space.cleanable import Cleanable, cleanable
 from kafkalog.auditing.space.cleaner_pass import Left, Pass, run_pass
-from kafkalog.auditing.space.log_space import LogSpace, Verdict
+from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
@@ -49,7 +49,7 @@ class Compaction:
         segments = [one.segment for one in log.segments]
         return run_pass(segments, log.facts, wanted, self.limits, self.now - log.broker.producer_expiration_ms)
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> SpaceCause | None:
         """Say what holds bytes that a compaction could take; None for nothing."""
         log, found = self.log, cleanable(self.log, self.now)
         if not log.segments:
@@ -76,9 +76,9 @@ class Compaction:
             f"the active segment {_name(log.active.segment.path)} of {log.active.segment.size} bytes is never cleaned"
         )
         step = "Lower segment.ms or segment.bytes, so that it is rolled."
-        return Verdict("active-segment", gain, text, step, since_offset=log.active.segment.base_offset)
+        return SpaceCause("active-segment", gain, text, step, since_offset=log.active.segment.base_offset)
 
-    def _closed(self, found: Cleanable, gain: int) -> Verdict:
+    def _closed(self, found: Cleanable, gain: int) -> SpaceCause:
         """Judge closed segments from which a compaction would take bytes."""
         if not self.log.broker.cleans:
             return self._disabled(gain)
@@ -96,8 +96,8 @@ class Compaction:
                 f" the cleaner waits for more than min.cleanable.dirty.ratio={self.log.settings.min_dirty_ratio:g}"
             )
             step = "Lower min.cleanable.dirty.ratio, or set max.compaction.lag.ms."
-            return Verdict("dirty-ratio", gain, text, step, since_offset=found.first_dirty)
-        verdict = Verdict(
+            return SpaceCause("dirty-ratio", gain, text, step, since_offset=found.first_dirty)
+        verdict = SpaceCause(
             "cleaner-stopped", gain,
             f"{found.dirty_bytes} bytes after its checkpoint {found.first_dirty} are cleanable, a share of"
             f" {found.ratio:.3f}, and were not cleaned",
@@ -114,12 +114,12 @@ class Compaction:
             verdict.next_step = "Run kafkalog verify on it; delete records up to that offset, or restore the segment."
         return verdict
 
-    def _held(self, found: Cleanable, gain: int) -> Verdict:
+    def _held(self, found: Cleanable, gain: int) -> SpaceCause:
         """Judge a log whose dirty part ends before the active segment."""
         if found.held_by == "lag":
             lag = self.log.settings.min_compaction_lag_ms
             text = f"segments from offset {found.limit} on have records younger than min.compaction.lag.ms={lag}"
-            return Verdict(
+            return SpaceCause(
                 "compaction-lag", gain, text, "Lower min.compaction.lag.ms, or wait.", since_offset=found.limit
             )
         for rows in self.log.facts.transactions.blocks():
@@ -131,16 +131,16 @@ class Compaction:
                     f"a transaction of producer {row['producer_id']}, epoch {row['last_epoch']}, is open since offset"
                     f" {row['first_offset']}, {iso(since)}: the cleaner does not pass it"
                 )
-                return Verdict(
+                return SpaceCause(
                     "open-transaction", gain, text, "End the transaction: kafkalog txn-audit names it.",
                     since_ms=since if since >= 0 else None, since_offset=row["first_offset"],
                 )  # fmt: skip
         offset = self.log.facts.last_stable_offset
         text = f"a transaction that began before this log is open: the last stable offset is {offset}"
         step = "End the transaction: kafkalog txn-audit names it."
-        return Verdict("open-transaction", gain, text, step, since_offset=offset)
+        return SpaceCause("open-transaction", gain, text, step, since_offset=offset)
 
-    def _horizon(self, gain: int) -> Verdict:
+    def _horizon(self, gain: int) -> SpaceCause:
         """Judge a cleaned log whose tombstones and markers would go later."""
         horizons = [one.horizons for one in self.log.closed if one.horizons is not None]
         last = max((high for _, high in horizons), default=None)
@@ -148,16 +148,16 @@ class Compaction:
         text = f"tombstones and transaction markers stay for delete.retention.ms={kept} after they were cleaned first"
         if last is not None and last <= self.now:
             text += f", these until {iso(last)}; they go with the next pass, and nothing is dirty"
-            return Verdict("dirty-ratio", gain, text, "Nothing: the next pass takes them.")
+            return SpaceCause("dirty-ratio", gain, text, "Nothing: the next pass takes them.")
         if last is not None:
             text += f", the last ones until {iso(last)}"
-        return Verdict("delete-horizon", gain, text, "Wait, or lower delete.retention.ms.")
+        return SpaceCause("delete-horizon", gain, text, "Wait, or lower delete.retention.ms.")
 
-    def _disabled(self, gain: int) -> Verdict:
+    def _disabled(self, gain: int) -> SpaceCause:
         step = "Set log.cleaner.enable to true and restart the broker."
-        return Verdict("cleaning-disabled", gain, "log.cleaner.enable=false: the broker compacts nothing", step)
+        return SpaceCause("cleaning-disabled", gain, "log.cleaner.enable=false: the broker compacts nothing", step)
 
-    def _without_keys(self, found: Cleanable) -> Verdict | None:
+    def _without_keys(self, found: Cleanable) -> SpaceCause | None:
         """Judge by offsets and times alone: what a compaction would take is not known."""
         dirty = sum(one.segment.size for one in self.log.closed if one.segment.base_offset >= found.first_dirty)
         verdict = None
@@ -170,7 +170,7 @@ class Compaction:
             verdict.evidence += f"; {dirty} bytes are not cleaned yet, --keys says how many can be freed"
         return verdict
 
-    def _closed_unknown(self, found: Cleanable) -> Verdict:
+    def _closed_unknown(self, found: Cleanable) -> SpaceCause:
         if self.log.broker.cleans and found.held_by != "active":
             return self._held(found, 0)
         return self._closed(found._replace(held_by="active"), 0)
@@ -242,7 +242,7 @@ def due_now(log: LogSpace, now: int) -> Due:
 
 def by_retention(
     log: LogSpace, now: int, limits: Limits, compacted: int | None, doubt_ms: int
-) -> Verdict | None:  # fmt: skip
+) -> SpaceCause | None:  # fmt: skip
     """Say what holds bytes that retention could take; None for nothing.
 
     `compacted` is what a compaction would free, None where that is not known. `now` may be too early by `doubt_ms`.
@@ -282,15 +282,15 @@ def by_retention(
     return _future(log, now, limits, due, doubt_ms) or _active(log, due)
 
 
-def _of(cause: str, gain: int, evidence: str, step: str | None) -> Verdict | None:
-    return Verdict(cause, gain, evidence, step) if gain > 0 else None
+def _of(cause: str, gain: int, evidence: str, step: str | None) -> SpaceCause | None:
+    return SpaceCause(cause, gain, evidence, step) if gain > 0 else None
 
 
 def _closed(log: LogSpace) -> int:
     return sum(one.segment.size for one in log.closed)
 
 
-def _unlimited(log: LogSpace, compacted: int | None) -> Verdict | None:
+def _unlimited(log: LogSpace, compacted: int | None) -> SpaceCause | None:
     closed = _closed(log)
     text = "retention.ms=-1 and retention.bytes=-1: nothing is ever deleted"
     if compacted is not None and 2 * compacted > closed:
@@ -299,7 +299,7 @@ def _unlimited(log: LogSpace, compacted: int | None) -> Verdict | None:
     return _of("retention-unlimited", closed, text, "Set retention.ms or retention.bytes.")
 
 
-def _future(log: LogSpace, now: int, limits: Limits, due: Due, doubt_ms: int) -> Verdict | None:
+def _future(log: LogSpace, now: int, limits: Limits, due: Due, doubt_ms: int) -> SpaceCause | None:
     """Look for a segment whose largest timestamp is in the future: retention by time stops there."""
     if log.settings.retention_ms < 0 or not any(one.largest > now + doubt_ms for one in log.segments):
         return None
@@ -322,10 +322,10 @@ def _future(log: LogSpace, now: int, limits: Limits, due: Due, doubt_ms: int) ->
         f" {where.segment.path.rpartition('/')[2]} and all after it stay until retention.ms has passed since then"
     )
     step = "Wait, or set retention.bytes, or delete records up to that offset with kafka-delete-records."
-    return Verdict("future-timestamp", without.bytes, text, step, since_offset=offset)
+    return SpaceCause("future-timestamp", without.bytes, text, step, since_offset=offset)
 
 
-def _active(log: LogSpace, due: Due) -> Verdict | None:
+def _active(log: LogSpace, due: Due) -> SpaceCause | None:
     """Say whether only the active segment is over retention.bytes."""
     limit = log.settings.retention_bytes
     if limit < 0 or due.bytes or len(log.segments) > 1 or log.log_bytes <= limit:
@@ -336,7 +336,7 @@ def _active(log: LogSpace, due: Due) -> Verdict | None:
     )
 
 
-def _tiered(log: LogSpace, now: int) -> Verdict | None:
+def _tiered(log: LogSpace, now: int) -> SpaceCause | None:
     """Say what local retention would take if its copy were in the remote store."""
     settings, facts = log.settings, log.facts
     if not settings.is_copied:
@@ -382,7 +382,7 @@ _NONE: Final = "nothing can be freed"
 _LONG_MS: Final = 60_000  # that the cleaner may leave a single partition waiting
 
 
-def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[Verdict]:
+def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[SpaceCause]:
     """Say what holds bytes of a partition's directory; what holds the most is first, there is at least one.
 
     `doubt_ms` is by how much `now` may be too early: nothing within it is in the future.
@@ -390,9 +390,9 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: 
     if log.directory.suffix:
         return [_aside(log)]
     if log.directory.topic == METADATA_TOPIC:
-        return [Verdict("none", 0, "the controllers' own log: snapshots replace its segments, no cleaner")]
+        return [SpaceCause("none", 0, "the controllers' own log: snapshots replace its segments, no cleaner")]
     compaction = Compaction(log, now, limits, is_keyed)
-    found: list[Verdict] = []
+    found: list[SpaceCause] = []
     compacted = None
     if log.settings.compacts:
         one = compaction.verdict()
@@ -421,7 +421,7 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: 
     return sorted(found, key=lambda one: -one.weight) or [_nothing(log, now)]
 
 
-def _both(log: LogSpace, now: int, kept: Verdict, others: Sequence[Verdict]) -> Verdict:
+def _both(log: LogSpace, now: int, kept: SpaceCause, others: Sequence[SpaceCause]) -> SpaceCause:
     """Add what a compaction takes of a compact,delete topic after its retention: of the bytes that are not due."""
     if log.settings.compacts and log.settings.deletes and others and others[0].cause == kept.cause:
         rest = max(0, log.log_bytes - due_now(log, now).bytes)
@@ -430,30 +430,30 @@ def _both(log: LogSpace, now: int, kept: Verdict, others: Sequence[Verdict]) -> 
     return kept
 
 
-def _nothing(log: LogSpace, now: int) -> Verdict:
+def _nothing(log: LogSpace, now: int) -> SpaceCause:
     due = due_now(log, now) if log.settings.deletes and log.segments and not log.settings.is_tiered else None
     if due is not None and due.bytes:
         text = (
             f"{due.segments} segments of {due.bytes} bytes are over the limits; retention takes them at its next check"
         )
-        return Verdict("none", 0, text)
-    return Verdict("none", 0, _NONE)
+        return SpaceCause("none", 0, text)
+    return SpaceCause("none", 0, _NONE)
 
 
-def _aside(log: LogSpace) -> Verdict:
+def _aside(log: LogSpace) -> SpaceCause:
     text, step = _ASIDE[log.directory.suffix]
     gain = log.all_bytes if log.directory.suffix == "-delete" else 0
-    return Verdict("leftovers", gain, f"{log.directory.suffix}: {text}; it has {log.all_bytes} bytes", step)
+    return SpaceCause("leftovers", gain, f"{log.directory.suffix}: {text}; it has {log.all_bytes} bytes", step)
 
 
-def _left_over(log: LogSpace) -> Verdict | None:
+def _left_over(log: LogSpace) -> SpaceCause | None:
     names = log.directory.left_over
     sizes = [identity.size for name in names if (identity := log.directory.files.get(name)) is not None]
     if not names:
         return None
     kinds = sorted({os.path.splitext(name)[1] for name in names})
     text = f"{len(names)} files with {', '.join(kinds)}: the broker removes them after a delay, or when it starts"
-    return Verdict("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
+    return SpaceCause("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
 
 
 def _merged(log: LogSpace) -> int:
@@ -466,7 +466,7 @@ def _merged(log: LogSpace) -> int:
     )
 
 
-def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[Verdict]]], now: int) -> None:
+def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: int) -> None:
     """Decide what is pending on one broker: no pass came, one partition can't be cleaned, or it is simply next.
 
     A batch that the cleaner can't read makes its partition uncleanable, whatever else happened; only one that could end

@@ -14,7 +14,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, li
 from kafkalog.log_dirs.moving import PAUSES, movement
 from kafkalog.segments.chunk import Limits
 
-__all__ = ["LogSpace", "Verdict", "known_space", "read_space"]
+__all__ = ["LogSpace", "SpaceCause", "known_space", "read_space"]
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def _policies(settings: TopicSettings) -> set[str | None]:
 
 
 @dataclass(slots=True)
-class Verdict:
+class SpaceCause:
     """One cause with its evidence. `bytes` would be freed without it; None where only the records' keys would tell.
 
     `is_pending` says that nothing holds them: the broker would take them now. `is_damaged` that the cleaner can't read

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
 from kafkalog.auditing.space.clocks import clock_rows
-from kafkalog.auditing.space.log_space import LogSpace, Verdict, read_space
+from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, read_space
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.question_time import Present, moment_of
@@ -68,14 +68,14 @@ class Held(NamedTuple):
     topic: str
     folder: str
     all_bytes: int
-    found: Verdict
+    found: SpaceCause
 
 
 class Weighed(NamedTuple):
     """A partition's directory and all that holds its bytes, the most first."""
 
     log: LogSpace
-    verdicts: list[Verdict]
+    verdicts: list[SpaceCause]
     now: int
 
 
@@ -189,7 +189,7 @@ def settle(judged: Sequence[Weighed]) -> None:
 
 def judge_directory(
     log: LogSpace, moment: Present, limits: Limits, *, keys: bool
-) -> tuple[list[Verdict], list[Finding]]:  # fmt: skip
+) -> tuple[list[SpaceCause], list[Finding]]:  # fmt: skip
     """Judge one directory, without its keys where its records can't be read any more; what can't be is a finding.
 
     Without `keys` those of a small partition are read all the same.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkalog.auditing.space.cleanable import cleanable
-from kafkalog.auditing.space.log_space import LogSpace, Verdict
+from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts
 from kafkalog.tables.space_tables import BLOCKERS, SPACE, SPACE_SEGMENTS
 
@@ -26,7 +26,7 @@ def _where(log: LogSpace) -> dict[str, Any]:
     return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
-def space_rows(log: LogSpace, verdicts: Sequence[Verdict], now: int) -> Iterator[Row]:
+def space_rows(log: LogSpace, verdicts: Sequence[SpaceCause], now: int) -> Iterator[Row]:
     """Yield the row of a directory: what holds the most bytes of it."""
     found = verdicts[0]
     yield SPACE.of(
@@ -48,7 +48,7 @@ def space_rows(log: LogSpace, verdicts: Sequence[Verdict], now: int) -> Iterator
     )
 
 
-def blocker_rows(log: LogSpace, verdicts: Sequence[Verdict], _now: int) -> Iterator[Row]:
+def blocker_rows(log: LogSpace, verdicts: Sequence[SpaceCause], _now: int) -> Iterator[Row]:
     """Yield all that holds bytes of a directory, the most first."""
     held = [found for found in verdicts if found.cause != "none"]
     for rank, found in enumerate(held, 1):
@@ -65,7 +65,7 @@ def blocker_rows(log: LogSpace, verdicts: Sequence[Verdict], _now: int) -> Itera
         )
 
 
-def segment_rows(log: LogSpace, _verdicts: Sequence[Verdict], now: int) -> Iterator[Row]:
+def segment_rows(log: LogSpace, _verdicts: Sequence[SpaceCause], now: int) -> Iterator[Row]:
     """Yield the segments of a directory in the order of their offsets."""
     beside = _beside(log)
     first_dirty = cleanable(log, now).first_dirty

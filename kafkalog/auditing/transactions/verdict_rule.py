@@ -17,7 +17,7 @@ __all__ = [
     "EndedFacts",
     "Ending",
     "OpenFacts",
-    "Report",
+    "Said",
     "Verdict",
     "Word",
     "ended_verdict",
@@ -170,14 +170,14 @@ def _special(facts: EndedFacts) -> str | None:
     return "begins-before-log" if facts.begins_before_log else None
 
 
-class Report(NamedTuple):
+class Said(NamedTuple):
     """What a finding about a transaction begins with."""
 
     code: str
     severity: Severity
 
 
-def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Report | None:
+def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | None:
     """Return what is reported of a transaction, None where nothing is.
 
     `is_overdue` says that the coordinator, or a marker, is later than it may be, `is_recent` that a healthy broker may
@@ -190,15 +190,15 @@ def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Report |
         return _usual("transaction-hanging")
     if state == "hanging":
         may_have_ended = certainty == "unless-copied-while-running" and is_recent
-        return Report("transaction-hanging", Severity.NOTE if may_have_ended else Severity.WARNING)
+        return Said("transaction-hanging", Severity.NOTE if may_have_ended else Severity.WARNING)
     if cause == "copied-while-running":
-        return Report("transaction-undecided", Severity.NOTE)
+        return Said("transaction-undecided", Severity.NOTE)
     if state == "undecided":
         return _usual("transaction-undecided")
     if state in ("commit-pending", "abort-pending"):
-        return Report("transaction-pending", Severity.WARNING) if is_overdue else _usual("transaction-pending")
+        return Said("transaction-pending", Severity.WARNING) if is_overdue else _usual("transaction-pending")
     return _usual("transaction-overdue") if state == "ongoing" and is_overdue else None
 
 
-def _usual(code: str) -> Report:
-    return Report(code, CATALOGUE[code].severity)
+def _usual(code: str) -> Said:
+    return Said(code, CATALOGUE[code].severity)
