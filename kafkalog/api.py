@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.findings import Finding, Severity
+from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.file_rows import finding_rows, one_by_one
@@ -255,6 +256,6 @@ def _result(items: Iterable[tuple[Table, Row] | Rows | Finding], tables: Sequenc
             kept[item[0].name].append(item[1])
     kept[FINDINGS.name] = list(finding_rows(findings))
     worst = max((finding.severity for finding in findings), default=None)
-    complete = all(finding.code != "file-unreadable" for finding in findings)
+    complete = all(leaves_complete(finding.code) for finding in findings)
     rows = kept.__getitem__
     return Result((*tables, FINDINGS.name), findings, worst, complete, rows, _batched(rows))

@@ -6,9 +6,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkalog.findings import Severity
+    from kafkalog.findings import Finding, Severity
 
-__all__ = ["Exit", "Outcome"]
+__all__ = ["Exit", "Outcome", "leaves_complete"]
+
+
+def leaves_complete(code: str) -> bool:
+    """Say whether all was read that should be, although there is a finding of this code."""
+    return code != "file-unreadable"
 
 
 class Exit(IntEnum):
@@ -36,6 +41,11 @@ class Outcome:
     def count(self, severity: Severity) -> None:
         """Count a finding with this severity."""
         self.found = self.found or severity >= self.fail_on
+
+    def take(self, finding: Finding) -> None:
+        """Count a finding; one about a file that can't be read says that not all was."""
+        self.count(finding.severity)
+        self.incomplete = self.incomplete or not leaves_complete(finding.code)
 
     def status(self, *, exit_zero: bool = False) -> Exit:
         """Return the exit status; with `exit_zero`, findings do not fail the command."""

@@ -114,7 +114,6 @@ def bulk_space(
         say(f"error: {line}")
     outcome = Outcome(Severity[fail_on.upper()], incomplete=bool(done.unreadable))
     for finding in done.findings:
-        outcome.count(finding.severity)
-        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+        outcome.take(finding)
     say(f"measured {done.directories} directories in {time.monotonic() - started:.1f} s")
     return outcome.status(exit_zero=exit_zero)

@@ -121,8 +121,7 @@ class ViewOutput:
             )  # fmt: skip
 
     def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
-        outcome.count(finding.severity)
-        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+        outcome.take(finding)
         if self.form in ("ndjson", "json") or self.target.is_folder(self.form):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:

@@ -147,8 +147,7 @@ def space(
 
 def _count(outcome: Outcome, finding: Finding) -> None:
     """Count a finding for the exit status, and show it if it is more than a note."""
-    outcome.count(finding.severity)
-    outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+    outcome.take(finding)
     if finding.severity > Severity.NOTE:
         say(str(finding))
 

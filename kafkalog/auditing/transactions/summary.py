@@ -13,7 +13,7 @@ from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.columns.named import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.outcome import Outcome
+from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.tables.audit_tables import SUMMARY
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
@@ -143,7 +143,7 @@ class Summary:
     @property
     def complete(self) -> bool:
         """Say whether all could be read."""
-        return not self.unreadable and not any(code == "file-unreadable" for code, _ in self.findings)
+        return not self.unreadable and not any(not leaves_complete(code) for code, _ in self.findings)
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
