@@ -5,7 +5,7 @@ What no record of the coordinator is about is counted in each of its partitions;
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -109,7 +109,7 @@ def leading_logs(partitions: Iterable[dict[str, Any]]) -> set[str]:
     return {log for _, log in best.values()}
 
 
-def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> Counted:
+def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) -> Counted:
     """Count the transactions of an audit; `logs` are those that speak for their partitions.
 
     More is noted of the transactional ids that are `asked` for.
@@ -125,8 +125,9 @@ def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> 
     broken = source.notes(frozenset({"atomicity-broken"}))  # parts of transactions whose decisions are here
     torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken}
     for columns in source.transactions():
-        speaks = np.fromiter((log in logs for log in columns["log"]), bool, len(columns["log"]))
-        chosen = speaks & (columns["first_offset"] != NONE)
+        chosen = columns["first_offset"] != NONE
+        if not logs.issuperset(columns["log"]):
+            chosen &= np.fromiter((log in logs for log in columns["log"]), bool, len(chosen))
         _count_ended(found, columns, chosen, ends, told, torn)
         for row in _rows(columns, chosen & ~_among(columns["state"], ("committed", "aborted"))):
             place = row["topic"], row["partition"]
@@ -152,7 +153,7 @@ def counted(source: AuditSource, logs: set[str], asked: Container[str] = ()) -> 
 
 
 def _count_ended(
-    found: Counted, columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_], ends: _Ends,
+    found: Counted, columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_], ends: _Ends,
     told: set[tuple[int, int]], torn: Container[tuple[str, int, int]],
 ) -> None:  # fmt: skip
     """Count what ended without the coordinator's record; a marker's epoch may show that two rows are one.
@@ -179,8 +180,10 @@ def _count_ended(
             found.alone_aborted += 1
 
 
-def _rows(columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
+def _rows(columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
     places = np.flatnonzero(chosen)
+    if not len(places):
+        return
     some = {name: column[places].tolist() for name, column in columns.items()}
     for cells in zip(*some.values(), strict=True):
         yield dict(zip(some, cells, strict=True))
@@ -189,9 +192,8 @@ def _rows(columns: dict[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterat
 class _Ends:
     """The decisions that the coordinator's records show, taken in order; a chunk may end within an id."""
 
-    def __init__(self, asked: Container[str]) -> None:
+    def __init__(self, asked: Collection[str]) -> None:
         self._asked = asked
-        self._name: str | None = None
         self._state = ""
         self._last: OpenTransaction | None = None
         self._keys: list[NDArray[np.int64]] = []
@@ -202,7 +204,7 @@ class _Ends:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
         if not len(steps.states):
             return
-        same = np.append(steps.names[0] == self._name, steps.names[1:] == steps.names[:-1]).astype(bool)
+        same = steps.are_same
         before = np.append(np.array([self._state], dtype=object), steps.states[:-1])
         before[~same] = ""
         decides = _among(steps.states, _DECIDES) & ~_among(before, (*_DECIDES, *_IDLE))
@@ -218,19 +220,21 @@ class _Ends:
         for number in np.flatnonzero(_among(steps.states[:-1], ("ongoing",)) & ~same[1:]).tolist():
             found.opened.append(_opened(steps, number))
         self._note(steps, same, before, found)
-        self._name, self._state = steps.names[-1], steps.states[-1]
+        self._state = steps.states[-1]
         self._last = _opened(steps, len(steps.states) - 1)
 
     def _note(self, steps: Steps, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
         """Note the timeouts of what is aborted, and which id's newest record raises its epoch with another timeout."""
+        if not self._asked:
+            return
         for number in np.flatnonzero(_among(steps.states, _DECIDES[1:])).tolist():
-            if steps.names[number] in self._asked:
-                found.timeouts[steps.names[number], int(steps.times[number])] = int(steps.timeouts[number])
+            if (name := steps.name(number)) in self._asked:
+                found.timeouts[name, int(steps.times[number])] = int(steps.timeouts[number])
         other = np.append(False, steps.timeouts[1:] != steps.timeouts[:-1]) & same
         raises = other & _among(steps.states, ("empty",)) & _among(before, _ENDS) & np.append(~same[1:], True)
         for number in np.flatnonzero(raises).tolist():
-            if steps.names[number] in self._asked:
-                found.raised[steps.names[number]] = int(steps.timeouts[number])
+            if (name := steps.name(number)) in self._asked:
+                found.raised[name] = int(steps.timeouts[number])
 
     def last(self, found: Counted) -> None:
         """Note what the newest id has open: its records are all taken."""
@@ -238,7 +242,7 @@ class _Ends:
             found.opened.append(self._last)
         self._state = ""
 
-    def have(self, columns: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def have(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Say of which rows of ``transactions`` the decision is here: its epoch, and not later than the marker."""
         if self._index is None:
             keys, times = (np.concatenate([np.empty(0, np.int64), *some]) for some in (self._keys, self._times))
@@ -258,7 +262,7 @@ class _Ends:
 
 def _opened(steps: Steps, number: int) -> OpenTransaction:
     return OpenTransaction(
-        steps.names[number], int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
+        steps.name(number), int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
     )
 
 

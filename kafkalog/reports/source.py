@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.verification import Verification
+    from kafkalog.kafka.state_records import StateColumns
     from kafkalog.log_dirs.log_directory import LogDirectory
 
 __all__ = [
@@ -65,10 +67,12 @@ class Decisions(NamedTuple):
 class Steps(NamedTuple):
     """Records of the coordinator, those of an id together and in their order, a column each.
 
-    Names and states are objects, the words of the table ``coordinator``; numbers are int64, times in ms.
+    `are_same` says which are of the transactional id of the one before, also before the first one; `name` returns the
+    id of one. States are objects, the words of the table ``coordinator``; numbers are int64, times in ms.
     """
 
-    names: NDArray[Any]
+    are_same: NDArray[np.bool_]
+    name: Callable[[int], str]
     states: NDArray[Any]
     producer_ids: NDArray[np.int64]
     epochs: NDArray[np.int64]
@@ -126,7 +130,7 @@ class AuditSource(Protocol):
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table, each a dict by column."""
 
-    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         """Yield the table ``transactions``, some thousand rows at a time, as its columns by name.
 
         A column of numbers is int64 with NONE where there is none, one of text has objects.
@@ -193,14 +197,10 @@ class _AuditInMemory(_Summed):
             return iter(self._incidents)
         return rows
 
-    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         for cluster in self._audit.clusters:
             for log in cluster.logs:
-                for columns in transaction_columns(log):
-                    yield {
-                        name: column.objects() if isinstance(column, TextColumn) else column
-                        for name, column in columns.items()
-                    }
+                yield from map(_TextsAsObjects, transaction_columns(log))
 
     def decisions(self) -> Iterator[Decisions]:
         for cluster in self._audit.clusters:
@@ -212,11 +212,13 @@ class _AuditInMemory(_Summed):
 
     def steps(self) -> Iterator[Steps]:
         for cluster in self._audit.clusters:
-            for start in range(0, len(cluster.coordinator.states), _AT_ONCE):
-                end = min(start + _AT_ONCE, len(cluster.coordinator.states))
+            ids = cluster.coordinator.states.transactional_id
+            are_same = np.append(False, ids[1:] == ids[:-1])[: len(ids)]
+            for start in range(0, len(ids), _AT_ONCE):
+                end = min(start + _AT_ONCE, len(ids))
                 some = cluster.coordinator.states.take(np.arange(start, end))
                 yield Steps(
-                    np.array([*some.ids.take(some.transactional_id)], dtype=object), _STATE_WORDS[some.state],
+                    are_same[start:end], partial(_id_of, some), _STATE_WORDS[some.state],
                     some.producer_id.astype(np.int64), some.producer_epoch.astype(np.int64),
                     some.last_update_timestamp.astype(np.int64), some.start_timestamp.astype(np.int64),
                     some.timeout_ms.astype(np.int64),
@@ -264,6 +266,31 @@ def about_cluster(
     return ClusterRead(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
 
 
+def _id_of(states: StateColumns, row: int) -> str:
+    [name] = states.ids.take(states.transactional_id[row : row + 1])
+    return str(name)
+
+
+class _TextsAsObjects(Mapping[str, "NDArray[Any]"]):
+    """Columns, those of texts as objects once they are asked for: most readers need few, and of some rows alone."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = dict(columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        column = self._columns[name]
+        if isinstance(column, TextColumn):
+            self._columns[name] = column.objects()
+        found: NDArray[Any] = self._columns[name]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
 class _VerificationInMemory(_Summed):
     __slots__ = ("_found",)
     tables = frozenset(table.name for table in VERIFY_TABLES)
@@ -278,7 +305,7 @@ class _VerificationInMemory(_Summed):
         names = TABLES[table].names
         return (dict(zip(names, row, strict=True)) for row in rows_of_verification(self._found, table))
 
-    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         return iter(())
 
     def decisions(self) -> Iterator[Decisions]:
@@ -410,7 +437,7 @@ class WrittenAudit:
             for row in batch.to_pylist():
                 yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
 
-    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         """Yield the table ``transactions`` as columns."""
         for batch in self._batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
@@ -431,8 +458,13 @@ class WrittenAudit:
             "transactional_id", "state", "producer_id", "producer_epoch", "last_update_timestamp_ms",
             "start_timestamp_ms", "timeout_ms",
         )  # fmt: skip
+        last: object = None
         for batch in self._batches("coordinator", wanted):
-            yield Steps(*(_column(batch.column(name)) for name in wanted))
+            if batch.num_rows:
+                names, *others = (_column(batch.column(name)) for name in wanted)
+                are_same = np.append(names[0] == last, names[1:] == names[:-1]).astype(bool)
+                yield Steps(are_same, names.item, *others)
+                last = names[-1]
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         """Yield the findings of these codes."""
