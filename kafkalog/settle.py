@@ -1,6 +1,7 @@
 """Why a finding is less severe or less certain than its code: the only place where either is changed.
 
-The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons.
+The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons. How severe an
+open transaction is, the table of verdicts says (``auditing/transactions/verdict_rule.py``).
 """
 
 from __future__ import annotations
