@@ -81,7 +81,8 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
         )
     ended = _run(line, folder)
 
-    elsewhere = " matches '" in ended.err  # a name that the folder's directories don't have
+    # A name that the folder's directories don't have, or an offset.
+    elsewhere = " matches '" in ended.err or "nothing matches" in ended.err
     assert ended.status in (Exit.FINE, Exit.FINDINGS, *([Exit.INCOMPLETE] if elsewhere else [])), ended.err
     if output is not None:
         beginning, more, _ = output.partition("…\n")

@@ -292,3 +292,15 @@ def test_what_makes_no_sense_is_refused(option: str, text: str) -> None:
     assert (ended.status, ended.out) == (2, b"")
     assert option in ended.err
     assert text in ended.err
+
+
+@pytest.mark.parametrize("form", ["kafka", "ndjson", "table"])
+@pytest.mark.parametrize("chosen", [("--offset", "99999"), ("--key", "nobody's"), ("--producer-id", "77")])
+def test_a_filter_that_leaves_nothing_says_what_there_is(form: str, chosen: tuple[str, str]) -> None:
+    """Not what was asked for was found: the status says so, too."""
+    log = next((FIXTURES / "v2.8-hanging").glob("data*/ledger-*/*.log"))
+    ended = kafkalog("dump", "--print-data-log", "--format", form, *chosen, log)
+
+    assert ended.status == 3
+    assert "nothing matches: there are offsets 0 to " in ended.err
+    assert kafkalog("dump", "--offset", "0", "--format", form, log).status == 0

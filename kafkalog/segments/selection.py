@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import columns
+from kafkalog.kernel import buffers, columns
 from kafkalog.segments.decoded import RecordBlock
 
-__all__ = ["Picks", "Selection", "all_rows"]
+__all__ = ["Met", "Picks", "Selection", "all_rows"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -33,6 +33,24 @@ def all_rows(table: CellTable) -> Picks:
     return Picks(_numbers(table.capacity), table.count)
 
 
+@dataclass(slots=True)
+class Met:
+    """What a selection has met so far: the offsets of all batches, how many batches and records it selected."""
+
+    first_offset: int | None = None
+    last_offset: int | None = None
+    batches: int = 0
+    records: int = 0
+    blocks: int = 0
+
+    def words(self, *, of_records: bool) -> str | None:
+        """Say that nothing was selected, and what there is; None where something was, or no batch was there."""
+        if self.last_offset is None or (self.batches and not (of_records and self.blocks and not self.records)):
+            return None
+        begin = "" if self.first_offset is None else f"{self.first_offset} to "
+        return f"nothing matches: there are offsets {begin}{self.last_offset}"
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it."""
@@ -44,6 +62,7 @@ class Selection:
     producer_id: int | None = None
     key: bytes | None = None
     control_only: bool = False
+    met: Met = field(default_factory=Met, compare=False, repr=False)
 
     @property
     def everything(self) -> bool:
@@ -60,7 +79,14 @@ class Selection:
         if self.everything:
             return all_rows(heads)
         rows = array("q", bytes(8 * heads.count))
-        return Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+        picks = Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+        if heads.count:
+            first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
+            if self.met.last_offset is None and first != buffers.NONE:
+                self.met.first_offset = first
+            self.met.last_offset = max(last, -1 if self.met.last_offset is None else self.met.last_offset)
+        self.met.batches += picks.count
+        return picks
 
     def leave_out_others(self, heads: CellTable, *, control_only: bool = False) -> None:
         """Leave out the records of all other batches, with `control_only` also of those without control records."""
@@ -78,6 +104,8 @@ class Selection:
         count = columns.records(
             block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
+        self.met.records += count
+        self.met.blocks += 1
         return Picks(rows, count)
 
     def _conditions(self) -> array[int]:

@@ -30,7 +30,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import FOLDERS, Target
+from kafkalog_cli.output import FOLDERS, Target, say
 from kafkalog_cli.params import TIMES, Offsets, Time, form_of
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
 
@@ -181,6 +181,7 @@ def dump(
         from kafkalog_cli.dumping_rows import dump_files
 
         dump_files(form, target, request, columns, inputs, outcome)
+        _say_silence(request.selection, outcome)
         return outcome.status(exit_zero=exit_zero)
     with target.stream(inputs) as stream:
         if form == "kafka":
@@ -192,7 +193,16 @@ def dump(
 
             sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
+    _say_silence(request.selection, outcome)
     return outcome.status(exit_zero=exit_zero)
+
+
+def _say_silence(selection: Selection, outcome: Outcome) -> None:
+    """Say that a filter left nothing, and what there is: then not what was asked for was found."""
+    words = None if selection.everything else selection.met.words(of_records=selection.looks_at_records)
+    if words is not None:
+        outcome.incomplete = True
+        say(f"error: {words}")
 
 
 def _key(text: str | None) -> bytes | None:
