@@ -430,7 +430,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
             stretches = [_folded(rows) for rows in (first, later)]
             whole = fold.Fold()
             for stretch in stretches:
-                whole.stretch(deepcopy(stretch))
+                whole.follow(deepcopy(stretch))
             answers.append([_plain(stretch) for stretch in (*stretches, whole.result())])
     assert answers[0] == answers[1]
 

@@ -123,7 +123,7 @@ def _aborts(segments: list[Columns], share: Share) -> Aborts:
     for rows in segments:
         one = Fold()
         one.extents(rows)
-        joined.folded(one.result().share(share))
+        joined.follow(one.result().share(share))
     return Aborts(joined.result().extents)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkalog.folds.coordinator import Coordinator
     from kafkalog.kafka.state_records import StateColumns
 
-__all__ = ["AbortDecisions", "OfCause", "Reason"]
+__all__ = ["AbortDecisions", "AbortReason", "OfCause"]
 
 _AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
 _LATEST: Final = 2**61  # ms
@@ -30,7 +30,7 @@ _CLIENT, _TIMEOUT, _TAKEOVER = range(len(_CAUSES))
 _S: Final = TransactionState
 
 
-class Reason(NamedTuple):
+class AbortReason(NamedTuple):
     """Why a transaction was aborted; with `has_successor` the second record after it is the new producer's."""
 
     cause: str
@@ -73,7 +73,7 @@ class AbortDecisions:
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
         columns = (states.offset[self.shown], causes[chosen], possible[chosen], successor[chosen])
         self.reasons = {
-            (log, offset): Reason(_CAUSES[cause], "possible" if unsure else "proved", follows)
+            (log, offset): AbortReason(_CAUSES[cause], "possible" if unsure else "proved", follows)
             for log, offset, cause, unsure, follows in zip(logs, *(one.tolist() for one in columns), strict=True)
         }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, OfCause, Reason
+from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, leadership_rows
@@ -102,7 +102,7 @@ class Known:
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
     decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
-    aborts: list[tuple[Reason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
+    aborts: list[tuple[AbortReason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[str, OfCause] = field(default_factory=dict)
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
@@ -282,8 +282,8 @@ _PREPARED: Final = ("prepare_commit", "prepare_abort")
 
 
 def _aborts(
-    steps: list[Row], reasons: Mapping[tuple[str, int], Reason]
-) -> Iterator[tuple[Reason, Row, Row | None]]:  # fmt: skip
+    steps: list[Row], reasons: Mapping[tuple[str, int], AbortReason]
+) -> Iterator[tuple[AbortReason, Row, Row | None]]:  # fmt: skip
     """Yield an id's decisions to abort that are shown, with their reasons and what a new producer got."""
     for number, step in enumerate(steps):
         reason = reasons.get((step["log"], step["offset"]))
