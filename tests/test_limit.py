@@ -105,7 +105,7 @@ def test_the_first_findings_of_a_code_are_shown(outcome: str, decided: str | Non
 
 
 def test_what_administrators_aborted_is_counted(tmp_path: Path) -> None:
-    """A log of very many ABORT markers that no coordinator decided is none that is well."""
+    """A log of very many ABORT markers that no coordinator decided is not healthy."""
     found = audited(tmp_path / "d", "aborted", decided="ongoing")
 
     assert codes(found)["not-all-judged"] == 1
@@ -114,7 +114,7 @@ def test_what_administrators_aborted_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ids", [1, 3, MANY])
 def test_decisions_to_abort_are_all_counted(ids: int, tmp_path: Path) -> None:
-    """The incident has the number of all, of their ids and producers, though it tells of the first only."""
+    """The incident has the number of all, of their ids and producers, though it names the first only."""
     found = audited(tmp_path / "d", "aborted", ids=ids)
     (one,) = rows(found, "incidents")
 

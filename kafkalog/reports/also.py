@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 class Line(NamedTuple):
-    """A line: its label, and what it says. `counts` is how many things it tells of."""
+    """A line: its label, and what it says. `counts` is how many things it stands for."""
 
     label: str
     text: str

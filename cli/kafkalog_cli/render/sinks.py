@@ -63,5 +63,5 @@ def sink_of(
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
         return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
-    shown = [name for name in tables if name != FINDINGS.name or len(tables) == 1]  # without any there is none to tell
+    shown = [name for name in tables if name != FINDINGS.name or len(tables) == 1]  # none means nothing to say
     return TableSink(stream, columns, zone=zone, tables=shown, **style(terminal))

@@ -124,7 +124,7 @@ def findings_of_transactions(
 
 
 def by_hand_not_shown(audit: PartitionAudit, verdicts: Verdicts, broken: NDArray[np.int64]) -> list[Finding]:
-    """Return what counts the transactions that an administrator aborted and that no incident tells of.
+    """Return what counts the transactions that an administrator aborted and that no incident names.
 
     Not those whose markers are `broken`: findings are about these.
     """
