@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
@@ -100,7 +100,7 @@ def fetches(log: Log) -> Iterator[tuple[int, int]]:
     return ((start, end) for start in range(stable) for end in range(start + 1, stable + 1))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     st.lists(st.tuples(WORDS, st.integers(1, 3)), min_size=2, max_size=12), st.integers(0, 11),
     st.sampled_from(["first_offset", "last_stable_offset"]), st.integers(0, 14),
