@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 __all__ = [
+    "CLOCKS_MS",
     "FIRST_MS",
     "LAST_MS",
     "Ago",
@@ -20,6 +21,8 @@ __all__ = [
     "size_text",
     "time_of",
 ]
+
+CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)

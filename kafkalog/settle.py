@@ -52,7 +52,7 @@ class Reason(Enum):
     NO_CONSUMER_READS = Weaker("The replica lost its history: consumers read another one.", keeps_remedy=False)
     EMPTY_OR_NEWER = Weaker("The partition is known to be empty, or may be newer than the copy.")
     ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
-    NOT_KAFKAS = Weaker("The file is none of Kafka's: nothing rests on it.")
+    NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
 
 
 def lowered(finding: Finding, reason: Reason) -> Finding:

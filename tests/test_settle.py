@@ -28,7 +28,7 @@ def changes_words(path: Path) -> list[int]:
 
 
 def test_no_other_module_changes_a_severity_or_a_certainty() -> None:
-    """What a user is told of one case is decided by the catalogue and by ``kafkalog/settle.py`` alone."""
+    """The catalogue and ``kafkalog/settle.py`` alone decide how severe and how certain a finding is."""
     assert len(SOURCES) > 300
     assert {path.name for path in SOURCES if changes_words(path)} == {"settle.py"}
 

@@ -14,7 +14,7 @@ from kafkalog.quantities import iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["INFORMATIVE", "Line", "age", "also"]
+__all__ = ["INFORMATIVE", "Line", "age", "also", "number_of"]
 
 # Incidents that happen in a healthy cluster all day: they are lines here.
 INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
@@ -107,7 +107,7 @@ def _its_records(row: Row) -> str:
     if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
         where = f" at offset {row['first_offset']}"
     verb = "was" if row["records"] == 1 else "were"
-    return f"{_many(row['records'], 'record')} in {places}{where} {verb} aborted"
+    return f"{number_of(row['records'], 'record')} in {places}{where} {verb} aborted"
 
 
 def _since(one: OpenTransaction) -> int:
@@ -154,7 +154,9 @@ def _waiting(source: AuditSource, counts: Counted) -> Iterator[Line]:
     for (group, producer), number in sorted(waiting.items()):
         whose = names.get(producer) or f"producer {producer}"
         verb = "is" if number == 1 else "are"
-        yield Line("waiting", f"group {group}: {_many(number, 'offset commit')} {verb} in {whose}'s open transaction")
+        yield Line(
+            "waiting", f"group {group}: {number_of(number, 'offset commit')} {verb} in {whose}'s open transaction"
+        )
 
 
 def _log_starts(source: AuditSource, logs: set[str]) -> Iterator[Line]:
@@ -192,5 +194,6 @@ def _listed(names: Iterable[str] | None, total: int | None) -> str:
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _many(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
+def number_of(number: int, one: str, several: str = "") -> str:
+    """Write a number with its noun; `several` is the plural where that is not with an s."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.quantities import CLOCKS_MS
 from kafkalog.reports.source import AuditSource, Steps
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _DECIDES: Final = ("prepare_commit", "prepare_abort")
 _ENDS: Final = ("complete_commit", "complete_abort")
 _IDLE: Final = ("empty", "dead", "tombstone", *_ENDS)
 _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose decision is known
-_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
 class OpenData(NamedTuple):
@@ -255,7 +255,7 @@ class _Ends:
             return np.zeros(len(wanted), bool)
         at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
         found: NDArray[np.bool_] = (distinct[at] == wanted) & (
-            earliest[at] <= columns["marker_timestamp_ms"] + _CLOCKS_MS
+            earliest[at] <= columns["marker_timestamp_ms"] + CLOCKS_MS
         )
         return found
 

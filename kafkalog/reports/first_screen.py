@@ -1,4 +1,4 @@
-"""The first screen: a sentence in the words of the reader's job, what stands behind it, and what else there is.
+"""The first screen: the verdict in a sentence, which cluster and files it is about, and what else happened.
 
 The first word is the worst that holds; `docs/txn-audit.md` has what each means, its severity and its exit status.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kafkalog.quantities import iso
-from kafkalog.reports.also import INFORMATIVE, Line, age, also
+from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ClusterRead
 
@@ -69,7 +69,9 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
-    behind += [f"{_many(len(partitions), 'log')}, {_many(batches, 'batch', 'batches')}, {_many(records, 'record')}"]
+    behind += [
+        f"{number_of(len(partitions), 'log')}, {number_of(batches, 'batch', 'batches')}, {number_of(records, 'record')}"
+    ]
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     sentence = " ".join([sentence, *(f"({words})" for words in source.scope)])
@@ -159,7 +161,7 @@ def _blocked(rows: Sequence[Row], ends: int | None) -> str:
 
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
-    what = _many(number, "record") if number else "records"
+    what = number_of(number, "record") if number else "records"
     verb = "is" if number == 1 else "are"
     may = "may be" if all(row["certainty"] != "proved" for row in rows) else verb
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
@@ -182,7 +184,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
         if kind == "records-unreadable" and lost:
-            parts.append(f"{_many(lost, 'record')} cannot be read{where}{_when(some, ends)}")
+            parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
             continue
         parts.append(f"{what.get(kind, kind.replace('-', ' '))}{where}{_when(some, ends)}")
     return ", ".join(parts)
@@ -209,7 +211,7 @@ def _places(rows: Iterable[Row]) -> str:
     number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
     if number == len(names) <= 2:
         return " and ".join(sorted(names)) or "the inputs"
-    return _many(number, "partition")
+    return number_of(number, "partition")
 
 
 def _when(rows: Sequence[Row], ends: int | None) -> str:
@@ -233,18 +235,14 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
     if numbers.get("open"):
         parts.append("read_committed consumers get what is before the open ones")
     if number := numbers.get("waiting"):
-        parts.append(f"{_many(number, 'group')} with commits in an open transaction")
+        parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
-        parts.append(f"deleted records in {_many(number, 'partition')}")
+        parts.append(f"deleted records in {number_of(number, 'partition')}")
     if number := numbers.get("cleaning"):
-        parts.append(f"an interrupted cleaning in {_many(number, 'partition')}")
+        parts.append(f"an interrupted cleaning in {number_of(number, 'partition')}")
     waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
     if waiting:
         number = sum(row["transactions"] or 0 for row in waiting)
-        parts.append(f"{_many(number, 'transaction')} may hold back consumers of {_places(waiting)}")
+        parts.append(f"{number_of(number, 'transaction')} may hold back consumers of {_places(waiting)}")
     said = counts.partition(" (")[0]
     return f"{'; '.join([said, *parts])}{'' if parts else '; nothing is lost, damaged or blocked'}."
-
-
-def _many(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

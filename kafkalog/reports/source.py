@@ -82,7 +82,7 @@ class Steps(NamedTuple):
 
 
 class ClusterRead(NamedTuple):
-    """What stands behind an audit of one cluster: its id, which of its brokers were read, until when their files are.
+    """What an audit read of one cluster: its id, which of its brokers, and the newest time in their files.
 
     `stopped` says that every broker was stopped cleanly before the copy. `versions` are the levels that
     transaction.version had, each with its time.
@@ -146,7 +146,7 @@ class AuditSource(Protocol):
         """Yield the rows of ``findings`` of these codes, none of which is about transactions by the thousand."""
 
     def about(self) -> list[ClusterRead]:
-        """Return what stands behind the audit, of each cluster."""
+        """Return what was read of each cluster."""
 
 
 class _Summed:
@@ -246,7 +246,7 @@ def _about(cluster: ClusterAudit) -> ClusterRead:
 def about_cluster(
     cluster_id: str | None, nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int
 ) -> ClusterRead:  # fmt: skip
-    """Say what stands behind the audit of a cluster; `newest` is the newest time (ms) of its brokers in its logs."""
+    """Say what was read of a cluster; `newest` is the newest time (ms) of its brokers in its logs."""
     given = {int(node.node_id) for node in nodes if node.node_id is not None and node.node_id.isdecimal()}
     known, versions = set(given), list[tuple[int, int]]()
     if metadata is not None:

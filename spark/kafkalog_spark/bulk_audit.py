@@ -95,7 +95,7 @@ class CorruptInputError(KafkaLogError):
 class BulkAudit:
     """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
 
-    `headline` is the verdict as the first line of a report says it; `about` says what stands behind it.
+    `headline` is the verdict as the first line of a report says it; `about` says what was read of each cluster.
     """
 
     summary: Summary

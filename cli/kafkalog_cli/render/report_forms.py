@@ -28,7 +28,7 @@ def report_of(
 ) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
-    Of an `incident` by its id it says all. Raises NothingMatchesError where there is none.
+    With the id of an `incident` it shows that one alone, in full. Raises NothingMatchesError if no incident has the id.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """

@@ -20,14 +20,13 @@ from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.quantities import iso
+from kafkalog.quantities import CLOCKS_MS, iso
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Contradictions", "may_lack_its_end"]
 
-_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 _PAGE: Final = 4096
 _KINDS: Final = {  # of what is in the log before a broker writes that; only before the first was it flushed, too
     "recovery_point": "recovery-point-offset-checkpoint",
@@ -76,7 +75,7 @@ class Contradictions:
 
     def __init__(self, around: Surroundings, cut: Collection[str]) -> None:
         self._coordinator = around.coordinator
-        self._clocks_ms = _CLOCKS_MS if around.several_nodes else 0
+        self._clocks_ms = CLOCKS_MS if around.several_nodes else 0
         # A producer that no record names: its id expired, unless all is here that was ever written.
         self._has_all = around.has_all_states and not cut
         self._whole = np.array([log not in cut for log in around.coordinator.logs], bool)

@@ -21,6 +21,7 @@ from kafkalog.columns.placed import Placed, among, distinct
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds import fold
+from kafkalog.quantities import CLOCKS_MS
 from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["against_coordinator"]
 
 _NONE: Final = np.empty(0, np.int64)
-_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 _SEVERITIES: Final = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
 
 
@@ -199,7 +199,7 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
     if context.one_moment:
         proved |= (audit.newest > completed) | (not context.several_nodes)
     bad = np.select(
-        [proved, audit.newest > completed + context.copy_ms + _CLOCKS_MS, audit.newest > completed + _CLOCKS_MS],
+        [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
         [_SEVERITIES.index(one) for one in (Severity.ERROR, Severity.WARNING, Severity.NOTE)],
         -1,
     )

@@ -18,6 +18,7 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.placed import Placed
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.quantities import CLOCKS_MS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,6 @@ __all__ = ["Answered", "OwnMarkers"]
 
 _AT_ONCE: Final = 1 << 17  # decisions that are answered together
 _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers may differ
-_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
 class Answered(NamedTuple):
@@ -120,8 +120,8 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     _, firsts = np.unique(found, return_index=True)  # one marker for each decision: the earlier decision has it
     firsts = firsts[found[firsts] >= 0]
     own[firsts] = placed.order[found[firsts]]
-    low = placed.first(group, begin - _CLOCKS_MS)
-    high = placed.first(group, end + _CLOCKS_MS + 1)
+    low = placed.first(group, begin - CLOCKS_MS)
+    high = placed.first(group, end + CLOCKS_MS + 1)
     left = np.flatnonzero((own < 0) & (low < high))
     taken = set(found[firsts].tolist() if len(left) else ())
     columns = (left, at[left], low[left], high[left])

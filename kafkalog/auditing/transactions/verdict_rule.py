@@ -1,6 +1,6 @@
 """The rule of verdicts: how a transaction ended in a log, or why it is open there, and how certain that is.
 
-It is the tables of ``docs/txn-audit.md``. Facts go in, one transaction's; what a user is told comes out.
+The tables of ``docs/txn-audit.md`` say the same. It takes the facts of one transaction and returns its verdict.
 """
 
 from __future__ import annotations
