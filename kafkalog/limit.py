@@ -1,13 +1,14 @@
 """The limit: how many of one thing in a log are judged and shown one by one, the first by offset.
 
-The others are counted, and the warning ``not-all-judged`` says how many they are: such a log is never OK. Nobody reads
-ten thousand findings about one log; whoever makes a file with millions gets an answer in bounded time and memory.
+Of open transactions there is one of the whole run, too: the first by topic, partition and offset. The others are
+counted, and the warning ``not-all-judged`` says how many they are: such a log is never OK. Nobody reads ten thousand
+findings about one log; whoever makes a file with millions gets an answer in bounded time and memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,43 @@ from kafkalog.findings import Finding
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["IN_A_LOG", "first_findings", "not_all_judged", "split"]
+__all__ = ["IN_A_LOG", "IN_A_RUN", "OnlyCounted", "first_findings", "not_all_judged", "only_counted", "split"]
 
 IN_A_LOG: Final = 10_000  # open transactions, or findings of one code
+IN_A_RUN: Final = 100_000  # open transactions
 
 
-def split(offsets: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the first offsets, which are judged, and of the others; each in order."""
+class OnlyCounted(NamedTuple):
+    """The open transactions of a log that are only counted: the first offset of the first one, and how many."""
+
+    first_offset: int
+    number: int
+
+
+def only_counted(opened: Iterable[tuple[str, int, NDArray[np.int64]]]) -> Iterator[tuple[str, OnlyCounted]]:
+    """Yield the logs of a run whose open transactions are not all judged.
+
+    `opened` are all logs by topic and partition: how many transactions are open, and the first offsets of the first
+    ones, at least one more than the limit of a log if there are as many, in order.
+    """
+    left = IN_A_RUN
+    for log, count, offsets in opened:
+        judged = min(count, IN_A_LOG, left)
+        left -= judged
+        if judged < count:
+            yield log, OnlyCounted(int(offsets[judged]), count - judged)
+
+
+def split(
+    offsets: NDArray[np.int64], others: OnlyCounted | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
+    """Return the places of the first offsets, which are judged, and of the others; each in order.
+
+    Without a word of the run on the `others`, the limit of a log decides.
+    """
+    if others is not None:
+        is_judged = offsets < others.first_offset
+        return np.flatnonzero(is_judged), np.flatnonzero(~is_judged)
     order = np.argsort(offsets, kind="stable")
     return np.sort(order[:IN_A_LOG]), np.sort(order[IN_A_LOG:])
 
@@ -30,7 +61,10 @@ def split(offsets: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp
 def not_all_judged(what: str, count: int, file: str, first_offset: int | None) -> Finding:
     """Return the finding that counts those that were not judged, from an offset on; `what` names them."""
     where = "" if first_offset is None else f", from offset {first_offset} on"
-    message = f"{count:,} more {what}{where}, are only counted: the first {IN_A_LOG:,} of the log were judged."
+    message = (
+        f"{count:,} more {what}{where}, are only counted: an audit judges the first {IN_A_LOG:,} of a log, and"
+        f" {IN_A_RUN:,} open transactions in all."
+    )
     return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty="proved")
 
 

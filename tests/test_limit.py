@@ -18,6 +18,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.tables import TABLES
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from test_shared_logs import same
 from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 LIMIT, MANY = 5, 12
@@ -123,6 +124,33 @@ def test_decisions_to_abort_are_all_counted(ids: int, tmp_path: Path) -> None:
     assert one["until_ms"] == max(row["last_update_timestamp_ms"] for row in rows(found, "coordinator")
                                   if row["state"] == "prepare_abort")  # fmt: skip
     assert f"{MANY} transactions of" in one["title"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_has_a_limit_too(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By topic, partition and offset: of a partition some, then those of the next ones are counted alone."""
+    monkeypatch.setattr(limit, "IN_A_RUN", LIMIT + 2)
+    write_transactions(tmp_path / "d", Transactions(3 * MANY, 3 * MANY, partitions=3, outcome="hanging"))
+    found = audit([tmp_path / "d"], AuditOptions(jobs=jobs, snapshot=True))
+    hanging = [row for row in rows(found, "transactions") if row["state"] == "hanging"]
+    others = {row["partition"]: int(row["found"]) for row in rows(found, "findings") if row["code"] == "not-all-judged"}
+    (first, second) = ([row["first_offset"] for row in hanging if row["partition"] == number] for number in (0, 1))
+
+    assert Counter(row["partition"] for row in hanging) == {0: LIMIT, 1: 2}
+    assert others == {0: MANY - LIMIT, 1: MANY - 2, 2: MANY}
+    for number, judged in ((0, first), (1, second)):
+        counted = [row["first_offset"] for row in rows(found, "transactions")
+                   if row["partition"] == number and row["cause"] == "not-judged"]  # fmt: skip
+        assert max(judged) < min(counted)
+
+
+@pytest.mark.parametrize("in_a_run", [LIMIT + 2, 1000])
+def test_shares_of_a_log_have_one_limit(in_a_run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log whose producers are judged apart says what it says when it is judged at once."""
+    monkeypatch.setattr(limit, "IN_A_RUN", in_a_run)
+    write_transactions(tmp_path / "d", Transactions(2 * MANY, 2 * MANY, partitions=2, outcome="hanging"))
+
+    same([str(tmp_path / "d")], 3)
 
 
 def test_replicas_say_it_once(tmp_path: Path) -> None:

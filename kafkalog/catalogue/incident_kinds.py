@@ -114,6 +114,13 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Nothing: each cluster has consumers of its own.",
         "Give the directories of one cluster; each was audited alone.",
     ),
+    "too-many-to-judge": IncidentKind(
+        "There are more open transactions, or findings of one code, than an audit judges: the first were judged, the"
+        " others are counted.",
+        "The number is certain; what was not judged may be fine or not.",
+        "As of those that were judged, and more.",
+        "End what was judged and audit again.",
+    ),
     "output-damaged": IncidentKind(
         "An output of kafkalog is not what was written: files of it are missing, or have other bytes.",
         "Certain by the checksums in its manifest.json and in the files.",
@@ -151,7 +158,7 @@ _TOPIC_IDS: Final = KindWords("clusters-mixed", "topic-ids")
 _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _STOPPED: ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
                "offsets-pending"),
-    KindWords("consumers-stopped", "not-judged"): ("not-all-judged",),
+    KindWords("too-many-to-judge", "not-judged"): ("not-all-judged",),
     KindWords("consumers-stopped", "decided"): ("decision-elsewhere",),
     KindWords("consumers-stopped", "no-leader"): ("leaderless-elsewhere",),
     KindWords("records-lost", "unclean-election"): ("election-elsewhere",),

@@ -32,7 +32,8 @@ CAUSES: Final = {
     "state-partition-missing": "Undecided: a missing partition of __transaction_state may know the producer id.",
     "copied-while-running": "The state partition was copied before the transaction began, or this log before its marker"
     " came.",
-    "not-judged": "The log has more than 10,000 open transactions, and this is not one of the first: it is counted.",
+    "not-judged": "The log has more than 10,000 open transactions, or the run more than 100,000, and this is not one of"
+    " the first: it is counted.",
 }
 INCIDENT_CAUSES: Final = {
     "no-leader": "The partition had no leader to write the marker, or has none now.",

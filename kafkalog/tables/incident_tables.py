@@ -23,6 +23,7 @@ KINDS: Final = (
     "copy-incomplete",
     "copy-skewed",  # files of different moments
     "clusters-mixed",
+    "too-many-to-judge",  # open transactions, or findings of one code
     "output-damaged",  # of kafkalog itself
 )
 CERTAINTIES: Final = (
@@ -48,7 +49,6 @@ CAUSES: Final = (
     "no-leader",  # the partition had no leader to write the marker, or has none
     "decided",  # the coordinator decided, its marker is not here
     "overdue",  # older than its timeout
-    "not-judged",  # there are too many in one log
     "other",
     # Of records-lost, records-unreadable and replicas-diverged.
     "unclean-election",
@@ -76,6 +76,7 @@ CAUSES: Final = (
     "open-transaction",
     "tiered-copy-pending",
     # Of what was given to read.
+    "not-judged",
     "indexes",
     "checkpoints",
     "partitions-absent",

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kafkalog import limit
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline import (
     Clock,
@@ -111,18 +112,34 @@ _MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 class ScannedFrame:
     """The scans as rows of ``scan_tasks.SCANNED``; `files` are the segments that were read.
 
-    `producers` are the producer ids in the logs of each partition, by its number. `reused` says which segments were
-    scanned.
+    `producers` are the producer ids in the logs of each partition, by its number, `in_segments` counts the transactions
+    that are open at the ends of a log's segments. `reused` says which segments were scanned.
     """
 
+    executor: SparkExecutor
     frame: DataFrame
     clocks: dict[int, Clock]
     files: list[dict[str, Any]]
     producers: dict[int, NDArray[np.int64]]
+    in_segments: Counter[int] = field(default_factory=Counter)
     reused: Reused = field(default_factory=Reused)
 
     def clock(self, cluster: int) -> Clock:
         return self.clocks.get(cluster, Clock())
+
+    def opened(self) -> Counter[int]:
+        return self.in_segments
+
+    def open_offsets(self, logs: Sequence[LogPlace]) -> Iterator[tuple[str, int, NDArray[np.int64]]]:
+        """Find the open transactions in tasks, which send the first of each log."""
+        count: Counter[int] = Counter()
+        offsets: dict[int, list[bytes]] = {}
+        for row in self.executor.open_offsets(logs, self).toArrow().to_pylist():
+            count[row["log"]] += row["count"]
+            offsets.setdefault(row["log"], []).append(row["offsets"])
+        for log in logs:
+            first = np.sort(np.frombuffer(b"".join(offsets[log.number]), np.int64))
+            yield log.directory.log, count[log.number], first
 
     def of_logs(self, logs: Sequence[LogPlace]) -> Iterator[tuple[LogPlace, list[SegmentScan]]]:
         """Fetch the scans of some logs."""
@@ -192,18 +209,20 @@ class SparkExecutor:
                 "newest",
                 "newest_broker",
                 "findings",
+                "opened",
                 "scanned_ms",
                 "sha256",
                 "producers",
             )
             findings = 0
-            scanned = ScannedFrame(frame, {}, [], {})
+            scanned = ScannedFrame(self, frame, {}, [], {})
             reused = Reused(hashed=self.kept.keeping.hashed)
             for row in heads.select(*names).toArrow().to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
                 findings += row["findings"]
+                scanned.in_segments[log.number] += row["opened"]
                 reused = reused.with_scan(row["scanned_ms"], self.kept.begun_ms)
                 here = np.frombuffer(row["producers"], np.int64)
                 scanned.producers[log.group] = np.union1d(scanned.producers.get(log.group, here), here)
@@ -213,6 +232,13 @@ class SparkExecutor:
             before = f", {reused.segments - reused.scanned} scanned before" if reused.scanned < reused.segments else ""
             self._tell("scanned", started, f"{number} tasks, {findings} findings{before}", scanned.files)
             yield replace(scanned, reused=reused)
+
+    def open_offsets(self, logs: Sequence[LogPlace], scanned: ScannedFrame) -> DataFrame:
+        """Return rows of ``tasks.OPENED``."""
+        rows = scanned.frame.unionByName(self._frame("counted", _places(logs), scan_tasks.SCANNED))
+        number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
+        in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
+        return _mapped(in_order, tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), tasks.OPENED)
 
     @contextmanager
     def judge(
@@ -278,9 +304,7 @@ class SparkExecutor:
         logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[tuple[Any, ...]]:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
-        for log in logs:
-            for share, _ in shares_of(log.shares):
-                yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
+        yield from _places(logs)
         for of_one in groups_of(logs):
             first = of_one[0]
             if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
@@ -299,6 +323,13 @@ class SparkExecutor:
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
+
+
+def _places(logs: Iterable[LogPlace]) -> Iterator[tuple[Any, ...]]:
+    """Yield where each log is, for each share of it."""
+    for log in logs:
+        for share, _ in shares_of(log.shares):
+            yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
 
 
 def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator[tuple[str, bytes]]:

@@ -49,8 +49,9 @@ SCANNED: Final = pa.schema(
     [
         ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
         ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
-        ("newest_broker", pa.int64()), ("findings", pa.int32()), ("scanned_ms", pa.int64()), ("sha256", pa.string()),
-        ("producers", pa.binary()), ("content", pa.binary()),
+        ("newest_broker", pa.int64()), ("findings", pa.int32()),
+        ("opened", pa.int64()), ("scanned_ms", pa.int64()), ("sha256", pa.string()), ("producers", pa.binary()),
+        ("content", pa.binary()),
     ]
 )  # fmt: skip
 
@@ -101,7 +102,7 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
     if place.topic != STATE_TOPIC:
         assert not len(whole.states)  # only the state topic's are read
     producers = _producers(folded).tobytes()
-    first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings))
+    first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings), len(folded.opened))
     for share in shares_of(place.shares):
         about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
         where = (place.group, share.number, place.log_number, place.split_no)
@@ -130,4 +131,4 @@ def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
     return len(found.scan.folded.finished) >= _MANY_ROWS
 
 
-_NOTHING: Final[Row] = (0, -1, -1, 0, -1, None, None)
+_NOTHING: Final[Row] = (0, -1, -1, 0, 0, -1, None, None)

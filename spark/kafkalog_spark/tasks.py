@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, read_extents, read_scan
+from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, open_offsets, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     KeptScans,
     LogPlace,
@@ -46,12 +46,13 @@ from kafkalog_spark.parts import PartFiles
 from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.scan_tasks import KEPT
 
-__all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "Judge", "conflict", "joined"]
+__all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "OPENED", "Judge", "OpenOffsets", "conflict", "joined"]
 
 JUDGED: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("share", pa.int32()), ("rows", pa.int64()),
      ("content", pa.binary())]
 )  # fmt: skip
+OPENED: Final = pa.schema([("log", pa.int32()), ("count", pa.int64()), ("offsets", pa.binary())])
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
@@ -131,14 +132,9 @@ class Judge:
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
-                scans[number] = joined(content[1:], partial(self._kept, logs[-1], share))
+                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1], share))
             yield from self._judged(share, logs, scans, coordinator, tables)
         yield from tables.rest()
-
-    def _kept(self, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
-        """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
-        whole = self.kept.keeping.again(name, log.directory.segments[number])
-        return whole if log.shares == 1 else whole.share(Share(share, log.shares))
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
@@ -167,6 +163,38 @@ class Judge:
             for key_share, of_share in keys.items():
                 for some_keys in Columns.chained(of_share, KEY_COLUMNS).pieces(MESSAGE_ROWS):
                     yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
+
+
+class OpenOffsets:
+    """Finds the open transactions of each share of each log: how many, and the first `most` first offsets.
+
+    Its rows come as those of ``Judge``, but without the coordinator's.
+    """
+
+    def __init__(self, storage: StorageOptions, kept: KeptScans, most: int) -> None:
+        self.storage = storage
+        self.kept = kept
+        self.most = most
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_modules()
+        set_storage_options(self.storage)
+        yield from rows_of(self._rows(batches), OPENED)
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        rows = _flat(batches, "share", "log", "kind", "content")
+        for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
+            (_, _, _, content), *others = of_log  # the log's own row sorts before all others
+            place = read_place(content)
+            scans = joined((row[2:] for row in others), partial(kept_scan, self.kept, place, share))
+            offsets = open_offsets(place.directory, scans, Share(share, place.shares))
+            yield (number, len(offsets), offsets[: self.most].tobytes())
+
+
+def kept_scan(kept: KeptScans, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
+    """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
+    whole = kept.keeping.again(name, log.directory.segments[number])
+    return whole if log.shares == 1 else whole.share(Share(share, log.shares))
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +16,20 @@ import pytest
 from held import ALL_TABLES, held, rows_in, rows_of, run
 
 from invoke import kafkalog
+from kafkalog import limit
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.segments.readers import batches
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
 from side_damage import CASE, DAMAGE, LOG
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +60,24 @@ def test_the_producers_of_a_log_are_shared_out(spark: SparkSession, tmp_path: Pa
     done = run(spark, WHOLE, tmp_path / "out", tables=tables, share_bytes=4096)
 
     held(done, tmp_path / "out", audit(WHOLE), tables)
+
+
+def test_a_run_has_one_limit(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same transactions are judged as here, also of logs whose producers are shared out; the others are counted."""
+    monkeypatch.setattr(limit, "IN_A_LOG", 5)
+    monkeypatch.setattr(limit, "IN_A_RUN", 7)
+    write_transactions(tmp_path / "d", Transactions(36, 36, partitions=3, outcome="hanging"))
+    paths, tables = [str(tmp_path / "d")], ("transactions", "partitions")  # messages name the limits, which tasks keep
+    done = run(spark, paths, tmp_path / "out", tables=(*tables, "findings"), share_bytes=1000)
+    found = audit(paths)
+
+    assert done.summary.logs == Summary.of(found).logs
+    for table in tables:
+        assert rows_in(tmp_path / "out", table) == rows_of(found, table), table
+    counted, of_tasks = (Counter(row[: FINDINGS.names.index("message")] for row in some if "not-all-judged" in row)
+                         for some in (rows_of(found, "findings"), rows_in(tmp_path / "out", "findings")))  # fmt: skip
+    assert counted == of_tasks
+    assert counted.total() == 3
 
 
 def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path) -> None:

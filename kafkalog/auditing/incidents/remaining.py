@@ -109,6 +109,7 @@ _SAID: Final = {
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",
+    "too-many-to-judge": "There is more than an audit judges in",
     "output-damaged": "An output of kafkalog is not what was written:",
 }
 _MAY: Final = {

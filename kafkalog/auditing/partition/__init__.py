@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
-from kafkalog.auditing.partition.joined import join, open_at_start, segment_row
+from kafkalog.auditing.partition.joined import join, open_at_start, open_offsets, segment_row
 from kafkalog.auditing.partition.log_rules import (
     covered,
     file_of,
@@ -72,6 +72,7 @@ __all__ = [
     "moving_finding",
     "offset_range",
     "open_at_start",
+    "open_offsets",
     "reach",
     "read_extents",
     "read_log",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,10 @@ from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.audit_tables import SEGMENTS
 
-__all__ = ["join", "open_at_start", "placed", "segment_row"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["join", "open_at_start", "open_offsets", "placed", "segment_row"]
 
 
 # Bytes of a log that are no whole batch, placed between the offsets around them.
@@ -158,9 +161,7 @@ def join(
     of a `share` of the producers.
     """
     reported: list[Finding] = []
-    opened = open_at_start(directory, reported.append)
-    if not share.of_log:
-        opened = opened.take(share.has(opened["producer_id"]))
+    opened = _begun_before(directory, share, reported.append)
     of_segments, damaged = placed(scans, running=directory.running)
     whole = _joined(opened, scans)
     first = whole.opened["first_offset"]
@@ -197,6 +198,21 @@ def join(
         others=Columns.concat([scan.folded.others for scan in scans], MARKER_COLUMNS),
     )
     return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
+
+
+def open_offsets(
+    directory: PartitionDirectory,
+    scans: Sequence[SegmentScan],
+    share: Share = Share(),  # noqa: B008  # it is frozen
+) -> NDArray[np.int64]:
+    """Return the first offsets of a log's open transactions of a share of the producers, in order."""
+    found = np.sort(_joined(_begun_before(directory, share, lambda _: None), scans).opened["first_offset"])
+    return found.astype(np.int64)
+
+
+def _begun_before(directory: PartitionDirectory, share: Share, report: Callable[[Finding], object]) -> Columns:
+    opened = open_at_start(directory, report)
+    return opened if share.of_log else opened.take(share.has(opened["producer_id"]))
 
 
 def _totals(scans: Sequence[SegmentScan]) -> tuple[int, int, int, int, int, int]:

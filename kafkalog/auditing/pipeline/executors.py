@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import accumulate, groupby, repeat
 from operator import itemgetter
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
-from kafkalog.auditing.partition import SegmentScan
+from kafkalog.auditing.partition import SegmentScan, open_offsets
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
@@ -20,6 +21,10 @@ from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.chunk import Limits
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
@@ -38,6 +43,15 @@ class Scanned(Protocol):
 
     def of_logs(self, logs: Sequence[LogPlace]) -> Iterable[tuple[LogPlace, Sequence[SegmentScan]]]:
         """Fetch the scans of some logs, in the order of their segments."""
+
+    def opened(self) -> Counter[int]:
+        """Return how many transactions are open at the ends of each log's segments: no fewer are so in the log."""
+
+    def open_offsets(self, logs: Sequence[LogPlace]) -> Iterable[tuple[str, int, NDArray[np.int64]]]:
+        """Yield these logs, how many transactions are open in each, and the first offsets of the first ones.
+
+        These are one more than the limit of a log at least, if there are as many.
+        """
 
 
 ScannedT = TypeVar("ScannedT", bound=Scanned)
@@ -83,6 +97,16 @@ class ScansHere:
 
     def of_logs(self, logs: Sequence[LogPlace]) -> Iterable[tuple[LogPlace, list[SegmentScan]]]:
         return [(log, self._of(self._scans.get(log.number, {}))) for log in logs]
+
+    def opened(self) -> Counter[int]:
+        return Counter(
+            {log: sum(len(scan.folded.opened) for scan in scans.values()) for log, scans in self._scans.items()}
+        )
+
+    def open_offsets(self, logs: Sequence[LogPlace]) -> Iterator[tuple[str, int, NDArray[np.int64]]]:
+        for log, scans in self.of_logs(logs):
+            offsets = open_offsets(log.directory, scans)
+            yield log.directory.log, len(offsets), offsets
 
     def give(self, logs: Sequence[LogPlace]) -> dict[int, list[SegmentScan]]:
         return {log.number: self._of(self._scans.pop(log.number, {})) for log in logs}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from kafkalog import limit
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
@@ -40,7 +41,8 @@ def run_stages(
     """Run the stages on the `logs` of `clusters`: scan, surround, judge, across partitions.
 
     Gives the surroundings of each cluster, by its number, and the executor's judgement, which lasts as long as the
-    context. That the inputs are of one moment is checked before it is used.
+    context. That the inputs are of one moment is checked before it is used; which open transactions are only counted
+    is known before any is judged.
     """
     with executor.scan(logs, executor.kept.known(clusters, logs, options.limits)) as scanned:
         states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
@@ -53,6 +55,7 @@ def run_stages(
         }
         for number, cluster in enumerate(clusters) if options.snapshot else ():
             _believe(cluster, [log for log in logs if log.cluster == number], scanned, around[number])
+        _limit(logs, scanned, around)
         with executor.judge(logs, scanned, around) as judged:
             yield around, judged
 
@@ -73,6 +76,21 @@ def _believe(cluster: Cluster, logs: Sequence[LogPlace], scanned: Scanned, aroun
     if first is not None:
         counted = f". {more} more like it" if more else ""
         around.contradicted(cluster.nodes, first._replace(message=first.message + counted))
+
+
+def _limit(logs: Sequence[LogPlace], scanned: Scanned, around: Mapping[int, Surroundings]) -> None:
+    """Say which open transactions are only counted where a run may have too many, or a log that is shared out."""
+    at_most = scanned.opened()
+    shared = (at_most[log.number] for log in logs if log.shares > 1)
+    if at_most.total() <= limit.IN_A_RUN and max(shared, default=0) <= limit.IN_A_LOG:
+        return
+
+    def place(log: LogPlace) -> tuple[str, int, int, str]:
+        return log.directory.topic, log.directory.partition, log.cluster, log.directory.log
+
+    found = dict(limit.only_counted(scanned.open_offsets(sorted(logs, key=place))))
+    for one in around.values():
+        one.only_counted = found
 
 
 def audit(

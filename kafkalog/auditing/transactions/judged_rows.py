@@ -113,6 +113,7 @@ class Context:
     marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
     the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
     partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    `only_counted` are the open transactions of the log that the limit of the run leaves.
     """
 
     coordinator: Coordinator
@@ -125,6 +126,7 @@ class Context:
     replicas: tuple[PartitionAudit, ...] = ()
     several_nodes: bool = False
     metadata: Metadata | None = None
+    only_counted: limit.OnlyCounted | None = None
 
 
 _S: Final = TransactionState
@@ -215,7 +217,7 @@ class _Judge:
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type", "first_offset")
         opened = np.flatnonzero(who["marker_type"] == fold.OPEN)
-        _, too_many = limit.split(who["first_offset"][opened])
+        _, too_many = limit.split(who["first_offset"][opened], self.context.only_counted)
         judged = np.delete(places, opened[too_many])
         self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]

@@ -278,6 +278,7 @@ def _judge(
     context = Context(
         coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
+        around.only_counted.get(directory.log),
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms
@@ -294,7 +295,15 @@ def _judge(
     def finish(finding: Finding) -> Finding:
         return finding if leaders_at is None else leaders_at.on(finding)
 
-    about = findings_of_transactions(partition, verdicts, deadlines, others, leaders_at, is_read=fork is None)
+    about = findings_of_transactions(
+        partition, verdicts, deadlines, others, leaders_at, is_read=fork is None,
+        counts_others=context.only_counted is None,
+    )  # fmt: skip
+    if share.of_log and (others_open := context.only_counted) is not None:
+        how_many = limit.not_all_judged(
+            "open transactions", others_open.number, directory.log, others_open.first_offset
+        )
+        about.append(finish(located(how_many, directory)))
     if not options.snapshot:
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []

@@ -15,6 +15,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.limit import OnlyCounted
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest
 from kafkalog.segments.chunk import Limits
@@ -73,6 +74,7 @@ class Surroundings:
     coordinator: Coordinator = field(default_factory=Coordinator)
     metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
+    only_counted: dict[str, OnlyCounted] = field(default_factory=dict)  # by log, where the run's limit leaves some
 
     @classmethod
     def of(

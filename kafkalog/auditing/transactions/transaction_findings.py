@@ -102,12 +102,13 @@ class _Reported(NamedTuple):
 
 def findings_of_transactions(
     audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines, replicas: Sequence[PartitionAudit] = (),
-    leaders: LeadersAt | None = None, *, is_read: bool = True,
+    leaders: LeadersAt | None = None, *, is_read: bool = True, counts_others: bool = True,
 ) -> list[Finding]:  # fmt: skip
     """Return the findings about a log's transactions, in the order of the log's rows.
 
     `replicas` are the partition's other logs: one may still have a marker that this one has lost. `leaders` say who led
-    at each finding's offset. What no consumer reads (`is_read`) has no command that ends it.
+    at each finding's offset. What no consumer reads (`is_read`) has no command that ends it. `counts_others`
+    says that no word of the run counts those past the limit.
     """
     judged = verdicts.judged
     if not len(judged.places):  # most logs of a cluster
@@ -118,7 +119,8 @@ def findings_of_transactions(
     opened = np.flatnonzero(~ended & (judged.cause != CAUSE["not-judged"]))
     shown, too_many = _split(verdicts, adopted)
     findings = list(_each(audit, verdicts, deadlines, np.union1d(opened, shown), replicas, is_read=is_read))
-    findings += _counted(audit, verdicts, "open transactions", not_judged)
+    if counts_others:
+        findings += _counted(audit, verdicts, "open transactions", not_judged)
     findings += _counted(audit, verdicts, "findings late-data-adopted", too_many)
     return findings if leaders is None else [leaders.on(one) for one in findings]
 
