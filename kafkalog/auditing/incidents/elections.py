@@ -141,8 +141,7 @@ def _may_follow(row: Row, by_place: dict[Place, _Loss]) -> bool:
 
 def _decision(known: Known, finding: Row) -> Row | None:
     """Return the newest commit of a finding's producer that lists its partition."""
-    place = f"{finding['topic']}-{finding['partition']}"
-    steps = known.decisions.get((finding["producer_id"], "prepare_commit", place))
+    steps = known.decisions(finding, "prepare_commit")
     return steps[-1] if steps else None
 
 

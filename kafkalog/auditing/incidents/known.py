@@ -54,8 +54,27 @@ __all__ = [
 ]
 
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 Place = tuple[str, int]
+
+
+class TableRow(Mapping[str, Any]):
+    """A row of a table by its columns' names: a third of a dict, as there may be some 100,000 of a table."""
+
+    __slots__ = ("_cells", "_places")
+
+    def __init__(self, places: Mapping[str, int], cells: tuple[Any, ...]) -> None:
+        self._places = places
+        self._cells = cells
+
+    def __getitem__(self, name: str) -> Any:
+        return self._cells[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._cells)
 
 
 # The rows of ``leadership`` of some partitions, made when they are asked for, as controllers change them often.
@@ -75,7 +94,7 @@ class Leadership(Mapping[Place, list[Row]]):
         if place not in self._places:
             raise KeyError(place)
         rows = leadership_rows(self._metadata, self._log, *place)
-        return [dict(zip(LEADERSHIP.names, row, strict=True)) for row in rows]
+        return _named(LEADERSHIP, rows)
 
     def __iter__(self) -> Iterator[Place]:
         return iter(self._places)
@@ -90,8 +109,8 @@ class Known:
 
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
-    `transactions` and `findings` are about, `decisions` these ids' decisions by producer, state and partition, `aborts`
-    the decisions to abort that are shown, and `aborted` counts those of a cause of which some are not. `gaps` are those
+    `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
+    of a cause of which some are not. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
     topic's, oldest first.
     """
@@ -101,13 +120,23 @@ class Known:
     logs: dict[str, Row] = field(default_factory=dict)
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
-    decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
+    _decisions: dict[tuple[int, str, str], list[Row]] | None = None
     aborts: list[tuple[AbortReason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[str, OfCause] = field(default_factory=dict)
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
+
+    def decisions(self, finding: Row, state: str) -> list[Row]:
+        """Return the decisions of this state of a finding's producer that list its partition, oldest first."""
+        if self._decisions is None:  # few audits have a finding that asks
+            self._decisions = {}
+            for step in (step for steps in self.steps.values() for step in steps if step["state"] in _PREPARED):
+                for place in step["partitions"] or ():
+                    self._decisions.setdefault((step["producer_id"], step["state"], place), []).append(step)
+        place = f"{finding['topic']}-{finding['partition']}"
+        return self._decisions.get((finding["producer_id"], state, place), [])
 
 
 def known_of_audit(cluster: ClusterAudit) -> Known:
@@ -160,16 +189,11 @@ def known_of_tables(
     aborts = AbortDecisions(coordinator, now)
     known.aborted = aborts.of_cause
     told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
-    rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(told))
-    for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):
+    for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(told)), key=lambda row: row["transactional_id"]):
         steps = list(of_id)
         known.aborts += _aborts(steps, aborts.reasons)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
-            for step in steps:
-                if step["state"] in _PREPARED:
-                    for place in step["partitions"] or ():
-                        known.decisions.setdefault((step["producer_id"], step["state"], place), []).append(step)
     _take_leadership(known, metadata, nodes)
     return known
 
@@ -275,7 +299,12 @@ def _place(row: Row) -> tuple[str, str, int, str]:
 
 
 def _named(table: Table, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
-    return [dict(zip(table.names, row, strict=True)) for row in rows]
+    return list(_rows(table, rows))
+
+
+def _rows(table: Table, rows: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    places = {name: place for place, name in enumerate(table.names)}
+    return (TableRow(places, cells) for cells in rows)
 
 
 _PREPARED: Final = ("prepare_commit", "prepare_abort")

@@ -59,9 +59,7 @@ def _decision(known: Known, finding: Row, row: Row | None) -> Row | None:
 
     Of several by the producer that list the partition, it is the one whose time is nearest to the wrong marker.
     """
-    place = f"{finding['topic']}-{finding['partition']}"
-    state = "prepare_commit" if finding["needed"] == "committed" else "prepare_abort"
-    steps = known.decisions.get((finding["producer_id"], state, place), [])
+    steps = known.decisions(finding, "prepare_commit" if finding["needed"] == "committed" else "prepare_abort")
     if row is None or row["marker_timestamp_ms"] is None:
         return steps[-1] if steps else None
     time = row["marker_timestamp_ms"]
@@ -174,9 +172,8 @@ def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event
 
 def _decisions_before(known: Known, finding: Row, time: int) -> Iterator[Row]:
     """Yield a producer's newest decisions on transactions of a partition before a time (ms)."""
-    place = f"{finding['topic']}-{finding['partition']}"
     for state in ("prepare_commit", "prepare_abort"):
-        steps = known.decisions.get((finding["producer_id"], state, place), [])
+        steps = known.decisions(finding, state)
         at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
         yield from steps[max(0, at - 2) : at]
 
