@@ -158,7 +158,7 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
         yield {
-            "transactional_id": states.ids.gather(states.transactional_id),
+            "transactional_id": states.ids.take(states.transactional_id),
             "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
             "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
             "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
