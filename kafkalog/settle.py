@@ -1,7 +1,6 @@
 """Why a finding is less severe or less certain than its code: the only place where either is changed.
 
-The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons. How severe an
-open transaction is, the table of verdicts says (``auditing/transactions/verdict_rule.py``).
+The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons.
 """
 
 from __future__ import annotations
@@ -53,6 +52,9 @@ class Reason(Enum):
     EMPTY_OR_NEWER = Weaker("The partition is known to be empty, or may be newer than the copy.")
     ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
+    MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
+    NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
+    NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
 
 def lowered(finding: Finding, reason: Reason) -> Finding:

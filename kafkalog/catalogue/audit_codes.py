@@ -101,8 +101,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Find out why the coordinator's broker does not end it.",
     ),
     "transaction-pending": Code(
-        NOTE,
-        "The coordinator has decided the transaction, but the marker has not arrived in this partition.",
+        WARNING,
+        "The coordinator has decided the transaction, but the marker has not arrived in this partition (a note while it"
+        " is recent).",
         "The decision is certain; the marker may have arrived after the file was copied.",
         "The coordinator sends the marker again until the partition's leader accepts it.",
         "Nothing to do while it is recent; otherwise look at the partition's leader.",

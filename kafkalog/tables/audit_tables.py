@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.tables import words
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.metadata_tables import CHANGES
@@ -29,39 +30,15 @@ __all__ = [
 ]
 
 
-STATES: Final = ("committed", "aborted", "ongoing", "commit-pending", "abort-pending", "hanging", "undecided")
+STATES: Final = tuple(words.STATES)
 
-CAUSES: Final = (
-    "marker-without-data",  # nothing was written to the registered partition, or its data was cleaned or trimmed
-    "late-data-adopted",  # data of an older epoch, ended by the next transaction's marker
-    "administrator-abort",  # an ABORT that the coordinator did not decide
-    "begins-before-log",  # open at the log's start, by the snapshot there
-    "data-after-marker",  # written after the marker of the transaction that listed the partition
-    "partition-not-registered",  # the partition was never added to the transaction at the coordinator
-    "marker-missing",  # the coordinator completed the transaction, but its marker is not here
-    "superseded-epoch",  # the coordinator's transaction has a newer epoch
-    "id-expired",  # the transactional id is forgotten
-    "producer-replaced",  # the transactional id goes on under another producer id
-    "producer-unknown",  # all state partitions are available and none names the producer id
-    "replica-behind",  # another replica has the marker, this one ends before it
-    "state-partition-missing",  # a state partition is missing, and no available one names the producer id
-    "copied-while-running",  # the state partition or the log was copied too early to know
-    "not-judged",  # the log has too many open transactions
-)
+CAUSES: Final = tuple(words.CAUSES)
 
-CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")
+CERTAINTIES: Final = tuple(words.CERTAINTIES)[:3]
 
-GAP_KINDS: Final = ("legal", "damage", "unexplained")
+GAP_KINDS: Final = tuple(words.GAP_KINDS)
 
-GAP_CAUSES: Final = (
-    "below-log-start",
-    "compaction",
-    "cleaned-aborted-data",
-    "removed-marker",
-    "unreadable-bytes",
-    "lost-segment",
-    "missing-batches",
-)
+GAP_CAUSES: Final = tuple(words.GAP_CAUSES)
 
 _LOG: Final = Column("log", "string", "the partition's directory, as a user would type it")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.tables import words
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["CAUSES", "CERTAINTIES", "CLOCKS", "INCIDENTS", "KINDS"]
@@ -26,67 +27,13 @@ KINDS: Final = (
     "too-many-to-judge",  # open transactions, or findings of one code
     "output-damaged",  # of kafkalog itself
 )
-CERTAINTIES: Final = (
-    "proved",
-    "unless-copied-while-running",
-    "damage-between",
-    "possible",  # a legal cause and the incident are both possible
-)
+CERTAINTIES: Final = tuple(words.CERTAINTIES)
 CLOCKS: Final = (
     "broker",
     "producer",  # a producer's own clock: it may be wrong by any amount
 )
-CAUSES: Final = (
-    # Of consumers-stopped: the cause of the transactions, as in the table `transactions`, or one of these.
-    "data-after-marker",
-    "partition-not-registered",
-    "marker-missing",
-    "superseded-epoch",
-    "id-expired",
-    "producer-replaced",
-    "producer-unknown",
-    "state-partition-missing",
-    "no-leader",  # the partition had no leader to write the marker, or has none
-    "decided",  # the coordinator decided, its marker is not here
-    "overdue",  # older than its timeout
-    "other",
-    # Of records-lost, records-unreadable and replicas-diverged.
-    "unclean-election",
-    "log-cut-short",
-    "log-missing",
-    "missing-offsets",
-    "marker-lost",
-    "damaged-bytes",
-    "malformed-batches",
-    "foreign-segment",
-    "replicas-differ",
-    "partition-twice",
-    # Of transaction-torn and wrong-fate.
-    "administrator",
-    "late-data",
-    "foreign-marker",
-    # Of writer-fenced and transactions-aborted: who aborted.
-    "takeover",
-    "timeout",
-    "client",
-    # Of retention-blocked and cleaner-stopped, as in the table `space`.
-    "cleaner-stopped",
-    "partition-uncleanable",
-    "future-timestamp",
-    "open-transaction",
-    "tiered-copy-pending",
-    # Of what was given to read.
-    "not-judged",
-    "indexes",
-    "checkpoints",
-    "partitions-absent",
-    "not-read",
-    "copied-while-running",
-    "evidence-changed",
-    "cluster-ids",
-    "topic-ids",
-    "not-as-written",
-)
+# Of consumers-stopped: the cause of the transactions, as in the table `transactions`, or another.
+CAUSES: Final = (*(cause for cause in words.OPEN_CAUSES if cause != "replica-behind"), *words.INCIDENT_CAUSES)
 
 INCIDENTS: Final = Table(
     "incidents",

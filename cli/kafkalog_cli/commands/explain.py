@@ -12,8 +12,8 @@ import click
 
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
-from kafkalog.catalogue.words import WORDS
 from kafkalog.tables import TABLES
+from kafkalog.tables.words import WORDS
 from kafkalog_cli.help import GroupedCommand
 
 __all__ = ["explain"]

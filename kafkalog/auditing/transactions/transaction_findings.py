@@ -29,6 +29,7 @@ from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.quantities import iso_marked
+from kafkalog.settle import lowered
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:
@@ -194,11 +195,12 @@ def _each(
         remedy, instead = None, ""
         if is_read and one.code == "transaction-hanging" and verdict.certainty == "proved":
             remedy, instead = _remedy(one, audit, file)
-        yield Finding(
-            one.code, report.severity, file, None if row["position"] == NONE else row["position"], None, one.first,
-            None, None, message + instead, verdict.certainty, directory.log, directory.topic, directory.partition,
-            one.producer, row["last_offset"], remedy,
+        found = Finding.of(
+            one.code, file, message + instead, position=None if row["position"] == NONE else row["position"],
+            offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
+            partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
         )  # fmt: skip
+        yield found if report.weaker is None else lowered(found, report.weaker)
 
 
 def _remedy(one: _Reported, audit: PartitionAudit, file: str) -> tuple[str | None, str]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from kafkalog.catalogue import CATALOGUE
 from kafkalog.folds import fold
-from kafkalog.severity import Severity
+from kafkalog.settle import Reason
 
 __all__ = [
     "NOT_JUDGED",
@@ -171,10 +170,10 @@ def _special(facts: EndedFacts) -> str | None:
 
 
 class Said(NamedTuple):
-    """What a finding about a transaction begins with."""
+    """The code of a finding about a transaction, and why it is less severe than its code, if it is."""
 
     code: str
-    severity: Severity
+    weaker: Reason | None = None
 
 
 def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | None:
@@ -185,20 +184,17 @@ def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | N
     """
     state, cause, certainty = verdict
     if cause == "late-data-adopted":
-        return _usual("late-data-adopted")
+        return Said("late-data-adopted")
     if state == "hanging" and certainty == "proved":
-        return _usual("transaction-hanging")
+        return Said("transaction-hanging")
+    if state == "hanging" and certainty == "unless-copied-while-running" and is_recent:
+        return Said("transaction-hanging", Reason.MAY_HAVE_ENDED)
     if state == "hanging":
-        may_have_ended = certainty == "unless-copied-while-running" and is_recent
-        return Said("transaction-hanging", Severity.NOTE if may_have_ended else Severity.WARNING)
+        return Said("transaction-hanging", Reason.NOT_PROVED)
     if cause == "copied-while-running":
-        return Said("transaction-undecided", Severity.NOTE)
+        return Said("transaction-undecided", Reason.MAY_HAVE_ENDED)
     if state == "undecided":
-        return _usual("transaction-undecided")
+        return Said("transaction-undecided")
     if state in ("commit-pending", "abort-pending"):
-        return Said("transaction-pending", Severity.WARNING) if is_overdue else _usual("transaction-pending")
-    return _usual("transaction-overdue") if state == "ongoing" and is_overdue else None
-
-
-def _usual(code: str) -> Said:
-    return Said(code, CATALOGUE[code].severity)
+        return Said("transaction-pending", None if is_overdue else Reason.NOT_OVERDUE)
+    return Said("transaction-overdue") if state == "ongoing" and is_overdue else None

@@ -1,10 +1,12 @@
-"""The words of columns: states, causes and certainties, each with its column and its meaning."""
+"""The words of columns: states, causes and certainties, each with its meaning; tables take their words from here."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["WORDS"]
+__all__ = [
+    "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "STATES", "WORDS",
+]  # fmt: skip
 
 STATES: Final = {
     "committed": "A COMMIT marker ended the transaction in this log.",
@@ -15,12 +17,14 @@ STATES: Final = {
     "hanging": "The transaction is open, and the coordinator will never end it.",
     "undecided": "The transaction is open, and the files do not show why: see its cause.",
 }
-CAUSES: Final = {
+_ENDED_CAUSES: Final = {
     "marker-without-data": "Only a marker: nothing was written here, or its data was cleaned or trimmed.",
     "late-data-adopted": "Data of an older epoch was left open, and the marker of the producer's next transaction ended"
     " it.",
     "administrator-abort": "An ABORT marker that the coordinator did not decide: a tool wrote it.",
     "begins-before-log": "The data is before the log's start; the producer snapshot there names it.",
+}
+OPEN_CAUSES: Final = {
     "data-after-marker": "Hangs: the data arrived after the marker of the transaction that listed the partition.",
     "partition-not-registered": "Hangs: the partition was never added to the transaction at the coordinator.",
     "marker-missing": "Hangs: the coordinator completed the transaction, but the marker is not in this log.",
@@ -35,6 +39,7 @@ CAUSES: Final = {
     "not-judged": "The log has more than 10,000 open transactions, or the run more than 100,000, and this is not one of"
     " the first: it is counted.",
 }
+CAUSES: Final = {**_ENDED_CAUSES, **OPEN_CAUSES}
 INCIDENT_CAUSES: Final = {
     "no-leader": "The partition had no leader to write the marker, or has none now.",
     "decided": "The coordinator decided the transaction; its marker is not here, and the partition has a leader.",
