@@ -35,13 +35,14 @@ def row(offset: int, timestamp: int) -> Columns:
 
 def read(newest: int, state: int, said: int = -1, due: int = -1, decided: int = -1) -> Read:
     """How far the inputs go for one transaction."""
-    return Read(newest, *(np.array([time]) for time in (state, said, due, decided)), COPY, TIMEOUT)
+    times = (np.array([time]) for time in (state, said, due, decided))
+    return Read(newest, *times, COPY, TIMEOUT, np.array([False]))
 
 
 def known(log: Moments, rows: Columns, how_far: Read) -> tuple[str, bool, bool]:
     """Return how certain it is that the transaction hangs, whether a log ends too early, whether it is young."""
-    found = log.known(rows, how_far)
-    return PROVED if found.proved[0] else SKEWED, bool(found.too_early[0]), bool(found.recent[0])
+    (found,) = log.known(rows, how_far)
+    return PROVED if found.is_proved else SKEWED, found.is_too_early, found.is_recent
 
 
 def test_both_logs_go_on_past_the_transaction() -> None:

@@ -16,7 +16,7 @@ from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
-from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
+from kafkalog.auditing.transactions.moments import Known, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
     NOT_JUDGED,
@@ -311,13 +311,13 @@ class _Judge:
             is_decided=is_decided,
             marker_followed=followed,
             has_its_epoch=its_epoch,
-            is_proved=known.proved,
-            is_too_early=known.too_early,
+            is_proved=np.array([one.is_proved for one in known]),
+            is_too_early=np.array([one.is_too_early for one in known]),
             damage_follows=damaged,
             begins_before_log=rows["batches"] == 0,
             in_replica=self._in_replica(rows),
         )
-        recent = known.recent & (cause != CAUSE["replica-behind"])
+        recent = np.array([one.is_recent for one in known]) & (cause != CAUSE["replica-behind"])
         return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
 
     def _words(
@@ -352,28 +352,25 @@ class _Judge:
     def _known(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
         sent: NDArray[np.bool_],
-    ) -> KnownTimes:  # fmt: skip
+    ) -> list[Known]:  # fmt: skip
         """Say how certain it is that no marker ends open transactions."""
         context, states = self.context, self.coordinator.states
         if context.one_moment:
-            return KnownTimes(np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool))
+            return [Known(is_proved=True, is_too_early=False, is_recent=False)] * len(rows)
         is_said, is_decided = entry >= 0, decision >= 0
         decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
         times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))
         said = np.where(is_said, np.maximum(*times), -1)
         latest = np.maximum(said, decided)
+        never_comes = is_decided & ~sent
+        never_comes[never_comes] = self._never_come(decision[never_comes])
         # Where no record is missing, only a decision that lists the partition sends a marker.
         is_due = is_decided & ~sent | context.state_cleaned
         read = Read(
             context.newest_broker, self.coordinator.read_until(names), latest, np.where(is_due, latest, -1), decided,
-            context.copy_ms, context.max_timeout_ms,
+            context.copy_ms, context.max_timeout_ms, never_comes,
         )  # fmt: skip
-        known = self.moments.known(rows, read)
-        never = np.flatnonzero(is_decided & ~sent)
-        never = never[self._never_come(decision[never])]
-        known.proved[never] = True
-        known.too_early[never] = known.recent[never] = False
-        return known
+        return self.moments.known(rows, read)
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""

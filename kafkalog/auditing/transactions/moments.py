@@ -22,7 +22,7 @@ from kafkalog.folds.fold import MARKER_COLUMNS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Bracket", "KnownTimes", "Moments", "Read"]
+__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read", "Seen", "known_of"]
 
 NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
 
@@ -31,16 +31,65 @@ def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
 
 
-class KnownTimes(NamedTuple):
-    """How certain it is that no marker ends each of some transactions.
+class Known(NamedTuple):
+    """How certain it is that no marker ends an open transaction.
 
-    `proved` says so for certain, `too_early` that one of the logs ends too early to know, `recent` that a healthy
-    broker may still have ended the transaction after the copy.
+    `is_proved` says so for certain, `is_too_early` that one of the logs ends too early to know, `is_recent` that a
+    healthy broker may still have ended the transaction after the copy.
     """
 
-    proved: NDArray[np.bool_]
-    too_early: NDArray[np.bool_]
-    recent: NDArray[np.bool_]
+    is_proved: bool
+    is_too_early: bool
+    is_recent: bool
+
+
+class Seen(NamedTuple):
+    """What files of different moments show of an open transaction, in times (ms): brokers' unless said otherwise.
+
+    `newest`, `state`, `said`, `due`, `decided`, `copy_ms` and `max_timeout_ms` are as in ``Read``. The log's newest
+    time is `log`, that of any clock `log_any`; the producer's own times are `begins` and `last`; `before` and `after`
+    are those of the markers around its first batch. `never_comes` says that its marker can't come any more.
+    """
+
+    newest: int
+    state: int
+    said: int
+    due: int
+    decided: int
+    log: int
+    log_any: int
+    begins: int
+    last: int
+    before: int
+    after: int
+    copy_ms: int
+    max_timeout_ms: int
+    never_comes: bool = False
+
+
+def known_of(seen: Seen) -> Known:
+    """Say how certain it is that no marker ends an open transaction."""
+    if seen.never_comes:
+        return Known(is_proved=True, is_too_early=False, is_recent=False)
+    age = seen.newest - max(_between(seen.before, seen.last, seen.after), seen.decided)
+    is_recent = age <= seen.copy_ms + seen.max_timeout_ms
+    # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
+    copied = -1 if is_recent else seen.newest - seen.copy_ms
+    has_registrations = max(seen.state, copied) > seen.after
+    has_markers = max(seen.log, copied) > seen.said
+    is_proved = (has_registrations and has_markers) or (seen.after == NEVER and _go_on(seen))
+    is_early = seen.state < _between(seen.before, seen.begins, seen.after) or seen.log < seen.due
+    return Known(is_proved, is_early and is_recent and not is_proved, is_recent)
+
+
+def _go_on(seen: Seen) -> bool:
+    """Say whether both logs go on for longer than a copy takes: without markers, producers' times are all there is."""
+    point = max(seen.last, seen.said)
+    return min(seen.log_any, seen.state) > point and seen.newest - point > seen.copy_ms
+
+
+def _between(before: int, time: int, after: int) -> int:
+    return max(before, min(time, after))
 
 
 class Bracket(NamedTuple):
@@ -52,10 +101,6 @@ class Bracket(NamedTuple):
     before: NDArray[np.int64]
     after: NDArray[np.int64]
 
-    def holds(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a producer's own times, moved into the brackets."""
-        return np.maximum(self.before, np.minimum(timestamps, self.after))
-
 
 class Read(NamedTuple):
     """How far the inputs were read for each transaction, in times (ms): brokers' times unless said otherwise.
@@ -63,7 +108,8 @@ class Read(NamedTuple):
     `newest` is the newest time in any input. `state` is that of the transactional id's state partition, -1 where it may
     be any partition and one of them is empty; `said` is the coordinator's newest word on the producer, `due` its newest
     word from which a marker follows that is not here, `decided` its newest decision that lists the partition; -1 where
-    there is none. A copy takes at most `copy_ms`, a transaction at most `max_timeout_ms`.
+    there is none. A copy takes at most `copy_ms`, a transaction at most `max_timeout_ms`. `never_comes` says whose
+    marker can't come any more.
     """
 
     newest: int
@@ -73,6 +119,7 @@ class Read(NamedTuple):
     decided: NDArray[np.int64]
     copy_ms: int
     max_timeout_ms: int
+    never_comes: NDArray[np.bool_]
 
 
 class _Marked:
@@ -129,20 +176,19 @@ class Moments:
         times_before, times_after = np.append(last.times, -1), np.append(first.times, NEVER)
         return Bracket(times_before[before][of_row], times_after[after][of_row])
 
-    def known(self, rows: Columns, read: Read) -> KnownTimes:
+    def known(self, rows: Columns, read: Read) -> list[Known]:
         """Say what is known of open transactions in files that may be of different moments."""
-        newest, log, said = min(read.newest, NEVER), self._audit.newest_broker, _time(read.said)
-        begins, last = _time(rows["min_timestamp"]), _time(rows["max_timestamp"])
+        newest, log, log_any = min(read.newest, NEVER), self._audit.newest_broker, self._audit.newest
         bracket = self.bracket(rows["first_offset"])
-        point = np.maximum(bracket.holds(last), _time(read.decided))
-        recent = newest - point <= read.copy_ms + read.max_timeout_ms
-        # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
-        copied = np.where(recent, -1, newest - read.copy_ms)
-        proved = (np.maximum(read.state, copied) > bracket.after) & (np.maximum(log, copied) > said)
-        # Without markers after the transaction producers' times are all there is: both logs go on for longer than a
-        # copy takes.
-        point = np.maximum(last, said)
-        goes_on = (self._audit.newest > point) & (read.state > point) & (newest - point > read.copy_ms)
-        proved |= (bracket.after == NEVER) & goes_on
-        early = (read.state < bracket.holds(begins)) | (log < read.due)
-        return KnownTimes(proved, early & recent & ~proved, recent)
+        times = zip(
+            read.state.tolist(), _time(read.said).tolist(), read.due.tolist(), _time(read.decided).tolist(),
+            _time(rows["min_timestamp"]).tolist(), _time(rows["max_timestamp"]).tolist(), bracket.before.tolist(),
+            bracket.after.tolist(), read.never_comes.tolist(), strict=True,
+        )  # fmt: skip
+        return [
+            known_of(
+                Seen(newest, state, said, due, decided, log, log_any, begins, last, before, after, read.copy_ms,
+                     read.max_timeout_ms, never_comes)
+            )
+            for state, said, due, decided, begins, last, before, after, never_comes in times
+        ]  # fmt: skip
