@@ -9,7 +9,6 @@ from kafkalog.auditing.incidents.incident import (
     Consumers,
     Event,
     Incident,
-    Since,
     Step,
     Subject,
     capital,
@@ -29,6 +28,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     abort_steps,
     open_transactions,
 )
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso

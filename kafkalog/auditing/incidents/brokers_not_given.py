@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Since, Step, Subject, many
+from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Step, Subject, many
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_now
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
+from kafkalog.auditing.incidents.since import Since
 
 __all__ = ["not_given"]
 
@@ -35,7 +36,7 @@ def _incident(known: Known, needed: str, rows: list[Row]) -> Incident:
     incident.findings = [row["id"] for row in rows]
     incident.partitions = partitions
     times = [leaderless_now(known.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]]
-    incident.since = Since.earliest(Since(one.since, "broker") for one in times if one is not None)
+    incident.since = Since.of_brokers(one.since for one in times if one is not None)
     incident.events = [one.event() for one in times if one is not None]
     incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:_EVENTS]]
     what = [f"{many(len(leaderless), 'partition')} without a leader"] if leaderless else []

@@ -13,7 +13,6 @@ from kafkalog.auditing.incidents.incident import (
     Event,
     Incident,
     Kept,
-    Since,
     Step,
     Subject,
     capital,
@@ -31,6 +30,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     decided,
     open_transactions,
 )
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso
 
@@ -84,13 +84,13 @@ def elections(known: Known, pool: Pool) -> Iterator[Incident]:
     losses = [loss for loss in _losses(known, pool) if loss.findings]
     groups: dict[tuple[object, ...], list[_Loss]] = {}
     latest: dict[int, tuple[int, tuple[object, ...]]] = {}  # by the broker: its last election and that one's group
-    for loss in sorted(losses, key=lambda loss: (_since(loss) or 0, loss.place)):
+    for loss in sorted(losses, key=lambda loss: (_elected_ms(loss) or 0, loss.place)):
         groups.setdefault(_key(loss, latest), []).append(loss)
     for together in groups.values():
         yield _incident(known, together)
 
 
-def _since(loss: _Loss) -> int | None:
+def _elected_ms(loss: _Loss) -> int | None:
     return loss.elections[0].row["since_ms"] if loss.elections else None
 
 
@@ -98,7 +98,7 @@ def _key(loss: _Loss, latest: dict[int, tuple[int, tuple[object, ...]]]) -> tupl
     """Return the group of a loss, of which none is older: the broker that was elected, and when."""
     if not loss.elections:
         return loss.place
-    leader, since = loss.elections[0].leader, _since(loss) or 0
+    leader, since = loss.elections[0].leader, _elected_ms(loss) or 0
     before, key = latest.get(leader, (-1, ()))
     if not key or before < since - _TOGETHER_MS:
         key = (leader, since)
@@ -179,7 +179,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
         _tell(incident, loss, of_loss, told)
         _tell_lost(known, incident, loss)
     if electing:
-        incident.since = Since(_since(electing[0]) or 0, "broker")
+        incident.since = Since.of_brokers([_elected_ms(electing[0])])
     _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
     incident.title = _title(incident, together, told)
@@ -295,7 +295,7 @@ def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, told: list[str]) ->
     verb = "exists" if first == last else "exist"
     said = f"{offsets(first, last)} of {row['topic']}-{row['partition']} (leader epoch {row['found']}) {verb} only"
     told.append(f"{said} on {_node(kept)}: {fork.said()}.")
-    incident.events.append(Event(_since(loss), "broker", row["log"], first, f"{capital(told[-1])}{of_them}"))
+    incident.events.append(Event(_elected_ms(loss), "broker", row["log"], first, f"{capital(told[-1])}{of_them}"))
     incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
     incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
 

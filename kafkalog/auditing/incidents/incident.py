@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
-from kafkalog.quantities import iso
 from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Incident",
     "Kept",
     "More",
-    "Since",
     "Step",
     "Subject",
     "capital",
@@ -53,30 +52,6 @@ class Event(NamedTuple):
     file: str | None
     offset: int | None
     what: str
-
-
-class Since(NamedTuple):
-    """A time (ms) and whose clock it is; with `latest` it is some time from the one to the other."""
-
-    time: int
-    clock: str
-    latest: int | None = None
-
-    @property
-    def words(self) -> str:
-        """Say when it was, as sentences do."""
-        if self.latest is not None:
-            return f"some time between {iso(self.time)} and {iso(self.latest)}"
-        by = " by the producer's own clock" if self.clock == "producer" else ""
-        return f"{iso(self.time)}{by}"
-
-    @classmethod
-    def earliest(cls, times: Iterable[Since]) -> Since | None:
-        """Return the earliest of some times, None of none; it is no later than any of them."""
-        every = sorted(times, key=lambda since: since.time)
-        if not every or every[0].latest is None:
-            return every[0] if every else None
-        return every[0]._replace(latest=min(one.time if one.latest is None else one.latest for one in every))
 
 
 class Step(NamedTuple):

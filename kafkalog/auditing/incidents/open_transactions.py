@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
+from kafkalog.auditing.incidents.incident import Event, Step, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import ABORT, READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
@@ -126,33 +127,22 @@ def _begun(steps: Sequence[Row], last: int, place: str) -> Row | None:
 
 def since(known: Known, row: Row) -> Since | None:
     """Return since when a transaction has been open in its partition: by a broker's clock, where one shows it."""
+    begun = None
     if row["cause"] in _REGISTERED and row["state"] != "undecided":
         begun = decided(known, row).begun
-        if begun is not None:
-            return Since(begun["last_update_timestamp_ms"], "broker")
-    return _bounded(row, _created(known, row), known.now)
+    if begun is not None:
+        return Since(begun["last_update_timestamp_ms"], "broker")
+    low, high = row["not_before_ms"], row["not_after_ms"]
+    created = _created(known, row)
+    low = created if low is None and created >= 0 else low
+    high = known.now if high is None and known.now >= 0 else high
+    return Since.bounded(row["first_timestamp_ms"], low, high)
 
 
 def _created(known: Known, row: Row) -> int:
     """Return when a partition was created, -1 where no metadata shows it."""
     rows = known.leadership.get((row["topic"], row["partition"]), ())
     return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
-
-
-def _bounded(row: Row, created: int, now: int) -> Since | None:
-    """Return a transaction's first time: the producer's own, or the bounds that brokers' times give it.
-
-    These are the times of the markers around it; before the first one it is the partition's creation, after the last
-    one the newest time of all. They count where the producer's clock has no time, or one outside of them.
-    """
-    time, low, high = row["first_timestamp_ms"], row["not_before_ms"], row["not_after_ms"]
-    low = created if low is None and created >= 0 else low
-    high = now if high is None and now >= 0 else high
-    if time is not None and (low is None or low <= time) and (high is None or time <= high):
-        return Since(time, "producer")
-    if low is None or high is None:
-        return None
-    return Since(min(low, high), "broker", max(low, high))
 
 
 AUDIT: Final = "kafkalog txn-audit"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, few
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few
 from kafkalog.auditing.incidents.runner import incidents_of_audit
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
@@ -126,8 +127,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
     incident.certainty = "proved" if all(one.certainty == "proved" for one in found) else "possible"
     incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
-    times = [one.since_ms for one in found if one.since_ms is not None]
-    incident.since = Since(min(times), "broker") if times else None
+    incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
         incident.first_offset = found[0].since_offset
     for one in held[:_EVENTS]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
+from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
@@ -90,8 +91,7 @@ def _begin(
     rows = [row for _, row in some if row is not None]
     if len(rows) == len(some):
         incident.records = sum(row[counted] for row in rows)
-        times = [row["marker_timestamp_ms"] for row in rows if row["marker_timestamp_ms"] is not None]
-        incident.since = Since(min(times), "broker") if times else None
+        incident.since = Since.of_brokers(row["marker_timestamp_ms"] for row in rows)
     if len(incident.partitions) == 1:
         incident.first_offset = min(row["offset"] for row in findings)
         incident.last_offset = max(_last(finding, row) for finding, row in some)
