@@ -17,10 +17,20 @@ from kafkalog.findings import Finding
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["IN_A_LOG", "IN_A_RUN", "OnlyCounted", "first_findings", "not_all_judged", "only_counted", "split"]
+__all__ = [
+    "IN_A_FILE",
+    "IN_A_LOG",
+    "IN_A_RUN",
+    "OnlyCounted",
+    "first_findings",
+    "not_all_judged",
+    "only_counted",
+    "split",
+]
 
 IN_A_LOG: Final = 10_000  # open transactions, or findings of one code
 IN_A_RUN: Final = 100_000  # open transactions
+IN_A_FILE: Final = 1_000  # damaged places, or findings of one code: one finding stands for more (segments/folded.py)
 
 
 class OnlyCounted(NamedTuple):

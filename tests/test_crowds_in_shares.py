@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import build
-from kafkalog.segments.folded import MOST
+from kafkalog.limit import IN_A_FILE
 from test_shared_logs import judged, same
 
 _CODE: Final = "sequence-broken"
@@ -31,11 +31,11 @@ def _directory(root: Path, gaps: dict[int, int]) -> str:
 
 def test_a_producers_crowd_is_counted_in_every_share(tmp_path: Path) -> None:
     """One producer has more than a thousand gaps, two have more only together: in each engine one row counts the first."""
-    data = _directory(tmp_path, {1: MOST + 5, 2: MOST - 400, 3: MOST - 300})
+    data = _directory(tmp_path, {1: IN_A_FILE + 5, 2: IN_A_FILE - 400, 3: IN_A_FILE - 300})
     same([data], 1)
     for shares in (2, 3):
         same([data], shares)
     rows, _ = judged([data], 1)
     found = [row for row in rows["findings"].elements() if f"'{_CODE}'" in row]
-    assert len(found) == 1 + (MOST - 400) + (MOST - 300)
-    assert sum(f"{MOST + 5} places" in row for row in found) == 1
+    assert len(found) == 1 + (IN_A_FILE - 400) + (IN_A_FILE - 300)
+    assert sum(f"{IN_A_FILE + 5} places" in row for row in found) == 1

@@ -14,7 +14,7 @@ from counted import counted
 from kafkalog.auditing.verification import Verification, verify
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.findings import Bytes
-from kafkalog.segments.folded import MOST
+from kafkalog.limit import IN_A_FILE
 
 _EXAMINED = 1000  # damaged places that are examined closely, each with its own finding
 
@@ -24,14 +24,14 @@ def _damage(found: Verification) -> Counter[str]:
     return Counter(finding.code for finding in found.findings() if CATALOGUE[finding.code].bytes is Bytes.LOST)
 
 
-@pytest.mark.parametrize("more", [MOST, MOST + 1])
+@pytest.mark.parametrize("more", [IN_A_FILE, IN_A_FILE + 1])
 def test_from_a_thousand_and_one_on_one_finding_counts_them(tmp_path: Path, more: int) -> None:
     """The table of findings stays readable, the table of extents has every place; up to a thousand nothing changes."""
     found = verify([much_damaged(tmp_path, _EXAMINED + more)])
     extents = list(found.rows("extents"))
 
-    if more == MOST:
-        assert _damage(found) == {"crc-mismatch": _EXAMINED, "bytes-unreadable": MOST}
+    if more == IN_A_FILE:
+        assert _damage(found) == {"crc-mismatch": _EXAMINED, "bytes-unreadable": IN_A_FILE}
         assert extents == []
         return
     assert _damage(found) == {"crc-mismatch": _EXAMINED, "bytes-unreadable": 1}
@@ -46,7 +46,7 @@ def test_from_a_thousand_and_one_on_one_finding_counts_them(tmp_path: Path, more
 
 def test_an_audit_folds_the_same(tmp_path: Path) -> None:
     """The finding of an audit has the id that it has in a verification."""
-    folder = much_damaged(tmp_path, _EXAMINED + MOST + 1)
+    folder = much_damaged(tmp_path, _EXAMINED + IN_A_FILE + 1)
     both = (kafkalog.audit(os.fspath(folder)), kafkalog.verify(os.fspath(folder)))
     ids = [[row["id"] for row in found.rows("findings") if row["code"] == "bytes-unreadable"] for found in both]
 

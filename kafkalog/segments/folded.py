@@ -9,14 +9,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import Final
 
+from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
 from kafkalog.segments.chunk import CROWDED, Chunk
 
-__all__ = ["MOST", "Extents", "FileFindings", "counted", "is_extent"]
-
-MOST: Final = 1000  # findings of one code in one file, or in one log
+__all__ = ["Extents", "FileFindings", "counted", "is_extent"]
 
 
 class Extents:
@@ -90,8 +88,8 @@ class _Places:
 def counted(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings about a log, those of a code as one if they are many; damaged bytes were counted file by file."""
     every = iter(findings)
-    first = list(islice(every, MOST + 1))
-    if len(first) <= MOST:  # too few of any code
+    first = list(islice(every, limit.IN_A_FILE + 1))
+    if len(first) <= limit.IN_A_FILE:  # too few of any code
         return first
     kept = FileFindings(table=None)
     for finding in chain(first, every):
@@ -130,7 +128,7 @@ class FileFindings:
                 place = code, finding.producer_id
                 many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
             many.add(finding)
-            if len(many) > MOST:
+            if len(many) > limit.IN_A_FILE:
                 return
         self._kept.append(finding)
 
@@ -143,7 +141,7 @@ class FileFindings:
     def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
         """Count these places if those of the code are only counted; say whether they are."""
         extents = self._extents.get(code)
-        if extents is None or len(extents) <= MOST:
+        if extents is None or len(extents) <= limit.IN_A_FILE:
             return False
         extents.extend(positions, lengths)
         return True
@@ -152,8 +150,8 @@ class FileFindings:
         """Return all findings in order; the one that counts many is where the first of them was."""
         if not self._kept:
             return self._kept
-        extents = {code: many for code, many in self._extents.items() if len(many) > MOST}
-        places = {place: many for place, many in self._places.items() if len(many) > MOST}
+        extents = {code: many for code, many in self._extents.items() if len(many) > limit.IN_A_FILE}
+        places = {place: many for place, many in self._places.items() if len(many) > limit.IN_A_FILE}
         if not extents and not places:
             return self._kept
         found = []

@@ -20,8 +20,9 @@ from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entr
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
+from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.chunk import CROWDED, Chunk
-from kafkalog.segments.folded import MOST, Extents, is_extent
+from kafkalog.segments.folded import Extents, is_extent
 from kafkalog.tables.verify_tables import EXTENTS, FILES
 
 __all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"]
@@ -151,7 +152,7 @@ class FileFacts:
     def extent_rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the table ``extents``: the places of damage that one finding counts."""
         for code, extents in self.extents.items():
-            if len(extents) > MOST:
+            if len(extents) > IN_A_FILE:
                 for position, length in extents:
                     yield EXTENTS.of(
                         file=self.file,
