@@ -114,9 +114,7 @@ def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Inci
         incident.more = More(
             counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)
         )
-    if rows and len(incident.partitions) == 1:
-        incident.first_offset = min(row["first_offset"] for row in rows)
-        incident.last_offset = max(row["last_offset"] for row in rows)
+    incident.reach((row["first_offset"] for row in rows), (row["last_offset"] for row in rows))
     if rows:
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
     for abort in some[:_EVENTS]:

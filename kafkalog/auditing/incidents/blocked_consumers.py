@@ -116,9 +116,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     incident.producer_ids |= {one.row["producer_id"] for one in every}
     # An epoch of a producer is one transaction, in however many partitions.
     incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
-    if len(incident.partitions) == 1:
-        incident.first_offset = min(one.row["first_offset"] for one in every)
-        incident.last_offset = max(one.row["last_offset"] for one in every)
+    incident.reach((one.row["first_offset"] for one in every), (one.row["last_offset"] for one in every))
     incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
     for one in every[:SHOWN]:

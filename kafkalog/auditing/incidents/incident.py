@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -180,6 +180,18 @@ class Incident:
             findings=self.findings[:_FINDINGS],
             findings_total=len(self.findings),
         )
+
+    def take(self, findings: Collection[Mapping[str, Any]]) -> None:
+        """Take the findings that it explains, with their partitions and producers."""
+        self.findings += [row["id"] for row in findings]
+        self.partitions |= {(row["topic"], row["partition"]) for row in findings if row["topic"] is not None}
+        self.producer_ids |= {row["producer_id"] for row in findings} - {None}
+
+    def reach(self, first: Iterable[int | None], last: Iterable[int | None]) -> None:
+        """Take the first and the last of some offsets, if they are of one partition."""
+        if len(self.partitions) == 1:
+            self.first_offset = min((offset for offset in first if offset is not None), default=None)
+            self.last_offset = max((offset for offset in last if offset is not None), default=None)
 
     def where(self) -> str:
         """Name the partitions, the first three."""

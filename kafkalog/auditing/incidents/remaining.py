@@ -13,6 +13,7 @@ from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
 __all__ = ["others"]
 
 _EVENTS: Final = 20
+_OFFSETS: Final = ("offset", "last_offset")
 _OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed", "output-damaged"})
 _OF_PRODUCER: Final = frozenset({"transaction-torn", "wrong-fate"})
 
@@ -52,13 +53,9 @@ _NOT_SURE: Final = frozenset({"offset-gap-unexplained", "sequence-broken", "stat
 def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
     incident = Incident(kind, cause, _subject(known, kind, rows), severity_of(rows), known.cluster_id, certainty)
-    incident.partitions = {(row["topic"], row["partition"]) for row in rows if row["topic"] is not None}
-    incident.producer_ids = {row["producer_id"] for row in rows} - {None}
-    incident.findings = [row["id"] for row in rows]
-    offsets = [row["offset"] for row in rows if row["offset"] is not None]
-    if len(incident.partitions) == 1 and offsets:
-        incident.first_offset = min(offsets)
-        incident.last_offset = max(offsets + [row["last_offset"] for row in rows if row["last_offset"] is not None])
+    incident.take(rows)
+    if any(row["offset"] is not None for row in rows):
+        incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     for row in rows[:_EVENTS]:
         incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))

@@ -83,18 +83,14 @@ def _begin(
     subject = Subject(first["topic"], first["partition"], first["offset"], first["producer_id"])
     incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
     incident.certainty = findings[0]["certainty"] or "proved"
-    incident.findings = [row["id"] for row in findings]
-    incident.partitions = {(row["topic"], row["partition"]) for row in findings}
-    incident.producer_ids = {row["producer_id"] for row in findings}
+    incident.take(findings)
     incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
     incident.transactions = len(some)
     rows = [row for _, row in some if row is not None]
     if len(rows) == len(some):
         incident.records = sum(row[counted] for row in rows)
         incident.since = Since.of_brokers(row["marker_timestamp_ms"] for row in rows)
-    if len(incident.partitions) == 1:
-        incident.first_offset = min(row["offset"] for row in findings)
-        incident.last_offset = max(_last(finding, row) for finding, row in some)
+    incident.reach((row["offset"] for row in findings), (_last(finding, row) for finding, row in some))
     return incident
 
 
