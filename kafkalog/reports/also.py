@@ -14,7 +14,7 @@ from kafkalog.quantities import iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["INFORMATIVE", "Line", "age", "also", "number_of"]
+__all__ = ["INFORMATIVE", "Line", "age", "also", "listed", "number_of"]
 
 # Incidents that happen in a healthy cluster all day: they are lines here.
 INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
@@ -79,9 +79,9 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
             if row["kind"] not in INFORMATIVE or _LABELS.get(row["cause"]) != label:
                 continue
             number = row["transactions"] or 1
-            who = _listed(row["transactional_ids"], row["transactional_ids_total"])
+            who = listed(row["transactional_ids"], row["transactional_ids_total"])
             if not who:
-                who = f"producer {_listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
+                who = f"producer {listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
             when = f"at {iso(row['since_ms'])}"
             if number > 1:
                 when = f"{number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
@@ -100,7 +100,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
 
 def _its_records(row: Row) -> str:
     """Say which records were aborted with a transaction, or with several."""
-    places = _listed(row["partitions"], row["partitions_total"])
+    places = listed(row["partitions"], row["partitions_total"])
     if row["records"] is None:
         return f"no records of it are here; it was in {places}" if places else "it had written nothing"
     where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
@@ -187,9 +187,10 @@ def age(ms: int) -> str:
     return "0 s"
 
 
-def _listed(names: Iterable[str] | None, total: int | None) -> str:
+def listed(names: Iterable[str] | None, total: int | None, most: int | None = _NAMES) -> str:
+    """Name the first things of a cell that lists some of `total`, and count the others."""
     every = list(names or ())
-    shown = every[:_NAMES]
+    shown = every[:most]
     more = max(total or 0, len(every)) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from kafkalog.escape import escape, escape_line
+from kafkalog.reports.also import listed
 from kafkalog.reports.lanes import Lane, lanes_by_offset
 from kafkalog.reports.page.drawing import UNCLEAN, legend, picture
 from kafkalog.reports.page.elements import (
@@ -99,10 +100,7 @@ def _number(value: int | None) -> str | None:
 
 
 def _listed(values: Sequence[Any] | None, total: int | None) -> str | None:
-    if not values:
-        return None
-    more = (total or len(values)) - len(values)
-    return text_of(values) + (f" and {more} more" if more > 0 else "")
+    return listed(map(text_of, values), total, most=None) if values else None
 
 
 def _offsets(row: Mapping[str, Any]) -> str | None:
