@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.files.watch import watch
@@ -14,6 +14,9 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, known_size, name_of
 from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
+
+if TYPE_CHECKING:
+    from kafkalog.folds.fates import Fates
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 
@@ -31,6 +34,12 @@ class DumpRequest:
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
+    fates: Mapping[str, Fates | None] = field(default_factory=dict)
+
+    def selection_of(self, file: str) -> Selection:
+        """Return the selection from a file, with what became of its batches if that is asked for."""
+        fates = self.fates.get(file)
+        return self.selection if fates is None else replace(self.selection, fates=fates)
 
     @property
     def wanted(self) -> set[str]:

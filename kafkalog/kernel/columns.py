@@ -81,6 +81,7 @@ __all__ = [
     "EMPTY",
     "ESCAPED",
     "HOLDS",
+    "MISSING",
     "NEVER",
     "NOTHING",
     "NO_HORIZON",
@@ -126,8 +127,8 @@ OF_ROW, OF_BATCH, OF_MESSAGE = range(3)
 CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, DELTA = range(7)
 
 # When a value is null: never; if the header of a wrapper of magic 0 or 1 has none; for magic 0 and 1; for magic 2; if
-# the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0.
-NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT = range(6)
+# the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0; if the cell is NONE.
+NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT, MISSING = range(7)
 
 # A column's state, and the two cells after it. It has no rows; all rows have one value, or are null, and nothing is
 # written; they differ, and there are validity bits or not; all of it is always written, validity bits if it has them.
@@ -362,6 +363,8 @@ def _values(
                 if mask + row < 0 or (mask + row) >> 3 >= len(bits):
                     return 0
                 is_gone = bits[(mask + row) >> 3] & (1 << ((mask + row) & 7)) == 0
+            elif absent == 6:
+                is_gone = source[start + row] == none
             else:
                 magic = source[at_magic + row]
                 if absent == 1:
@@ -394,6 +397,8 @@ def _is_one(
     attributes: cython.Py_ssize_t = ATTRIBUTES * capacity + first
     if rule == 6 or absent == 5:
         return False
+    if absent == 6:
+        return _all_equal(source, at, n, source[at])
     if (rule >= 3 or absent) and not _all_equal(source, magics, n, source[magics]):
         return False
     if absent == 4 and not _all_equal(source, attributes, n, source[attributes]):

@@ -28,6 +28,7 @@ OLD: int
 NO_MESSAGE: int
 NO_HORIZON: int
 BY_BIT: int
+MISSING: int
 EMPTY: int
 SAME: int
 VARIED: int

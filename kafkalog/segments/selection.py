@@ -5,10 +5,17 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, columns
-from kafkalog.segments.decoded import RecordBlock
+from kafkalog.segments.decoded import RecordBlock, headers_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kafkalog.folds.fates import BatchFates, Fates
 
 __all__ = ["Met", "Picks", "Selection", "all_rows"]
 
@@ -53,7 +60,11 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it."""
+    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it.
+
+    `outcomes` are words of the column of that name; they and `transactional_ids`, which may be patterns, need the
+    `fates` of the log. Of `header` the value may be None: any.
+    """
 
     first_offset: int | None = None
     last_offset: int | None = None
@@ -62,6 +73,10 @@ class Selection:
     producer_id: int | None = None
     key: bytes | None = None
     control_only: bool = False
+    outcomes: frozenset[str] = frozenset()
+    transactional_ids: tuple[str, ...] = ()
+    header: tuple[bytes, bytes | None] | None = None
+    fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
 
     @property
@@ -72,14 +87,21 @@ class Selection:
     @property
     def looks_at_records(self) -> bool:
         """Say whether the records must be read to know whether a batch has a selected one."""
-        return self.key is not None or self.until_ms is not None or self.since_ms is not None
+        return any(one is not None for one in (self.key, self.header, self.until_ms, self.since_ms))
 
-    def batches(self, heads: CellTable) -> Picks:
-        """Return the batches that, by their headers, may contain a selected record."""
+    @property
+    def needs_fates(self) -> bool:
+        """Say whether it must be known what became of the batches."""
+        return bool(self.outcomes or self.transactional_ids)
+
+    def batches(self, heads: CellTable, found: BatchFates | None = None) -> Picks:
+        """Return the batches that, by their headers, may contain a selected record; `found` is what became of them."""
         if self.everything:
             return all_rows(heads)
         rows = array("q", bytes(8 * heads.count))
         picks = Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+        if self.needs_fates and self.fates is not None and found is not None:
+            picks = _picked(picks, self.fates.chosen(found, self.outcomes, self.transactional_ids))
         if heads.count:
             first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
             if self.met.last_offset is None and first != buffers.NONE:
@@ -88,10 +110,9 @@ class Selection:
         self.met.batches += picks.count
         return picks
 
-    def leave_out_others(self, heads: CellTable, *, control_only: bool = False) -> None:
-        """Leave out the records of all other batches, with `control_only` also of those without control records."""
+    def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
+        """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
         if control_only or not self.everything:
-            picks = self.batches(heads)
             columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, control_only)
 
     def records(self, block: RecordBlock) -> Picks:
@@ -104,9 +125,19 @@ class Selection:
         count = columns.records(
             block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
+        if self.header is not None:
+            found = array("q", (row for row in rows[:count] if self._has_header(block, row)))
+            rows[: len(found)] = found
+            count = len(found)
         self.met.records += count
         self.met.blocks += 1
         return Picks(rows, count)
+
+    def _has_header(self, block: RecordBlock, row: int) -> bool:
+        name, value = self.header or (b"", None)
+        recs = block.recs
+        start, count = recs.cell(buffers.HEADERS_START, row), recs.cell(buffers.HEADERS_COUNT, row)
+        return any(key == name and value in (None, its) for key, its in headers_of(block.buf, start, count))
 
     def _conditions(self) -> array[int]:
         return array("q", (
@@ -115,6 +146,13 @@ class Selection:
             0 if self.producer_id is None else _within(self.producer_id, 0),
             self.producer_id is not None, self.control_only,
         ))  # fmt: skip
+
+
+def _picked(picks: Picks, wanted: NDArray[np.bool_]) -> Picks:
+    """Return those of the picks that are wanted; `wanted` is about each row of the table."""
+    are_wanted = wanted.tolist()
+    rows = array("q", (row for row in picks.rows[: picks.count] if are_wanted[row]))
+    return Picks(rows, len(rows))
 
 
 def _within(number: int | None, other: int) -> int:

@@ -98,7 +98,8 @@ class TableSink:
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
     def names(self, table: Table) -> Sequence[str]:
-        return table.names
+        asked = self._columns.of(table)
+        return table.names if asked and max(asked) >= len(table.usual) else table.usual
 
     def block(self, rows: Rows) -> None:
         block, table = rows.block, rows.block.table

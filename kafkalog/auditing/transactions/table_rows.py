@@ -24,7 +24,7 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.stable import Aborted, visible_ranges
+from kafkalog.folds.stable import Extents, is_data, visible_ranges
 from kafkalog.folds.tally import tally
 from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kafka.listed_partitions import listed_partitions
@@ -309,12 +309,12 @@ def _visible(log: LogAudit) -> Iterator[Row]:
         ],
         names,
     )
-    aborted = Aborted(*(rows[name] for name in names))
+    aborted = Extents(*(rows[name] for name in names))
     for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
         yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
 
 
-def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _shown(log: LogAudit, aborted: Extents) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield first and last offsets of the batches with data that no aborted transaction hides."""
     segments = log.partition.directory.segments
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
@@ -327,15 +327,13 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
             continue
 
 
-def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shown_of(heads: CellTable, aborted: Extents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     cells = heads.numpy()
-    control = (cells[buffers.ATTRIBUTES] & CONTROL != 0) & (cells[buffers.MAGIC] > 1)
-    whole = (cells[buffers.VALID] != 0) & (cells[buffers.COUNT] != 0) & (cells[buffers.BASE_OFFSET] != NONE)
-    rows = cells[:, whole & ~control]
+    rows = cells[:, is_data(cells)]
     shown = np.ones(rows.shape[1], bool)
     in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
     its = rows[:, in_transaction]
-    shown[in_transaction] = ~aborted.hides(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET])
+    shown[in_transaction] = aborted.find(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET]) < 0
     return rows[buffers.BASE_OFFSET][shown], rows[buffers.LAST_OFFSET][shown]
 
 
