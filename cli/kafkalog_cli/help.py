@@ -12,7 +12,7 @@ __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 GROUPS: Final = {
     "Selection": (
         "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "state", "at", "offset",
-        "since", "until", "key", "control-only", "limit", "max-bytes", "include", "incident",
+        "since", "until", "key", "header", "outcome", "control-only", "limit", "max-bytes", "include", "incident",
     ),
     "Checks": (
         "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",

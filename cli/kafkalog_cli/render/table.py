@@ -107,6 +107,7 @@ class TableSink:
         if part is None:
             return
         made = [list(block.column(column, rows.start, rows.stop, _LONG + 1)) for column in block.columns]
+        made += [[None] * len(rows)] * (len(table.names) - len(made))  # what was not asked for is not drawn
         if part.size + part.size_of(made) > _BYTES:
             for row in zip(*made, strict=True):
                 self.row(table, row)
