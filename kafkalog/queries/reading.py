@@ -139,6 +139,7 @@ def selected_blocks(
     for chunk in segment_chunks(file.path, limits=limits, max_bytes=max_bytes):
         found = None if fates is None else fates.of(chunk.heads)
         selection.leave_out_others(chunk.heads, selection.batches(chunk.heads, found))
+        selection.skip_without_literals(chunk)
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:

@@ -178,6 +178,7 @@ class _Segment:
             else:
                 yield Rows(batches, 0, batches.count)
         if reads:
+            selection.skip_without_literals(chunk)
             newest = -1
             for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)
