@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
@@ -16,7 +16,7 @@ from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
 if TYPE_CHECKING:
-    from kafkalog.folds.fates import Fates
+    from kafkalog.queries.given_logs import GivenFile
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 
@@ -34,12 +34,11 @@ class DumpRequest:
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
-    fates: Mapping[str, Fates | None] = field(default_factory=dict)
+    given: Mapping[str, GivenFile] = field(default_factory=dict)
 
     def selection_of(self, file: str) -> Selection:
-        """Return the selection from a file, with what became of its batches if that is asked for."""
-        fates = self.fates.get(file)
-        return self.selection if fates is None else replace(self.selection, fates=fates)
+        """Return which of a file's records are meant."""
+        return self.given[file].selection(self.selection) if file in self.given else self.selection
 
     @property
     def wanted(self) -> set[str]:

@@ -24,7 +24,7 @@ from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkalog.folds.fates import Fates
+    from kafkalog.queries.given_logs import GivenFile, GivenLogs
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,8 +37,9 @@ class FoundFiles:
 
     files: tuple[str, ...]
     selection: Selection
-    fates: Mapping[str, Fates | None] = field(default_factory=dict)
+    given: Mapping[str, GivenFile] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
+    logs: GivenLogs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +63,22 @@ class RecordFilters:
         return bool(self.topics or self.partitions or self.transactional_ids or self.outcomes)
 
     def find(
-        self, paths: Sequence[str], limits: Limits, *, with_fates: bool, control_only: bool = False
+        self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
+        jobs: int | None = 1, **conditions: Any,
     ) -> FoundFiles:  # fmt: skip
-        """Find the files below `paths`; `with_fates` asks for what became of the records.
+        """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
 
-        Raises NothingMatchesError if no log is of such a topic or partition.
+        `conditions` are more of ``Selection``. Raises NothingMatchesError if no log is of such a topic or partition.
         """
         selection = Selection(
             first_offset=self.offsets[0],
             last_offset=self.offsets[1],
             producer_id=self.producer_id,
             key=None if self.key is None else os.fsencode(self.key),
-            control_only=control_only,
             outcomes=frozenset(word for one in self.outcomes for word in (OPEN if one == "open" else (one,))),
             transactional_ids=self.transactional_ids,
             header=_header(self.header),
+            **conditions,
         )
         with_fates = with_fates or selection.needs_fates
         if not (with_fates or self.of_logs or any(path != STDIN and is_directory(path) for path in paths)):
@@ -85,9 +87,9 @@ class RecordFilters:
         from kafkalog.queries.given_logs import given_logs
 
         narrowing = Narrowing(self.topics, self.partitions)
-        found = given_logs(paths, narrowing, selection, limits, with_fates=with_fates)
+        found = given_logs(paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at)
         files = tuple(found.by_path)
-        return FoundFiles(files, self._timed(selection, files, limits), found.by_path, tuple(found.unreadable))
+        return FoundFiles(files, self._timed(selection, files, limits), found.by_path, tuple(found.unreadable), found)
 
     def _timed(self, selection: Selection, files: Sequence[str], limits: Limits) -> Selection:
         """Add the times: relative ones are before the newest of the files."""

@@ -14,8 +14,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "space", "timeline",
-    "report", "explain", "schema", "completion",
+    "dump", "txn-audit", "verify", "find", "extract", "salvage", "show", "transactions", "groups", "metadata", "space",
+    "timeline", "report", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.
@@ -26,16 +26,14 @@ _ELSEWHERE: Final = {
     "compare": "kafkalog verify --replicas DIR DIR",
     "consumer-groups": "kafkalog groups DIR",
     "diff": "kafkalog verify --replicas DIR DIR",
-    "extract": "kafkalog dump --format ndjson --table records -o OUT FILE",
-    "find": "kafkalog dump --format table --table records --key KEY FILE",
     "fsck": "kafkalog verify DIR",
-    "grep": "kafkalog dump --format table --table records --key KEY FILE",
+    "grep": "kafkalog find --key KEY DIR",
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",
-    "search": "kafkalog dump --format table --table records --key KEY FILE",
+    "search": "kafkalog find --key KEY DIR",
     "size": "kafkalog space DIR",
     "topics": "kafkalog metadata DIR",
     "usage": "kafkalog space DIR",

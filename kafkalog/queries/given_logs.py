@@ -18,7 +18,7 @@ from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.narrowing import Narrowing, nothing_matches
-from kafkalog.tables.audit_tables import CAUSES
+from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
 if TYPE_CHECKING:
@@ -34,10 +34,24 @@ _OPEN: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class GivenFile:
-    """A file to read; `fates` is None where they were not asked for."""
+    """A file to read; `fates` is None where they were not asked for.
+
+    `extents` and `spans` are as in ``Selection``, `outcomes` those that count where none are asked for.
+    """
 
     path: str
     fates: Fates | None = None
+    extents: Extents | None = None
+    spans: tuple[tuple[int, int], ...] | None = None
+    outcomes: frozenset[str] = frozenset()
+
+    def selection(self, asked: Selection) -> Selection:
+        """Return which of the file's records are meant."""
+        if self.fates is None:
+            return asked
+        return replace(
+            asked, fates=self.fates, extents=self.extents, spans=self.spans, outcomes=asked.outcomes or self.outcomes
+        )
 
 
 @dataclass
@@ -49,19 +63,20 @@ class GivenLogs:
     audit: Audit | None = None
 
     @cached_property
-    def by_path(self) -> dict[str, Fates | None]:
-        """Return what is known of each file's batches."""
-        return {file.path: file.fates for file in self.files}
+    def by_path(self) -> dict[str, GivenFile]:
+        """Return the files by their paths."""
+        return {file.path: file for file in self.files}
 
 
 def given_logs(
     paths: Sequence[str], narrowing: Narrowing, selection: Selection, limits: Limits, *,
-    with_fates: bool, jobs: int | None = 1,
+    with_fates: bool, jobs: int | None = 1, at: int | None = None,
 ) -> GivenLogs:  # fmt: skip
     """Return the segments below directories, and files as they were given.
 
-    Of several replicas of a partition that is read which consumers read (``judgement.speaker_of``). Segments without an
-    offset that is selected are left out. Raises NothingMatchesError if no log is of such a topic or partition.
+    Of several replicas of a partition that is read which consumers read (``judgement.speaker_of``). Segments without
+    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. Raises
+    NothingMatchesError if no log is of such a topic or partition.
     """
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
@@ -72,7 +87,7 @@ def given_logs(
         raise _none_of(narrowing, logs)
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
-        fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids)
+        fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
         found.files += [GivenFile(path, fates) for path in _segments(log.directory, selection)]
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
@@ -164,8 +179,11 @@ def _alone(path: str, narrowing: Narrowing, limits: Limits, *, with_fates: bool)
         yield GivenFile(path, fates_of(log, {}) if with_fates else None)
 
 
-def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]]) -> Fates:
-    """Return what became of the batches of a log; `ids` has the transactional ids of each coordinator met before."""
+def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = None) -> Fates:
+    """Return what became of the batches of a log; `ids` has the transactional ids of each coordinator met before.
+
+    At a time `at` (ms) a transaction was open whose marker is of a later time.
+    """
     verdicts, partition = log.verdicts, log.partition
     known = verdicts.coordinator.states.ids
     if id(known) not in ids:
@@ -175,10 +193,15 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]]) -> Fates:
     extents = Extents(
         rows["producer_id"], np.where(first == NONE, marker, first), np.where(marker == NONE, _OPEN, marker)
     )
+    outcomes, causes = numbers.state.astype(np.int64), _OF_CAUSE[numbers.cause]
+    stop = partition.last_stable_offset
+    if at is not None:
+        later = (marker != NONE) & (rows["marker_timestamp"] > at)
+        outcomes[later], causes[later] = STATES.index("ongoing"), NONE
+        stop = min([stop, *first[later & (first != NONE)].tolist()])
     return Fates(
-        partition.directory.topic, partition.directory.partition, partition.directory.log, extents,
-        numbers.state.astype(np.int64), _OF_CAUSE[numbers.cause], np.where(numbers.name < 0, NONE, numbers.name),
-        ids[id(known)], partition.log_start_offset, partition.last_stable_offset,
+        partition.directory.topic, partition.directory.partition, partition.directory.log, extents, outcomes, causes,
+        np.where(numbers.name < 0, NONE, numbers.name), ids[id(known)], partition.log_start_offset, stop,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kafkalog.errors import UnreadableError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kafkalog.folds.fates import BatchFates, Fates
     from kafkalog.queries.given_logs import GivenFile
-    from kafkalog.segments.chunk import Limits
+    from kafkalog.segments.chunk import Chunk, Limits
     from kafkalog.tables import Table
     from kafkalog.tables.arrow import ArrowTable
 
@@ -92,15 +92,20 @@ def _listed(words: str | Sequence[str] | None) -> tuple[str, ...]:
 class SelectedBlock:
     """Decoded records of a file, of which those at `picks` are meant; the next block uses the same buffers.
 
-    `heads` are the batches of the chunk that they are of, `found` says what became of these.
+    `found` says what became of the batches of the chunk that they are of.
     """
 
     file: str
-    heads: CellTable
+    chunk: Chunk
     block: RecordBlock
     picks: Picks
     fates: Fates | None = None
     found: BatchFates | None = None
+
+    @property
+    def heads(self) -> CellTable:
+        """Return the batches of the chunk."""
+        return self.chunk.heads
 
     def rows(self) -> Sequence[int]:
         """Return the numbers of the meant records."""
@@ -133,9 +138,7 @@ def selected_blocks(
 
     Raises UnreadableError if the file can't be opened or read.
     """
-    fates = file.fates
-    if fates is not None:
-        selection = replace(selection, fates=fates)
+    fates, selection = file.fates, file.selection(selection)
     for chunk in segment_chunks(file.path, limits=limits, max_bytes=max_bytes):
         found = None if fates is None else fates.of(chunk.heads)
         selection.leave_out_others(chunk.heads, selection.batches(chunk.heads, found))
@@ -143,7 +146,7 @@ def selected_blocks(
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:
-                yield SelectedBlock(file.path, chunk.heads, block, picks, fates, found)
+                yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings
 
@@ -281,7 +284,6 @@ def _table(
     def batches() -> Iterator[Any]:
         for file in files:
             chunks = segment_chunks(file.path, limits=limits, room=ARROW_BATCHES)
-            chosen = selection if file.fates is None else replace(selection, fates=file.fates)
-            yield from segment_as_arrow(file.path, chunks, table, schema, chosen, report)
+            yield from segment_as_arrow(file.path, chunks, table, schema, file.selection(selection), report)
 
     return arrow_table(batches(), schema)

@@ -168,7 +168,7 @@ def dump(
         files=files,
         limits=limits,
         selection=found.selection,
-        fates=found.fates,
+        given=found.given,
         max_bytes=tool["max_bytes"],
         limit=limit,
         options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
