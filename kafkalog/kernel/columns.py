@@ -34,6 +34,7 @@ if cython.compiled:
         MAX_TIMESTAMP,
         NO_END,
         OFFSET,
+        POSITION,
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
@@ -56,6 +57,7 @@ else:
         MAX_TIMESTAMP,
         NO_END,
         OFFSET,
+        POSITION,
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
@@ -107,6 +109,7 @@ __all__ = [
     "fill",
     "gather",
     "headers",
+    "holding",
     "leave_out",
     "list_ends",
     "records",
@@ -1000,6 +1003,56 @@ def batches(
         picks[n] = row
         n += 1
     return n
+
+
+def holding(
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    start: cython.longlong,
+    rows: cython.longlong[::1],
+) -> int:
+    """Write the numbers of the batches with these bytes to `rows`; answer how many. `start` is where `buf` begins."""
+    n: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t = 0
+    next_at: cython.longlong
+    if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or count > len(rows) or len(literal) == 0:
+        raise IndexError
+    while row < count:
+        at = _place_of(buf, literal, at)
+        if at < 0:
+            break
+        while row + 1 < count and heads[POSITION * capacity + row + 1] - start <= at:
+            row += 1
+        rows[n] = row
+        n += 1
+        if row + 1 == count:
+            break
+        next_at = heads[POSITION * capacity + row + 1] - start  # once is enough for a batch
+        if next_at <= at or next_at > len(buf):
+            break
+        at = next_at
+    return n
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _place_of(
+    buf: cython.const[cython.uchar][::1], literal: cython.const[cython.uchar][::1], at: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Return where the bytes next are, -1 for nowhere. The C library looks for them ten times faster than Python."""
+    if at >= len(buf):
+        return -1
+    if cython.compiled:
+        place: cython.p_const_uchar = cython.cast(
+            cython.p_const_uchar,
+            memmem(cython.address(buf[at]), len(buf) - at, cython.address(literal[0]), len(literal)),
+        )
+        return -1 if place == cython.NULL else place - cython.address(buf[0])
+    return bytes(buf).find(bytes(literal), at)
 
 
 def leave_out(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kafkalog.errors import UnreadableError
@@ -107,6 +107,12 @@ class SelectedBlock:
         """Return the batches of the chunk."""
         return self.chunk.heads
 
+    def with_fates(self, file: GivenFile | None) -> SelectedBlock:
+        """Return the same with what became of the records, as the file tells."""
+        if self.fates is not None or file is None or file.fates is None:
+            return self
+        return replace(self, fates=file.fates, found=file.fates.of(self.heads))
+
     def rows(self) -> Sequence[int]:
         """Return the numbers of the meant records."""
         return self.picks.rows[: self.picks.count]
@@ -140,12 +146,14 @@ def selected_blocks(
     """
     fates, selection = file.fates, file.selection(selection)
     for chunk in segment_chunks(file.path, limits=limits, max_bytes=max_bytes):
-        found = None if fates is None else fates.of(chunk.heads)
+        found = fates.of(chunk.heads) if fates is not None and selection.needs_fates else None
         selection.leave_out_others(chunk.heads, selection.batches(chunk.heads, found))
         selection.skip_without_literals(chunk)
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:
+                if fates is not None and found is None:
+                    found = fates.of(chunk.heads)
                 yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings

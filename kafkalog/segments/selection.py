@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -145,18 +144,12 @@ class Selection:
         heads = chunk.heads
         if not literal or not heads.count:
             return
-        positions = heads.column(buffers.POSITION)
-        data, at, kept = bytes(chunk.buf), 0, set[int]()
-        while (at := data.find(literal, at)) >= 0:
-            row = bisect_right(positions, chunk.position + at) - 1
-            kept.add(row)
-            if row + 1 == heads.count:
-                break
-            at = positions[row + 1] - chunk.position  # once is enough for a batch
-        attributes = heads.column(buffers.ATTRIBUTES)
-        for row in range(heads.count):
-            if row not in kept and not attributes[row] & CODEC_MASK:
-                chunk.skip(row)
+        rows = array("q", bytes(8 * heads.count))
+        count = columns.holding(chunk.buf, literal, heads.cells, heads.capacity, heads.count, chunk.position, rows)
+        kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
+        kept[rows[:count]] = True
+        picks = _picked(all_rows(heads), kept)
+        columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, False)
 
     def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
         """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
@@ -218,9 +211,11 @@ class Selection:
 
 def _picked(picks: Picks, wanted: NDArray[np.bool_]) -> Picks:
     """Return those of the picks that are wanted; `wanted` is about each row of the table."""
-    are_wanted = wanted.tolist()
-    rows = array("q", (row for row in picks.rows[: picks.count] if are_wanted[row]))
-    return Picks(rows, len(rows))
+    import numpy as np
+
+    rows = np.frombuffer(picks.rows, np.int64)[: picks.count]
+    chosen = array("q", rows[wanted[rows]].tobytes())
+    return Picks(chosen, len(chosen))
 
 
 def _within(number: int | None, other: int) -> int:

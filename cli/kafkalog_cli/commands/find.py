@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -75,10 +77,12 @@ def find(
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
     paths = unpacked(paths)
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
-    found = filters.find(
-        paths, limits, with_fates=not files_only, jobs=jobs, data_only=True, null_value=null_value,
+    find_files = partial(
+        filters.find, paths, limits, jobs=jobs, data_only=True, null_value=null_value,
         value=None if value is None else os.fsencode(value), value_pattern=pattern,
     )  # fmt: skip
+    # What became of records is asked for only if there are some.
+    found = find_files(with_fates=form == "ndjson")
     outcome = Outcome(Severity.ERROR, incomplete=tell_unreadable(found))
     if form == "ndjson":
         from kafkalog_cli.extracting import Told, write_rows
@@ -88,17 +92,18 @@ def find(
         number, outcome.incomplete = told.records, outcome.incomplete or outcome.found
     else:
         with STDOUT.stream(paths) as stream:
-            number = _write(found, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
+            fates = cache(partial(find_files, with_fates=True))
+            number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
     if outcome.incomplete:
         return Exit.INCOMPLETE
     return Exit.FINE if number else Exit.FINDINGS
 
 
 def _write(
-    found: FoundFiles, limits: Limits, outcome: Outcome, stream: BinaryIO, most: int | None, *,
-    counts: bool, files_only: bool,
+    found: FoundFiles, fates: Callable[[], FoundFiles], limits: Limits, outcome: Outcome, stream: BinaryIO,
+    most: int | None, *, counts: bool, files_only: bool,
 ) -> int:  # fmt: skip
-    """Write where the records are; return how many."""
+    """Write where the records are; return how many. `fates` has the same files with what became of their records."""
     from kafkalog.queries.given_logs import GivenFile
     from kafkalog.queries.reading import selected_blocks
 
@@ -117,7 +122,7 @@ def _write(
                     continue
                 rows = item.rows() if most is None else item.rows()[: most - number]
                 number += len(rows)
-                for record in map(item.record, rows if not files_only else ()):
+                for record in () if files_only else map(item.with_fates(fates().given.get(path)).record, rows):
                     if counts:
                         by_place[_place(record, path), record.outcome or "unknown"] += 1
                     else:
