@@ -38,16 +38,12 @@ class Told:
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self.offsets: dict[tuple[str, int], tuple[int, int]] = {}
-        self.besides = 0
-
-    @property
-    def records(self) -> int:
-        """Return how many records there are."""
-        return self.outcomes.total()
+        self.records = self.besides = 0
 
     def take(self, file: GivenFile, outcomes: Counter[str | None], first: int, last: int) -> None:
         """Count records of a file."""
-        self.outcomes.update({word or "unknown": number for word, number in outcomes.items()})
+        self.records += outcomes.total()
+        self.outcomes.update({word: number for word, number in outcomes.items() if word is not None})
         if file.fates is not None and file.fates.topic is not None and file.fates.partition is not None:
             place = file.fates.topic, file.fates.partition
             low, high = self.offsets.get(place, (first, last))
@@ -132,7 +128,7 @@ def write_segments(
 
     def count(selected: int, others: int) -> None:
         told.besides += others
-        told.outcomes["copied"] += selected
+        told.records += selected
 
     def report(finding: Finding) -> None:
         outcome.count(finding.severity)
