@@ -16,7 +16,7 @@ from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
 if TYPE_CHECKING:
-    from kafkalog.queries.given_logs import GivenFile
+    from kafkalog.queries.given_file import GivenFile
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 

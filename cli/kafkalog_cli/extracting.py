@@ -21,7 +21,7 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import Target, say, write_provenance
 
 if TYPE_CHECKING:
-    from kafkalog.queries.given_logs import GivenFile
+    from kafkalog.queries.given_file import GivenFile
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables import Table
     from kafkalog_cli.filters import FoundFiles, RecordFilters

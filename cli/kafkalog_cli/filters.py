@@ -24,7 +24,8 @@ from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkalog.queries.given_logs import GivenFile, GivenLogs
+    from kafkalog.queries.given_file import GivenFile
+    from kafkalog.queries.given_logs import GivenLogs
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -18,6 +18,7 @@ from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.narrowing import Narrowing, nothing_matches
+from kafkalog.queries.given_file import GivenFile
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
@@ -27,31 +28,9 @@ if TYPE_CHECKING:
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
-__all__ = ["GivenFile", "GivenLogs", "given_logs"]
+__all__ = ["GivenLogs", "fates_of", "given_logs"]
 
 _OPEN: Final = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class GivenFile:
-    """A file to read; `fates` is None where they were not asked for.
-
-    `extents` and `spans` are as in ``Selection``, `outcomes` those that count where none are asked for.
-    """
-
-    path: str
-    fates: Fates | None = None
-    extents: Extents | None = None
-    spans: tuple[tuple[int, int], ...] | None = None
-    outcomes: frozenset[str] = frozenset()
-
-    def selection(self, asked: Selection) -> Selection:
-        """Return which of the file's records are meant."""
-        if self.fates is None:
-            return asked
-        return replace(
-            asked, fates=self.fates, extents=self.extents, spans=self.spans, outcomes=asked.outcomes or self.outcomes
-        )
 
 
 @dataclass

@@ -15,6 +15,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CellTable, Record
 from kafkalog.kernel import buffers
+from kafkalog.queries.given_file import GivenFile
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.readers import OnFinding, warn
 from kafkalog.segments.segment import segment_chunks
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.folds.fates import BatchFates, Fates
-    from kafkalog.queries.given_logs import GivenFile
     from kafkalog.segments.chunk import Chunk, Limits
     from kafkalog.tables import Table
     from kafkalog.tables.arrow import ArrowTable
@@ -192,7 +192,6 @@ def _given(
     """
     from kafkalog.files.directories import is_directory
     from kafkalog.narrowing import Narrowing
-    from kafkalog.queries.given_logs import GivenFile, given_logs
     from kafkalog.segments.chunk import Limits
 
     paths = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
@@ -203,6 +202,8 @@ def _given(
     of_logs = narrowing.of_logs or selection.needs_fates
     if not of_logs and not with_fates and not any(map(is_directory, paths)):
         return [GivenFile(one) for one in paths]
+    from kafkalog.queries.given_logs import given_logs
+
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
     if given.unreadable:
         raise UnreadableError(given.unreadable[0])

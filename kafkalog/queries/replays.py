@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafkalog.kafka.batch import Record
-    from kafkalog.queries.given_logs import GivenFile
+    from kafkalog.queries.given_file import GivenFile
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 

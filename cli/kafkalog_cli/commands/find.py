@@ -104,7 +104,7 @@ def _write(
     most: int | None, *, counts: bool, files_only: bool,
 ) -> int:  # fmt: skip
     """Write where the records are; return how many. `fates` has the same files with what became of their records."""
-    from kafkalog.queries.given_logs import GivenFile
+    from kafkalog.queries.given_file import GivenFile
     from kafkalog.queries.reading import selected_blocks
 
     number = 0
