@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.verification import Verification
     from kafkalog.kafka.state_records import StateColumns
-    from kafkalog.log_dirs.log_directory import LogDirectory
+    from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
 __all__ = [
     "DECIDING",
@@ -85,7 +85,9 @@ class ClusterRead(NamedTuple):
     """What an audit read of one cluster: its id, which of its brokers, and the newest time in their files.
 
     `stopped` says that every broker was stopped cleanly before the copy. `versions` are the levels that
-    transaction.version had, each with its time.
+    transaction.version had, each with its time. `trimmed` are the logs that start within a segment, with the number of
+    their replicas, 0 where no file shows it. `cleanings` are the logs whose cleaner did not finish, with the offset of
+    its checkpoint (-1: none).
     """
 
     cluster_id: str | None
@@ -93,9 +95,15 @@ class ClusterRead(NamedTuple):
     ends_ms: int | None
     stopped: bool
     versions: tuple[tuple[int, int], ...]
+    trimmed: tuple[tuple[str, int], ...] = ()
+    cleanings: tuple[tuple[str, int], ...] = ()
 
 
 _AT_ONCE: Final = 1 << 16  # of the coordinator's records
+
+_OF_CLEANINGS: Final = (".cleaned", ".swap")
+
+_MOST_LOGS: Final = 1000  # that one thing is known of: a screen shows ten
 
 # By the number of a state; the last one is that of a tombstone, whose number is -1.
 _STATE_WORDS: Final = np.array([*(state.word for state in TransactionState), "tombstone"], dtype=object)
@@ -240,7 +248,11 @@ class _AuditInMemory(_Summed):
 def _about(cluster: ClusterAudit) -> ClusterRead:
     ends = [cluster.coordinator.newest.values(), [log.partition.newest_broker for log in cluster.logs]]
     newest = max((time for some in ends for time in some), default=-1)
-    return about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
+    found = about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
+    known = dict(found.cleanings)
+    behind = [(log.partition.directory.log, log.partition.directory.checkpoints.get("cleaner", -1))
+              for log in cluster.logs if log.partition.cleaned_past_checkpoint]  # fmt: skip
+    return found._replace(cleanings=(*found.cleanings, *(one for one in behind if one[0] not in known)))
 
 
 def about_cluster(
@@ -263,7 +275,20 @@ def about_cluster(
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
-    return ClusterRead(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
+    logs = [log for node in nodes for log in node.partitions if log.segments and not log.suffix]
+    begun = [log for log in logs if log.checkpoints.get("log_start", -1) > log.segments[0].base_offset]
+    cleaned = [log for log in logs if any(name.endswith(_OF_CLEANINGS) for name in log.left_over)]
+    return ClusterRead(
+        cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions),
+        tuple((log.log, _replicas(log, metadata)) for log in begun[:_MOST_LOGS]),
+        tuple((log.log, log.checkpoints.get("cleaner", -1)) for log in cleaned[:_MOST_LOGS]),
+    )  # fmt: skip
+
+
+def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
+    """Return how many replicas the metadata log gives a partition, 0 where it does not name it."""
+    spans = () if metadata is None else metadata.partitions.get((log.topic_id or "", log.partition), ())
+    return len(spans[-1].value.replicas) if spans else 0
 
 
 def _id_of(states: StateColumns, row: int) -> str:
@@ -361,6 +386,8 @@ def transaction_rows(source: AuditSource) -> Iterator[Row]:
 
 
 _LATEST: Final = 1 << 47  # ms: the year 6429
+
+_OF_LOGS: Final = ("trimmed", "cleanings")
 
 
 class WrittenAudit:
@@ -498,7 +525,10 @@ def _about_read(said: Any) -> ClusterRead:
     pairs = tuple((level, since) for level, since in versions)
     if not all(is_count(one) and one < _LATEST for one in (*times, *(one for pair in pairs for one in pair))):
         raise TypeError("about has what is no time")
-    return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs)
+    trimmed, cleanings = (tuple((log, number) for log, number in said.get(name, ())) for name in _OF_LOGS)
+    if not all(isinstance(log, str) and isinstance(number, int) for log, number in (*trimmed, *cleanings)):
+        raise TypeError("about has what is no log")
+    return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs, trimmed, cleanings)
 
 
 def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:

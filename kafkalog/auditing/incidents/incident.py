@@ -15,6 +15,7 @@ from kafkalog.tables.incident_tables import INCIDENTS
 __all__ = [
     "LISTED",
     "SHOWN",
+    "STOPS",
     "Consumers",
     "Event",
     "Incident",
@@ -35,6 +36,8 @@ __all__ = [
 LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
 
 SHOWN: Final = 3  # things that a sentence names
+
+STOPS: Final = "They stop at"  # how it begins what blocked consumers get
 
 _MOST: Final = 20  # incidents of one cause; more become one
 
