@@ -28,6 +28,7 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_of_directory,
+    held_by,
     split,
     until,
 )
@@ -331,6 +332,7 @@ def group_rows(
     yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
+    held_by(chosen.moment, (log.partition.directory for log in (*offsets_logs, *share_logs)), limits)
 
 
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:

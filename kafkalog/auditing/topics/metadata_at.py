@@ -17,6 +17,7 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_again,
+    held_by,
     until,
 )
 from kafkalog.auditing.topics.metadata import Metadata
@@ -358,6 +359,9 @@ def metadata_view(
     yield from lost_inputs(clusters)
     if logs and topics and not any(matches(name, topics) for name in seen):
         raise nothing_matches("topic", topics, seen)
+    directories = [log.partition.directory for log in logs]
+    if moment is not None and all(one.segments and one.segments[0].base_offset == 0 for one in directories):
+        held_by(moment, directories, limits)  # a .checkpoint has the state before a log that begins later
 
 
 def _without_log(directory: PartitionDirectory) -> Iterator[Finding]:
