@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso
+from kafkalog.quantities import by_number, iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
@@ -203,7 +203,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
     trimmed = {log: replicas for one in about for log, replicas in one.trimmed if log in logs}
     after = _newest_before(source, trimmed)
     rows = [row for row in source.rows("partitions") if row["log_start_offset"] > 0 and row["log"] in logs]
-    for row in sorted(rows, key=lambda row: (row["topic"], row["partition"])):
+    for row in sorted(rows, key=lambda row: (by_number(row["topic"]), row["partition"])):
         place, log = f"{row['topic']}-{row['partition']}", row["log"]
         if log in remote:
             first, last = remote[log]["offset"], remote[log]["last_offset"]
@@ -240,7 +240,7 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
     """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
     left = {row["log"]: row["message"] for row in source.notes(_CLEANING)}
     checkpoints = {log: offset for one in about for log, offset in one.cleanings}
-    for row in sorted(logs, key=lambda row: (row["topic"], row["partition"])):
+    for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
         log = row["log"]
         if log not in left and log not in checkpoints:
             continue

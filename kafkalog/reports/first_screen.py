@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents import STOPS
-from kafkalog.quantities import iso
+from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ClusterRead
@@ -222,7 +222,7 @@ def _places(rows: Iterable[Row]) -> str:
     names = {name for row in rows for name in row["partitions"] or ()}
     number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
     if number == len(names) <= 2:
-        return " and ".join(sorted(names)) or "the inputs"
+        return " and ".join(sorted(names, key=by_number)) or "the inputs"
     return number_of(number, "partition")
 
 

@@ -47,6 +47,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
@@ -186,7 +187,7 @@ class GroupLog:
             names = self._names.texts
             keys = self._records.keys()
             committed, pending = self._committed.counts(len(names))
-            for group in sorted(self._newest.groups | keys.keys(), key=names.__getitem__):
+            for group in sorted(self._newest.groups | keys.keys(), key=lambda group: by_number(names[group])):
                 state = self._records.state(group, keys.get(group, ()))
                 counts = committed[group], pending[group]
                 yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
