@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Severity
+from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso
@@ -45,8 +46,10 @@ __all__ = [
     "Steps",
     "WrittenAudit",
     "about_cluster",
+    "among",
     "leader_changes",
     "leader_words",
+    "rows_with",
     "source_of",
     "source_of_verification",
     "transaction_rows",
@@ -68,7 +71,7 @@ class Steps(NamedTuple):
     """Records of the coordinator, those of an id together and in their order, a column each.
 
     `are_same` says which are of the transactional id of the one before, also before the first one; `name` returns the
-    id of one. States are objects, the words of the table ``coordinator``; numbers are int64, times in ms.
+    id of one. States are numbers of `TransactionState`, -1 for a tombstone; the others are int64, times in ms.
     """
 
     are_same: NDArray[np.bool_]
@@ -104,9 +107,6 @@ _AT_ONCE: Final = 1 << 16  # of the coordinator's records
 _OF_CLEANINGS: Final = (".cleaned", ".swap")
 
 _MOST_LOGS: Final = 1000  # that one thing is known of: a screen shows ten
-
-# By the number of a state; the last one is that of a tombstone, whose number is -1.
-_STATE_WORDS: Final = np.array([*(state.word for state in TransactionState), "tombstone"], dtype=object)
 
 DECIDING: Final = ("prepare_commit", "prepare_abort")  # the states of the records that decide
 
@@ -226,7 +226,7 @@ class _AuditInMemory(_Summed):
                 end = min(start + _AT_ONCE, len(ids))
                 some = cluster.coordinator.states.take(np.arange(start, end))
                 yield Steps(
-                    are_same[start:end], partial(_id_of, some), _STATE_WORDS[some.state],
+                    are_same[start:end], partial(_id_of, some), some.state,
                     some.producer_id.astype(np.int64), some.producer_epoch.astype(np.int64),
                     some.last_update_timestamp.astype(np.int64), some.start_timestamp.astype(np.int64),
                     some.timeout_ms.astype(np.int64),
@@ -309,11 +309,31 @@ class _TextsAsObjects(Mapping[str, "NDArray[Any]"]):
         found: NDArray[Any] = self._columns[name]
         return found
 
+    def among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Say in which rows a column has one of some words."""
+        column = self._columns[name]
+        return column.among(words) if isinstance(column, TextColumn) else among(column, words)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
     def __len__(self) -> int:
         return len(self._columns)
+
+
+def rows_with(columns: Mapping[str, Any], name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Say which rows of ``AuditSource.transactions`` have one of some words in a column of texts."""
+    if isinstance(columns, _TextsAsObjects):
+        return columns.among(name, words)
+    return among(columns[name], words)
+
+
+def among(column: NDArray[Any], values: Iterable[object]) -> NDArray[np.bool_]:
+    """Say which cells of a column are one of a few values."""
+    found = np.zeros(len(column), bool)
+    for value in values:
+        found |= column == value
+    return found
 
 
 class _VerificationInMemory(_Summed):
@@ -386,6 +406,8 @@ def transaction_rows(source: AuditSource) -> Iterator[Row]:
 
 
 _LATEST: Final = 1 << 47  # ms: the year 6429
+
+_STATES: Final = {state.word: int(state) for state in TransactionState}
 
 _OF_LOGS: Final = ("trimmed", "cleanings")
 
@@ -488,9 +510,10 @@ class WrittenAudit:
         last: object = None
         for batch in self._batches("coordinator", wanted):
             if batch.num_rows:
-                names, *others = (_column(batch.column(name)) for name in wanted)
+                names, words, *others = (_column(batch.column(name)) for name in wanted)
                 are_same = np.append(names[0] == last, names[1:] == names[:-1]).astype(bool)
-                yield Steps(are_same, names.item, *others)
+                states = np.fromiter((_STATES.get(word, TOMBSTONE) for word in words), np.int64, len(words))
+                yield Steps(are_same, names.item, states, *others)
                 last = names[-1]
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
