@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafkalog.auditing.incidents import STOPS
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
-from kafkalog.reports.source import AuditSource, ClusterRead
+from kafkalog.reports.source import AuditSource
 
-__all__ = ["WORDS", "FirstScreen", "SummedUp", "first_screen", "headline"]
+__all__ = ["WORDS", "FirstScreen", "first_screen", "headline"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -27,6 +27,8 @@ _OF_KIND: Final = {
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
 }
+
+_TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
 
 Row = dict[str, Any]
 
@@ -79,21 +81,18 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
 
 
-class SummedUp(NamedTuple):
-    """What is known of an audit whose transactions are too many to be counted by their names: one of a bulk job."""
+def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
+    """Return the verdict of an audit as one line; its transactions are counted only where nothing is wrong.
 
-    verdict: str
-    complete: bool
-    scope: Sequence[str]
-    about: Sequence[ClusterRead]
-
-
-def headline(audit: SummedUp, incidents: Sequence[Row]) -> str:
-    """Return the verdict of an audit as one line, from its rows of ``incidents``."""
-    word, sentence = _worst(audit, incidents, audit.about[0].ends_ms if len(audit.about) == 1 else None)
-    if word == "OK":
-        return audit.verdict
-    return " ".join([f"{word}: {sentence}", *(f"({words})" for words in audit.scope)])
+    An audit that has not all tables of which the first screen tells has the verdict of its counts then.
+    """
+    about = source.about()
+    word, sentence = _worst(source, incidents, about[0].ends_ms if len(about) == 1 else None)
+    if word != "OK":
+        return " ".join([f"{word}: {sentence}", *(f"({words})" for words in source.scope)])
+    if not source.tables >= _TOLD:
+        return source.verdict
+    return first_screen(source, incidents).headline
 
 
 def _cluster(one: Any) -> str:
@@ -112,7 +111,7 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
     return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
 
 
-def _worst(source: AuditSource | SummedUp, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
+def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
     """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:

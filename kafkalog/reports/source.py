@@ -460,7 +460,7 @@ class WrittenAudit:
         self._checked.add(path)
         return path
 
-    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -482,13 +482,13 @@ class WrittenAudit:
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table; of a table that was not written, none."""
         texts = [column.name for column in TABLES[table].columns if column.type == "json"]
-        for batch in self._batches(table):
+        for batch in self.batches(table):
             for row in batch.to_pylist():
                 yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
 
     def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         """Yield the table ``transactions`` as columns."""
-        for batch in self._batches("transactions"):
+        for batch in self.batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
 
     def decisions(self) -> Iterator[Decisions]:
@@ -496,7 +496,7 @@ class WrittenAudit:
         import pyarrow.compute as pc
 
         wanted = ("last_update_timestamp_ms", "transactional_id", "state")
-        for batch in self._batches("coordinator", wanted):
+        for batch in self.batches("coordinator", wanted):
             chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
             times, names, states = (_column(chosen.column(name)) for name in wanted)
             yield Decisions(times, names, states == DECIDING[1])
@@ -508,7 +508,7 @@ class WrittenAudit:
             "start_timestamp_ms", "timeout_ms",
         )  # fmt: skip
         last: object = None
-        for batch in self._batches("coordinator", wanted):
+        for batch in self.batches("coordinator", wanted):
             if batch.num_rows:
                 names, words, *others = (_column(batch.column(name)) for name in wanted)
                 are_same = np.append(names[0] == last, names[1:] == names[:-1]).astype(bool)
@@ -521,7 +521,7 @@ class WrittenAudit:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for batch in self._batches("findings"):
+        for batch in self.batches("findings"):
             yield from batch.filter(pc.is_in(batch.column("code"), value_set=pa.array(sorted(codes)))).to_pylist()
 
     def about(self) -> list[ClusterRead]:
