@@ -40,6 +40,8 @@ def facts(case: Path) -> Iterator[Fact]:
             yield Fact("torn", (name,))
         if outcome == "hanging" and one.get("why") != NOBODY:
             yield Fact("", (name,))
+        if "producer_id_after" in one:
+            yield Fact("new id", (f"{name} has producer id {one['producer_id_after']} since",))
         if outcome == "open":
             for group in _groups(one):
                 yield Fact("waiting", (group,))

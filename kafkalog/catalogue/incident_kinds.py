@@ -94,7 +94,7 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         " ended.",
         "By checkpoints that stand still while logs grow.",
         "They get old values that compaction would have removed; the disk fills.",
-        "Look for LogCleaner in the broker's own log; mend what it failed at, then restart the broker.",
+        "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
     ),
     "side-files-wrong": IncidentKind(
         "Indexes, producer snapshots, checkpoints or other side files do not fit the log beside them.",

@@ -24,7 +24,7 @@ _NAMES: Final = 8  # places and ids in a line
 _TABLES: Final = {
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
     "waiting": "findings", "log start": "partitions", "remote": "findings",
-    "cleaning": "findings", "torn": "incidents",
+    "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
 }  # fmt: skip
 _CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
@@ -51,6 +51,10 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
         list(_cleanings(source, source.rows("partitions"), about)),
+        [
+            Line("new id", f"{name} has producer id {producer} since {iso(time)}: the old one's epochs were used up")
+            for name, producer, time in counts.renewed
+        ],
         list(_versions(about)),
     )
     return [line for of_kind in kinds for line in _first(of_kind)]

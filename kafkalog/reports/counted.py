@@ -28,6 +28,7 @@ _ONGOING: Final = TransactionState.ONGOING
 _DECIDES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 _ENDS: Final = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 _IDLE: Final = (TransactionState.EMPTY, TransactionState.DEAD, TOMBSTONE, *_ENDS)
+_LAST_EPOCH: Final = 32766  # a producer id has 16 bits of epochs, and the last one is for fencing
 _NOTHING: Final = -2  # before an id's first record
 _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose decision is known
 
@@ -73,6 +74,7 @@ class Counted:
     # whose epoch was raised by somebody with another one, who wrote nothing.
     timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
     raised: dict[str, int] = field(default_factory=dict)
+    renewed: list[tuple[str, int, int]] = field(default_factory=list)  # ids with a new producer id, and when
 
     @property
     def recorded(self) -> int:
@@ -249,6 +251,9 @@ class _Ends:
             self.last(found)
         for number in np.flatnonzero(among(steps.states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
             found.opened.append(_opened(steps, number))
+        renewed = same[1:] & (steps.producer_ids[1:] != steps.producer_ids[:-1]) & (steps.epochs[:-1] >= _LAST_EPOCH)
+        for number in (np.flatnonzero(renewed) + 1).tolist():
+            found.renewed.append((steps.name(number), int(steps.producer_ids[number]), int(steps.times[number])))
         self._note(steps, same, before, found)
         self._state = int(steps.states[-1])
         self._last = _opened(steps, len(steps.states) - 1)

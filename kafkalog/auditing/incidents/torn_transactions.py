@@ -232,5 +232,5 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     )
     gets = "They get them" if fate == "committed" else "They skip them"
     incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
-    incident.steps = [_read(finding, row, "Check whether the records of the older epoch should be there")]
+    incident.steps = [_read(finding, row, "Read the records of the older epoch, and decide whether they should count")]
     return incident
