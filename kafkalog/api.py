@@ -151,7 +151,8 @@ def transactions(
 ) -> Result:  # fmt: skip
     """Show each step of each transactional id, like ``kafkalog transactions``.
 
-    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``.
+    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``. Raises
+    NothingMatchesError for one before the first record.
     """
     from kafkalog.auditing.topics import transition_rows
 
@@ -165,7 +166,8 @@ def groups(
 ) -> Result:  # fmt: skip
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches.
+    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a
+    moment before the first record.
     """
     from kafkalog.auditing.topics import group_rows
 
@@ -179,7 +181,8 @@ def metadata(
 ) -> Result:  # fmt: skip
     """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
 
-    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches.
+    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches, and for a moment before
+    the first record.
     """
     from kafkalog.auditing.topics import metadata_view
 

@@ -40,6 +40,9 @@ _ELSEWHERE: Final = {
 }
 
 
+_WHOLE: Final = 1000  # characters of a sentence
+
+
 class _LazyGroup(click.Group):
     """Loads a subcommand's module when it is called for."""
 
@@ -53,6 +56,12 @@ class _LazyGroup(click.Group):
         command = getattr(importlib.import_module(f"kafkalog_cli.commands.{name}"), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the whole first sentence of its help."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

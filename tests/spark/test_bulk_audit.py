@@ -177,3 +177,17 @@ def test_a_second_copy_of_a_broker_is_not_read(spark: SparkSession, tmp_path: Pa
     assert ("directory-twice", copies[1]) in {
         (row["code"], row["file"]) for row in pq.read_table(tmp_path / "out" / "findings").to_pylist()
     }
+
+
+@pytest.mark.parametrize("case", ["k4-d-fencing-tv2-400", "k4-c-group-offsets-tv0"])
+def test_local_and_spark_audits_have_the_same_first_line(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    """In words and counts, of directories where nothing is wrong, too."""
+    data = FIXTURES / case / "data"
+    kafkalog("txn-audit", data, "-o", tmp_path / "local")
+    kafkalog("txn-audit", "--engine", "spark", data, "-o", tmp_path / "bulk")
+    local, bulk = (
+        json.loads((tmp_path / engine / "verdict.json").read_text())["headline"] for engine in ("local", "bulk")
+    )
+
+    assert bulk == local
+    assert " transactions: " in bulk or "BLOCKED" in bulk

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import (
+    STOPS,
     Consumers,
     Event,
     Incident,
@@ -173,11 +174,11 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
-    lines = []
-    for place, (first, waits) in at.items():
-        lines.append(f"{place}: blocked at offset {first}; {many(waits, 'offset')} behind it")
-    shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
-    return Consumers(f"{shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
+    lines = [
+        f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
+    ]
+    shown = "; ".join(lines[:SHOWN]) + (f"; and in {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
+    return Consumers(f"{STOPS} {shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:

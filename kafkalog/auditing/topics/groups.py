@@ -28,6 +28,7 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_of_directory,
+    held_by,
     split,
     until,
 )
@@ -46,6 +47,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
@@ -185,7 +187,7 @@ class GroupLog:
             names = self._names.texts
             keys = self._records.keys()
             committed, pending = self._committed.counts(len(names))
-            for group in sorted(self._newest.groups | keys.keys(), key=names.__getitem__):
+            for group in sorted(self._newest.groups | keys.keys(), key=lambda group: by_number(names[group])):
                 state = self._records.state(group, keys.get(group, ()))
                 counts = committed[group], pending[group]
                 yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
@@ -331,6 +333,7 @@ def group_rows(
     yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
+    held_by(chosen.moment, (log.partition.directory for log in (*offsets_logs, *share_logs)), limits)
 
 
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
