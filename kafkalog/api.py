@@ -161,15 +161,16 @@ def transactions(
 def groups(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
-    jobs: int | None = 1,
+    jobs: int | None = 1, lag: bool = True,
 ) -> Result:  # fmt: skip
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches.
+    Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is
+    a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches.
     """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs, lag=lag), tables)
 
 
 def metadata(
