@@ -14,7 +14,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "space", "timeline",
+    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "producers", "space",
+    "timeline",
     "report", "explain", "schema", "completion",
 )  # fmt: skip
 
@@ -33,12 +34,14 @@ _ELSEWHERE: Final = {
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
+    "rate": "kafkalog producers --by minute DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",
     "search": "kafkalog dump --format table --table records --key KEY FILE",
     "size": "kafkalog space DIR",
     "topics": "kafkalog metadata DIR",
     "usage": "kafkalog space DIR",
+    "writers": "kafkalog producers DIR",
 }
 
 
