@@ -102,6 +102,10 @@ def processors() -> int:
 # This process does tasks, too: it would else wait for the others, each of which costs a fork. What was known before
 # the fork is known after it, so only results cross: through files in memory, each announced by a few bytes in a pipe,
 # so that nobody waits for a reader who is at work. Whoever is free takes the next task.
+#
+# ProcessPoolExecutor with forks did the same audits with 5 to 8 % more processor time and 4 to 10 % more time in two
+# jobs, had each result twice in memory, and an interrupt must wait for its tasks: its reader hangs if a fork is killed
+# in the middle of a result.
 
 
 _Result = TypeVar("_Result")

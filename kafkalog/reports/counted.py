@@ -5,7 +5,7 @@ What no record of the coordinator is about is counted in each of its partitions;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -119,16 +119,14 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     for steps in source.steps():
         ends.take(steps, found)
     ends.last(found)
+    ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
     alone: dict[int, OpenTransaction] = {}
-    told: set[tuple[int, int]] = set()
-    broken = source.notes(frozenset({"atomicity-broken"}))  # parts of transactions whose decisions are here
-    torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken}
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
         if not logs.issuperset(columns["log"]):
             chosen &= np.fromiter((log in logs for log in columns["log"]), bool, len(chosen))
-        _count_ended(found, columns, chosen, ends, told, torn)
+        ended.take(columns, chosen)
         for row in _rows(columns, chosen & ~_among(columns["state"], ("committed", "aborted"))):
             place = row["topic"], row["partition"]
             if row["state"] == "hanging":
@@ -148,36 +146,64 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
                 opened.data.append(
                     OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
                 )
+    ended.last()
     found.opened += alone.values()
     return found
 
 
-def _count_ended(
-    found: Counted, columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_], ends: _Ends,
-    told: set[tuple[int, int]], torn: Container[tuple[str, int, int]],
-) -> None:  # fmt: skip
-    """Count what ended without the coordinator's record; a marker's epoch may show that two rows are one.
+class _EndedAlone:
+    """What ended without the coordinator's record, taken from ``transactions`` some thousand rows at a time.
 
-    Parts of transactions that are `torn` are no transactions of their own.
+    A marker whose epoch is above its transaction's has it alone: rows that share one are one transaction. Parts of
+    transactions that are torn, whose decisions are here, are no transactions of their own.
     """
-    ended = chosen & _among(columns["state"], ("committed", "aborted"))
-    by_hand = ended & _among(columns["cause"], ("administrator-abort",))
-    left = by_hand | (ended & ~ends.have(columns))
-    for row in _rows(columns, left):
-        if (row["log"], row["producer_id"], row["first_offset"]) in torn:
-            continue
-        if row["cause"] != "administrator-abort" and row["marker_epoch"] > row["producer_epoch"]:
-            key = row["producer_id"], row["marker_epoch"]  # no other transaction of the producer has it
-            if key in told:
-                continue
-            told.add(key)
-        found.places.add((row["topic"], row["partition"]))
-        if row["cause"] == "administrator-abort":
-            found.by_administrator += 1
-        elif row["state"] == "committed":
-            found.alone_committed += 1
-        else:
-            found.alone_aborted += 1
+
+    def __init__(self, found: Counted, ends: _Ends, source: AuditSource) -> None:
+        self._found = found
+        self._ends = ends
+        broken = source.notes(frozenset({"atomicity-broken"}))
+        self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
+        self._markers: list[NDArray[np.int64]] = []
+        self._commits: list[NDArray[np.bool_]] = []
+
+    def take(self, columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> None:
+        """Count some rows."""
+        found = self._found
+        ended = chosen & _among(columns["state"], ("committed", "aborted"))
+        by_hand = ended & _among(columns["cause"], ("administrator-abort",))
+        left = by_hand | (ended & ~self._ends.have(columns))
+        self._leave_out_torn(columns, left)
+        places = np.flatnonzero(left)
+        if not len(places):
+            return
+        topics, partitions = columns["topic"][places], columns["partition"][places]
+        firsts = np.append(True, (topics[1:] != topics[:-1]) | (partitions[1:] != partitions[:-1]))
+        found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
+        found.by_administrator += int(np.count_nonzero(by_hand & left))
+        plain = places[~by_hand[places]]
+        commits = _among(columns["state"][plain], ("committed",))
+        epochs = columns["marker_epoch"][plain]
+        raised = epochs > columns["producer_epoch"][plain]
+        self._markers.append(_key(columns["producer_id"][plain][raised], epochs[raised]))
+        self._commits.append(commits[raised])
+        found.alone_committed += int(np.count_nonzero(commits & ~raised))
+        found.alone_aborted += int(np.count_nonzero(~commits & ~raised))
+
+    def _leave_out_torn(self, columns: Mapping[str, NDArray[Any]], left: NDArray[np.bool_]) -> None:
+        if not self._torn:
+            return
+        offsets = np.array([offset for *_, offset in self._torn], np.int64)
+        for row in np.flatnonzero(left & np.isin(columns["first_offset"], offsets)).tolist():
+            of_row = columns["log"][row], int(columns["producer_id"][row]), int(columns["first_offset"][row])
+            left[row] = of_row not in self._torn
+
+    def last(self) -> None:
+        """Count the transactions whose markers have an epoch of their own."""
+        if self._markers:
+            _, firsts = np.unique(np.concatenate(self._markers), return_index=True)
+            commits = int(np.count_nonzero(np.concatenate(self._commits)[firsts]))
+            self._found.alone_committed += commits
+            self._found.alone_aborted += len(firsts) - commits
 
 
 def _rows(columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
