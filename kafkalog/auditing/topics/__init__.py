@@ -24,6 +24,7 @@ from kafkalog.auditing.topics.metadata_joins import (
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
+from kafkalog.auditing.topics.standing import GroupAt, Standing
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
@@ -36,12 +37,14 @@ __all__ = [
     "STATES",
     "Broker",
     "Fates",
+    "GroupAt",
     "LeadersAt",
     "Led",
     "Metadata",
     "Names",
     "RowForm",
     "Span",
+    "Standing",
     "absent_findings",
     "cluster_metadata",
     "group_rows",
