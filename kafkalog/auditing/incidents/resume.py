@@ -135,8 +135,9 @@ def waiting(known: Known, at: Iterable[tuple[Place, int]]) -> Iterator[Step]:
             said.append(f"at offset {stable} of {place[0]}-{place[1]}: {listed(groups, _GROUPS)}")
     if said:
         yield Step(
-            f"Groups that wait {listed(said, _PLACES)}. They go on by themselves once the transaction has ended. A"
-            " reset does not help: brokers give a read_committed consumer nothing from the last stable offset on."
+            f"Groups that wait, or come there: {listed(said, _PLACES)}. They go on by themselves once the transaction"
+            " has ended. A reset does not help: brokers give a read_committed consumer nothing from the last stable"
+            " offset on."
         )
 
 

@@ -23,6 +23,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.chunk import Limits
+from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
 from kafkalog.tables.metadata_tables import LEADERSHIP
@@ -60,6 +61,7 @@ class _Read(NamedTuple):
     epochs: tuple[tuple[int, int], ...]
     visible: NDArray[np.int64]
     held_by: dict[str, int] | None
+    is_running: bool
     findings: list[Finding]
 
 
@@ -70,7 +72,15 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
     visible = visible_records(facts, np.clip(asked.offsets, start, end), limits)
     serious = [finding for finding in facts.findings if finding.severity > Severity.NOTE]
     return _Read(
-        facts.directory.log, start, end, facts.last_stable_offset, facts.epochs, visible, _holder(facts), serious
+        facts.directory.log,
+        start,
+        end,
+        facts.last_stable_offset,
+        facts.epochs,
+        visible,
+        _holder(facts),
+        facts.directory.running,
+        serious,
     )
 
 
@@ -199,7 +209,38 @@ def lags_of(
             if not found[place].led and (flags > _BEFORE).any():
                 found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
             lag.take(commits.key[rows], commits.offset[rows], commits.leader_epoch[rows], found[place])
+            for flag in np.unique(flags[flags >= 0]).tolist():
+                report(_out_of_range(flag, place, commits, rows[flags == flag], found[place].read))
     return lags
+
+
+_SHOWN: Final = 3  # groups that a finding names
+
+
+def _out_of_range(flag: int, place: Place, commits: InForce, rows: NDArray[np.intp], read: _Read) -> Finding:
+    """Make the finding about the groups that can't go on in a partition for one reason."""
+    _, topic, partition = place
+    names = commits.keys.groups.texts
+    groups = [
+        f"{names[group]} at {offset}"
+        for group, offset in zip(
+            commits.keys.group[commits.key[rows[:_SHOWN]]].tolist(), commits.offset[rows[:_SHOWN]].tolist(), strict=True
+        )
+    ]
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    where = f"{topic}-{partition}"
+    said = {
+        _BEFORE: f"before the start of {where} at {read.start}: auto.offset.reset decides where a consumer starts",
+        _BEYOND: f"beyond the end of {where} at {read.end}: auto.offset.reset decides where a consumer starts",
+        _OTHER: f"after records of {where} that were truncated: the log has others there since",
+    }[flag]
+    code = "offset-before-start" if flag == _BEFORE else "offset-beyond-end"
+    lowest = int(commits.offset[rows].min())
+    finding = Finding.of(
+        code, read.log, f"committed offsets are {said}: {', '.join(groups)}{more}", offset=lowest,
+        found=len(rows), log=read.log, topic=topic, partition=partition,
+    )  # fmt: skip
+    return lowered(finding, Reason.MAY_BE_THERE) if read.is_running else finding
 
 
 def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, NDArray[np.intp]]]:
