@@ -156,9 +156,7 @@ def _names(groups: Sequence[GroupAt]) -> str:
 
 
 def _more(count: int) -> Step:
-    return Step.running(
-        f"The same for {many(count, 'more group')}.", "kafkalog groups", ("--table", "committed"), "DIR"
-    )
+    return Step.running(f"The same for {many(count, 'more group')}.", "kafkalog groups --table committed", "DIR")
 
 
 def _whose(known: Known, logs: Iterable[str], first: int, last: int) -> str:
