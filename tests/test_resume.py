@@ -10,7 +10,8 @@ import pytest
 
 import build
 import kafkalog as library
-from official import CORPUS, FIXTURES
+import side_damage
+from official import CORPUS, FIXTURES, materialize
 from offsets_topic import T, Write, commit_key, commit_value, write_offsets
 
 RESET = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group {} --reset-offsets --topic {} --to-offset {} --execute"
@@ -80,6 +81,24 @@ def test_many_groups_at_damage_are_counted(tmp_path: Path) -> None:
 
     assert len(resets(found)) == 5 + 1
     assert "The same for 7 more groups." in texts(found)
+
+
+def test_a_group_past_the_end_of_a_log_that_was_cut_goes_back(tmp_path: Path) -> None:
+    """The producer snapshot of a clean stop knows the end that the log had."""
+    root = materialize(FIXTURES / side_damage.CASE, tmp_path) / "data"
+    log = root / side_damage.LOG
+    topic, _, number = side_damage.LOG.rpartition("-")
+    (damage, _) = side_damage.DAMAGE["last batch of the log cut off"]
+    damage(log)
+    about = next(one for one in library.audit(root).incidents if one["cause"] == "log-cut-short")
+    end = about["first_offset"]
+    for group, at in (("past", end + 1), ("fine", end)):
+        write_offsets(root, Write(commit_key(group, topic, int(number)), commit_value(at)), number=44 + (at > end))
+    found = next(one for one in library.audit(root).incidents if one["cause"] == "log-cut-short")
+
+    assert [line for _, line in resets(found)] == [
+        RESET.format(group, f"{topic}:{number}", end) for group in ("past", "GROUP")
+    ]
 
 
 def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:
