@@ -19,7 +19,9 @@ RESET = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group {} --rese
 
 def batch(offset: int, *, bad: bool = False, **fields: int) -> bytes:
     """Make a batch of one record; a bad one has a flipped bit."""
-    data = bytearray(build.batch(build.record(b"v"), base_offset=offset, base_timestamp=T, **fields))
+    data = bytearray(
+        build.batch(build.record(b"v"), **{"base_offset": offset, "base_timestamp": T, "max_timestamp": T} | fields)
+    )
     data[-1] ^= bad
     return bytes(data)
 
@@ -58,7 +60,7 @@ def texts(found: dict[str, Any]) -> str:
 def test_groups_at_damage_go_on_after_it_and_others_come_later(tmp_path: Path) -> None:
     """Each place has the groups that stand there; who is before it is not moved; a group that is not known has a line."""
     bad = {3, 4, 8}
-    write_log(tmp_path, *(batch(at, bad=at in bad) for at in range(11)))
+    write_log(tmp_path, *(batch(at, bad=at in bad, max_timestamp=T + 1000 * at) for at in range(11)))
     commits(tmp_path, early=1, here=3, inside=4, next=8, done=9)
     found = incident("records-unreadable", tmp_path)
 
@@ -66,6 +68,7 @@ def test_groups_at_damage_go_on_after_it_and_others_come_later(tmp_path: Path) -
         RESET.format("here", "t:0", 5), RESET.format("inside", "t:0", 5), RESET.format("next", "t:0", 9),
         RESET.format("GROUP", "t:0", 5),
     ]  # fmt: skip
+    assert "written after the batch of 2023-11-14T22:13:22.000Z and before that of 2023-11-14T22:13:25" in texts(found)
     assert [text.partition("it skips ")[2].split(",")[0] for text, _ in resets(found)][:3] == [
         "2 offsets", "1 offset", "1 offset"
     ]  # fmt: skip
@@ -108,6 +111,7 @@ def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:
     commits(tmp_path, here=1)
     (text, _), *_ = resets(incident("records-unreadable", tmp_path))
 
+    assert "written after the batch of 2023-11-14T22:13:20.000Z and before that of 2023-11-14T22:13:20.000Z," in text
     assert "of or between data of producer 7 since 2023-11-14T22:13:20.000Z" in text
 
 

@@ -32,7 +32,7 @@ def reset(text: str, place: Place, offset: int, group: str = _UNKNOWN) -> Step:
     )  # fmt: skip
 
 
-def after_damage(known: Known, place: Place, places: Ranges, logs: Iterable[str]) -> Iterator[Step]:
+def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
     """Yield how consumers get past the places that can't be read, one after the other."""
     groups = known.standing.of(place)
     shown = list(places.shown(_PLACES))
@@ -159,15 +159,19 @@ def _more(count: int) -> Step:
     return Step.running(f"The same for {many(count, 'more group')}.", "kafkalog groups --table committed", "DIR")
 
 
-def _whose(known: Known, logs: Iterable[str], first: int, last: int) -> str:
-    """Say which transactions reach into some offsets; of others no file shows whose they are."""
+def _whose(known: Known, logs: Sequence[str], first: int, last: int) -> str:
+    """Say when some offsets were written, and which transactions reach into them; else no file shows whose they are."""
+    before, after = known.standing.times_around(logs[0], first, last) if logs else (None, None)
+    when = "" if before is None else f" after the batch of {iso(before)}"
+    when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
+    when = f", written{when}" if when else ""
     rows = [
         row for log in logs for row in known.transactions.get(log, ())
         if row["first_offset"] is not None and row["first_offset"] <= last and row["last_offset"] >= first
     ]  # fmt: skip
     if not rows:
-        return ", and their bytes do not say whose they are"
-    return f", of or between data of {listed(dict.fromkeys(map(_of, rows)), _TRANSACTIONS)}"
+        return f"{when}; no file says whose they are"
+    return f"{when}, of or between data of {listed(dict.fromkeys(map(_of, rows)), _TRANSACTIONS)}"
 
 
 def _of(row: Row) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from kafkalog.auditing.topics.groups import ChosenGroups, read_groups
 from kafkalog.auditing.topics.topic_logs import topic_logs
+from kafkalog.errors import UnreadableError
 from kafkalog.files.names import OFFSETS_TOPIC
+from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.moment import Moment
+from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["GroupAt", "Standing"]
 
@@ -44,6 +48,26 @@ class Standing:
     def of(self, place: Place) -> Sequence[GroupAt]:
         """Return the groups in a partition, in the order of their offsets."""
         return self._found.get(place, ()) if place in self._places else ()
+
+    def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
+        """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
+        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
+        segments = next((one.segments for one in directories), ())
+        at = max(0, bisect_left([segment.base_offset for segment in segments], first) - 1)
+        before: int | None = None
+        for segment in segments[at:]:
+            try:
+                for chunk in possible_chunks(segment.path, limits=self._limits, max_bytes=segment.size):
+                    cells = chunk.heads.numpy()
+                    times = cells[:, (cells[buffers.VALID] != 0) & (cells[buffers.MAX_TIMESTAMP] >= 0)]
+                    earlier = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] < first]
+                    later = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] > last]
+                    before = int(earlier[-1]) if len(earlier) else before
+                    if len(later):
+                        return before, int(later[0])
+            except UnreadableError:
+                continue
+        return before, None
 
     @cached_property
     def _found(self) -> Mapping[Place, list[GroupAt]]:
