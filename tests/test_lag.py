@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,56 @@ def test_an_offset_inside_of_a_cleaned_batch_counts_the_records_that_are_left(tm
     found = visible_records(read_log(directory, ()).partition, offsets)
 
     assert found.tolist() == [sum(at >= offset for at in (0, 3, 7, 10)) for offset in offsets.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_visible_records_are_those_of_a_plain_reading(seed: int, tmp_path: Path) -> None:
+    """Of random logs with open, committed and aborted transactions, and batches that a cleaner thinned out."""
+    chance = random.Random(seed)
+    batches: list[bytes] = []
+    given: dict[int, int | None] = {}  # data records, with the producer whose transaction they are in
+    fates: dict[int, list[int]] = {}  # producers with an open transaction, and its records
+    hidden: set[int] = set()
+    first_of: dict[int, int] = {}
+    end = 0
+    for _ in range(chance.randint(1, 40)):
+        producer = chance.choice([-1, 1, 2, 3])
+        if producer in fates and chance.random() < 0.4:
+            commit = chance.random() < 0.5
+            batches.append(marker(end, producer, commit=commit))
+            hidden.update(() if commit else fates[producer])
+            del fates[producer], first_of[producer]
+            end += 1
+            continue
+        size = chance.randint(1, 9)
+        left = sorted(chance.sample(range(size), chance.randint(1, size)))
+        bits = 0 if producer < 0 else build.TRANSACTIONAL
+        records = [build.record(b"v", delta=at) for at in left]
+        about = {"producer_id": producer, "producer_epoch": -1 if producer < 0 else 0, "attributes": bits}
+        batches.append(build.batch(*records, base_offset=end, last_offset_delta=size - 1, **about))
+        given |= dict.fromkeys((end + at for at in left), producer)
+        if producer >= 0:
+            fates.setdefault(producer, []).extend(end + at for at in left)
+            first_of.setdefault(producer, end)
+        end += size
+    stable = min(first_of.values(), default=end)
+    cut = chance.randint(0, len(batches))
+    folder = write_log(tmp_path, *batches[:cut])
+    base = sum(_size_of(one) for one in batches[:cut])
+    (folder / f"{base:020}.log").write_bytes(b"".join(batches[cut:]))
+    (directory,) = open_log_directory(str(folder)).partitions
+    facts = read_log(directory, ()).partition
+    offsets = np.arange(end + 1)
+
+    assert facts.last_stable_offset == stable
+    assert visible_records(facts, offsets).tolist() == [
+        sum(offset <= at < stable and at not in hidden for at in given) for offset in range(end + 1)
+    ]
+
+
+def _size_of(one: bytes) -> int:
+    """Return how many offsets a batch has."""
+    return int.from_bytes(one[23:27], "big") + 1
 
 
 def test_an_offset_out_of_the_log_is_flagged(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -103,13 +104,14 @@ def visible_records(
         at = np.searchsorted(last, offsets)
         counts += totals[at]
         within = np.flatnonzero((at < len(first)) & (offsets > first[np.minimum(at, len(first) - 1)]))
-        for number, batch in zip(within.tolist(), at[within].tolist(), strict=True):
-            if records[batch] == last[batch] - first[batch] + 1:
-                counts[number] -= offsets[number] - first[batch]
-            else:
-                inside[some.segment].setdefault(int(position[batch]), []).append(number)
+        batch = at[within]
+        is_whole = records[batch] == last[batch] - first[batch] + 1
+        counts[within[is_whole]] -= offsets[within[is_whole]] - first[batch[is_whole]]
+        for number, one in zip(within[~is_whole].tolist(), batch[~is_whole].tolist(), strict=True):
+            inside[some.segment].setdefault(int(position[one]), []).append(number)
     for segment, places in inside.items():
-        _count_inside(segment, places, offsets, counts, limits)
+        with suppress(UnreadableError):  # it went since
+            _count_inside(segment, places, offsets, counts, limits)
     return np.maximum(counts, 0)  # batches that are out of order count for nothing
 
 
