@@ -104,6 +104,26 @@ def test_a_group_goes_on_after_damage(clients: Clients) -> None:
     assert clients.given("stuck") == 20
 
 
+def test_a_group_past_a_cut_end_goes_back_and_misses_nothing(clients: Clients) -> None:
+    """Its offset would be that of a new record, behind others that it never got."""
+    clients.driver.must("alterGroupOffsets", name="past", offsets={f"{TOPIC}-0": 45})
+    clients.stop()
+    log = clients.broker.data / f"{TOPIC}-0" / f"{0:020}.log"
+    cut = next(one for one in library.batches(log) if one.base_offset == 30)
+    with log.open("r+b") as file:
+        file.truncate(cut.position)
+    steps = clients.incident("records-lost")["next_steps"]
+    (line,) = [step["command"] for step in steps if "--group past " in (step["command"] or "")]
+    clients.start()
+    clients.driver.must("producer", name="p2", props={})
+    for _ in range(2):
+        clients.send("p2", 10)
+
+    assert clients.given("past") == 5
+    assert "30" in clients.run(line)
+    assert clients.given("past") == 20
+
+
 def test_a_reset_past_an_open_transaction_gives_nothing(clients: Clients) -> None:
     """As the step says: a read_committed consumer waits wherever it stands; after the end it goes on by itself."""
     clients.driver.must("producer", name="t", props={"transactional.id": "billing-7"})
