@@ -104,6 +104,21 @@ def test_a_group_past_the_end_of_a_log_that_was_cut_goes_back(tmp_path: Path) ->
     ]
 
 
+def test_groups_of_a_log_that_is_gone_begin_where_the_broker_does(tmp_path: Path) -> None:
+    """It starts an empty log: no offset is known."""
+    root = materialize(FIXTURES / side_damage.CASE, tmp_path) / "data"
+    topic, _, number = side_damage.LOG.rpartition("-")
+    for path in (root / side_damage.LOG).glob("*.log"):
+        path.unlink()
+    write_offsets(root, Write(commit_key("billing", topic, int(number)), commit_value(3)), number=44)
+    found = next(one for one in library.audit(root).incidents if one["cause"] == "log-missing")
+
+    assert [line.partition(" --reset-offsets ")[2] for _, line in resets(found)] == [
+        f"--topic {topic}:{number} --to-earliest --execute"
+    ] * 2
+    assert "--group billing " in resets(found)[0][1]
+
+
 def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:
     """An open transaction reaches over the damage."""
     about = {"attributes": build.TRANSACTIONAL, "producer_id": 7, "producer_epoch": 0}

@@ -30,7 +30,7 @@ from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap
+from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap, without_log
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
@@ -406,8 +406,11 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
         steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
                           " offsets to new records."))  # fmt: skip
-        if first.cause == "log-cut-short" and first.places and len(together) == 1 and not first.elsewhere:
-            steps += after_cut(known, first.place, first.places.first)
+        if len(together) == 1 and not first.elsewhere and not incident.kept:
+            if first.cause == "log-missing":
+                steps += without_log(known, first.place)
+            elif first.places:
+                steps += after_cut(known, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps += around_gap(known, first.place, first.places)
     if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):

@@ -14,7 +14,7 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
 from kafkalog.quantities import iso
 
-__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "reset", "waiting"]
+__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "reset", "waiting", "without_log"]
 
 _GROUPS: Final = 5  # that have a line of their own
 _PLACES: Final = 10  # damaged places of a log that are named
@@ -23,12 +23,13 @@ _STOP: Final = "Stop its consumers before: Kafka resets no group that is in use.
 _UNKNOWN: Final = "GROUP"  # as a user replaces it
 
 
-def reset(text: str, place: Place, offset: int, group: str = _UNKNOWN) -> Step:
-    """Return the step that moves a group to an offset."""
+def reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -> Step:
+    """Return the step that moves a group to an offset, without one to the log's start."""
+    to = ("--to-earliest",) if offset is None else ("--to-offset", offset)
     return Step.running(
         text, "kafka-consumer-groups.sh --bootstrap-server HOST:PORT",
         ("--group", group), ("--reset-offsets",), ("--topic", f"{place[0]}:{place[1]}"),
-        ("--to-offset", offset), ("--execute",),
+        to, ("--execute",),
     )  # fmt: skip
 
 
@@ -74,6 +75,16 @@ def after_cut(known: Known, place: Place, end: int) -> Iterator[Step]:
     yield reset(
         f"Set a group back to {end} that had read past the end of {place[0]}-{place[1]}; it skips nothing.", place, end
     )
+
+
+def without_log(known: Known, place: Place) -> Iterator[Step]:
+    """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
+    text = "to the start of the empty log that the broker begins: it skips nothing that is there."
+    for group in known.standing.of(place)[:_GROUPS]:
+        yield reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
+    if len(known.standing.of(place)) > _GROUPS:
+        yield _more(len(known.standing.of(place)) - _GROUPS)
+    yield reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
 
 
 def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_end: int | None) -> Iterator[Step]:
