@@ -14,7 +14,7 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
 from kafkalog.quantities import iso
 
-__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "reset", "waiting", "without_log"]
+__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
 
 _GROUPS: Final = 5  # that have a line of their own
 _PLACES: Final = 10  # damaged places of a log that are named
@@ -23,7 +23,7 @@ _STOP: Final = "Stop its consumers before: Kafka resets no group that is in use.
 _UNKNOWN: Final = "GROUP"  # as a user replaces it
 
 
-def reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -> Step:
+def _reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -> Step:
     """Return the step that moves a group to an offset, without one to the log's start."""
     to = ("--to-earliest",) if offset is None else ("--to-offset", offset)
     return Step.running(
@@ -42,7 +42,7 @@ def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]
         for group in _between(groups, first, last):
             if named < _GROUPS:
                 what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(known, logs, group.offset, last)}"
-                yield reset(f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1};"
+                yield _reset(f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1};"
                             f" {what}. {_STOP}", place, last + 1, group.group)  # fmt: skip
             named += 1
     if named > _GROUPS:
@@ -58,21 +58,21 @@ def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]
         more = listed_of(len(places) - 1, (str(end + 1) for _, end in others))
         text = (f"Let consumers go on after the first damaged place. They stop again at offset {others[0][0]}: then go"
                 f" on at the next readable offset, in turn {more}. In all they lose {lost}.")  # fmt: skip
-    yield reset(text, place, last + 1)
+    yield _reset(text, place, last + 1)
 
 
 def after_cut(known: Known, place: Place, end: int) -> Iterator[Step]:
     """Yield how groups go on that had read past the end of a log that was cut short."""
     beyond = [group for group in known.standing.of(place) if group.offset > end]
     for group in beyond[:_GROUPS]:
-        yield reset(
+        yield _reset(
             f"{_who(group, place)}, after the log's end at {end}: auto.offset.reset would move it to an end of the log,"
             f" and it would skip what is written from {end} on. Set it back to {end}; it skips nothing. {_STOP}",
             place, end, group.group,
         )  # fmt: skip
     if len(beyond) > _GROUPS:
         yield _more(len(beyond) - _GROUPS)
-    yield reset(
+    yield _reset(
         f"Set a group back to {end} that had read past the end of {place[0]}-{place[1]}; it skips nothing.", place, end
     )
 
@@ -81,10 +81,10 @@ def without_log(known: Known, place: Place) -> Iterator[Step]:
     """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
     text = "to the start of the empty log that the broker begins: it skips nothing that is there."
     for group in known.standing.of(place)[:_GROUPS]:
-        yield reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
+        yield _reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
     if len(known.standing.of(place)) > _GROUPS:
         yield _more(len(known.standing.of(place)) - _GROUPS)
-    yield reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
+    yield _reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
 
 
 def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_end: int | None) -> Iterator[Step]:
@@ -96,7 +96,7 @@ def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_en
     old = [group for group in read if _is_old(group, epoch, log_end)]
     for group in old[:_GROUPS]:
         beyond = "" if log_end is None or group.offset <= log_end else f", after the log's end at {log_end}"
-        yield reset(
+        yield _reset(
             f"{_who(group, place)}{beyond}, by the history that is lost: it would skip what the new leader wrote from"
             f" {first} on. Set it back to {first}; it skips nothing. {_STOP}",
             place, first, group.group,
@@ -107,7 +107,7 @@ def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_en
     if doubtful:
         yield Step(f"{_names(doubtful)} read past offset {first} of {place[0]}-{place[1]}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
-    yield reset(
+    yield _reset(
         f"Set a group back to {first} that had read past it before the election; it skips nothing, and gets the new"
         " leader's records.", place, first,
     )  # fmt: skip
