@@ -42,8 +42,10 @@ def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]
         for group in _between(groups, first, last):
             if named < _GROUPS:
                 what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(known, logs, group.offset, last)}"
-                yield _reset(f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1};"
-                            f" {what}. {_STOP}", place, last + 1, group.group)  # fmt: skip
+                yield _reset(
+                    f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1}; {what}."
+                    f" {_STOP}", place, last + 1, group.group,
+                )  # fmt: skip
             named += 1
     if named > _GROUPS:
         yield _more(named - _GROUPS)
