@@ -17,7 +17,7 @@ from kafkalog.version import VERSION
 __version__ = VERSION
 
 _HOMES: Final = {
-    "api": ("Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"),
+    "api": ("Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"),
     "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),

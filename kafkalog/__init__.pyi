@@ -1,6 +1,6 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, space, transactions, verify
+from kafkalog.api import Judged, Result, audit, groups, metadata, producers, space, transactions, verify
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
@@ -106,6 +106,7 @@ __all__ = [
     "metadata",
     "offset_index",
     "parse_name",
+    "producers",
     "read_aborted_transactions",
     "read_checkpoint",
     "read_properties",

@@ -96,6 +96,8 @@ FIRST = [
     First("transactions docker", 0, "", "kraft-combined-logs"),
     First("metadata confluent --table topics", 0, "topic", "confluent/var/lib/kafka/data"),
     First("space confluent", 0, "kafka/data", "confluent/var/lib/kafka/data"),
+    First("producers confluent", 0, "writers: ", "confluent/var/lib/kafka/data"),
+    First("producers data --by minute", 0, "a character is 1 minute"),
     First("timeline confluent", 0, "│", "confluent/var/lib/kafka/data"),
     # Nothing there.
     First("txn-audit new", 0, "EMPTY  ", "new: a log directory without partitions"),
@@ -134,6 +136,7 @@ FIRST = [
     First("groups bitnami --group nobody", 3, "", "no group matches 'nobody'; "),
     First("metadata bitnami --topic orders", 3, "", "no topic matches 'orders'; "),
     First("transactions bitnami --transactional-id x", 3, "", "no transactional id matches 'x'; "),
+    First("producers bitnami --topic orders", 3, "", "no topic matches 'orders'; "),
     First("timeline bitnami --topic orders", 3, "", "no topic matches 'orders'; "),
     First(f"dump data/{LOG} --producer-id 987", 3, "", "no producer matches 987; "),
     # Times.

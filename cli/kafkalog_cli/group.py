@@ -14,8 +14,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "find", "extract", "salvage", "show", "transactions", "groups", "metadata", "space",
-    "timeline", "report", "explain", "schema", "completion",
+    "dump", "txn-audit", "verify", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
+    "producers", "space", "timeline", "report", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.
@@ -31,12 +31,14 @@ _ELSEWHERE: Final = {
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
+    "rate": "kafkalog producers --by minute DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",
     "search": "kafkalog find --key KEY DIR",
     "size": "kafkalog space DIR",
     "topics": "kafkalog metadata DIR",
     "usage": "kafkalog space DIR",
+    "writers": "kafkalog producers DIR",
 }
 
 

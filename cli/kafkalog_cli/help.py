@@ -17,6 +17,7 @@ GROUPS: Final = {
     ),
     "Checks": (
         "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
+        "no-lag",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",

@@ -169,7 +169,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     KindWords("records-lost", "unclean-election"): ("election-elsewhere",),
     _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
             "state-transition-illegal", "records-missing"),
-    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
+    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead", "offset-beyond-end"),
     KindWords("records-lost", "log-missing"): ("log-missing",),
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
               "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",

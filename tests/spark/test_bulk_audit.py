@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from held import ALL_TABLES, held, rows_in, rows_of, run
 
+import build
 from invoke import kafkalog
+from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
@@ -21,6 +23,7 @@ from kafkalog.segments.readers import batches
 from kafkalog.tables import TABLES
 from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
+from offsets_topic import Write, commit_key, commit_value, write_offsets
 from side_damage import CASE, DAMAGE, LOG
 
 if TYPE_CHECKING:
@@ -108,6 +111,19 @@ def test_findings_of_damaged_directories_are_those_of_a_local_audit(spark: Spark
         "checkpoint-ahead",
     }  # fmt: skip
     held(done, tmp_path / "out", found)
+
+
+def test_groups_that_stand_at_damage_have_the_same_lines(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver reads where groups stand, as a local audit does."""
+    good, bad = (build.batch(build.record(b"v"), base_offset=at) for at in (0, 1))
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(good + bad[:-1] + b"?")
+    write_offsets(tmp_path, Write(commit_key("billing"), commit_value(1)))
+    found = audit([str(tmp_path)])
+    done = run(spark, [str(tmp_path)], tmp_path.parent / f"{tmp_path.name}-out")
+
+    assert any("--group billing" in str(row) for row in rows_of_audit(found, "incidents"))
+    held(done, tmp_path.parent / f"{tmp_path.name}-out", found)
 
 
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:

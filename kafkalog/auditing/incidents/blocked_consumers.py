@@ -19,7 +19,7 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Pool, severity_of
+from kafkalog.auditing.incidents.known import Known, Place, Pool, severity_of
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
@@ -30,6 +30,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     abort_steps,
     open_transactions,
 )
+from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
@@ -98,8 +99,19 @@ def _incident(known: Known, pool: Pool, every: list[Open], cause: str) -> Incide
     describe(known, incident, every)
     incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
+    if incident.kind == "consumers-stopped":
+        incident.steps += waiting(known, _stable(known, every))
     _with_groups(incident, pool, every)
     return incident
+
+
+def _stable(known: Known, every: list[Open]) -> Iterator[tuple[Place, int]]:
+    """Yield the partitions of open transactions with their last stable offsets."""
+    at: dict[Place, int] = {}
+    for one in every:
+        stable = known.logs.get(one.finding["log"], {}).get("last_stable_offset")
+        at.setdefault((one.row["topic"], one.row["partition"]), one.row["first_offset"] if stable is None else stable)
+    return iter(at.items())
 
 
 def _subject(every: list[Open]) -> Subject:
