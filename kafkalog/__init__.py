@@ -17,7 +17,7 @@ from kafkalog.version import VERSION
 __version__ = VERSION
 
 _HOMES: Final = {
-    "api": ("Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"),
+    "api": ("Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"),
     "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),
@@ -30,7 +30,7 @@ _HOMES: Final = {
     "kafka.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
     "kafka.message": ("MalformedError",),
     "kafka.snapshot": ("ProducerState",),
-    "segments.arrow": ("batch_table", "record_table"),
+    "queries.reading": ("Question", "batch_table", "record_columns", "record_table", "records"),
     "segments.chunk": ("Chunk", "Limits"),
     "files.opening": ("BytesSource", "FileSource", "Source"),
     "segments.indexes": (
@@ -53,10 +53,9 @@ _HOMES: Final = {
         "read_checkpoint",
         "read_properties",
         "read_snapshot",
-        "record_columns",
-        "records",
         "time_index",
     ),
+    "tables.dump_tables": ("OUTCOMES",),
     "segments.decoded": ("RecordBlock",),
     "segments.salvage": ("Salvaged", "Stretch", "salvage"),
     "segments.segment": ("scan", "scan_source", "segment_chunks"),

@@ -1,6 +1,6 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, space, transactions, verify
+from kafkalog.api import Judged, Result, audit, groups, metadata, producers, space, transactions, verify
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
@@ -16,7 +16,7 @@ from kafkalog.kafka.fields import Field
 from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState
-from kafkalog.segments.arrow import batch_table, record_table
+from kafkalog.queries.reading import Question, batch_table, record_columns, record_table, records
 from kafkalog.segments.chunk import Chunk, Limits
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.indexes import (
@@ -38,20 +38,20 @@ from kafkalog.segments.readers import (
     read_checkpoint,
     read_properties,
     read_snapshot,
-    record_columns,
-    records,
     time_index,
 )
 from kafkalog.segments.salvage import Salvaged, Stretch, salvage
 from kafkalog.segments.segment import scan, scan_source, segment_chunks
 from kafkalog.segments.show import Shown, show
 from kafkalog.severity import Severity
+from kafkalog.tables.dump_tables import OUTCOMES
 
 __version__: str
 
 __all__ = [
     "CATALOGUE",
     "CODECS",
+    "OUTCOMES",
     "AbortedTransaction",
     "Batch",
     "BytesSource",
@@ -75,6 +75,7 @@ __all__ = [
     "OffsetIndexCheck",
     "PartitionOffset",
     "ProducerState",
+    "Question",
     "Record",
     "RecordBlock",
     "Result",
@@ -105,6 +106,7 @@ __all__ = [
     "metadata",
     "offset_index",
     "parse_name",
+    "producers",
     "read_aborted_transactions",
     "read_checkpoint",
     "read_properties",

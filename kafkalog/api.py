@@ -1,4 +1,4 @@
-"""Whole directories in one call: audit, verify, transactions, groups, metadata, space, with typed results.
+"""Whole directories in one call: audit, verify, transactions, groups, metadata, producers, space, with typed results.
 
 The rows are those of the commands of the same names, column by column.
 """
@@ -26,6 +26,7 @@ from kafkalog.tables.internal_tables import COMMITTED, GROUPS, SHARE_OFFSETS, TR
 from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
 from kafkalog.tables.space_tables import SPACE
 from kafkalog.tables.verify_tables import VERIFY_TABLES
+from kafkalog.tables.writer_tables import WRITERS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
-__all__ = ["Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"]
+__all__ = ["Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Row = tuple[Any, ...]
@@ -151,7 +152,8 @@ def transactions(
 ) -> Result:  # fmt: skip
     """Show each step of each transactional id, like ``kafkalog transactions``.
 
-    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``.
+    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``. Raises
+    NothingMatchesError for one before the first record.
     """
     from kafkalog.auditing.topics import transition_rows
 
@@ -161,15 +163,17 @@ def transactions(
 def groups(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
-    jobs: int | None = 1,
+    jobs: int | None = 1, lag: bool = True,
 ) -> Result:  # fmt: skip
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches.
+    Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
+    pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a moment before the
+    first record.
     """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs, lag=lag), tables)
 
 
 def metadata(
@@ -179,11 +183,26 @@ def metadata(
 ) -> Result:  # fmt: skip
     """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
 
-    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches.
+    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches, and for a moment before
+    the first record.
     """
     from kafkalog.auditing.topics import metadata_view
 
     return _result(metadata_view(_paths(paths), _moment(offset, time), limits, _one(topic), tables), tables)
+
+
+def producers(
+    paths: Paths, *, topic: str | None = None, by: Literal["minute", "hour", "day"] | None = None,
+    tables: Sequence[str] = (WRITERS.name,), limits: Limits | None = None, jobs: int | None = 1,
+) -> Result:  # fmt: skip
+    """Say who wrote to topics and how much, like ``kafkalog producers``; to a `topic`, or to all but internal ones.
+
+    `topic` is a name or a pattern, `by` the time that the table ``rates`` counts by, `jobs` is as in ``audit``. Raises
+    NothingMatchesError if no topic matches.
+    """
+    from kafkalog.auditing.topics import writer_rows
+
+    return _result(writer_rows(_paths(paths), _one(topic), by, limits, tables, jobs), tables)
 
 
 def space(

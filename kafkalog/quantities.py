@@ -13,6 +13,7 @@ __all__ = [
     "Ago",
     "When",
     "at_newest",
+    "by_number",
     "bytes_of",
     "iso",
     "iso_marked",
@@ -27,6 +28,8 @@ CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)
 
+_DIGITS: Final = re.compile(r"[0-9]+")
+
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 
 _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -40,6 +43,15 @@ _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000,
 FIRST_MS: Final = 1_262_304_000_000  # 2010
 
 LAST_MS: Final = 2_208_988_800_000  # 2040
+
+
+def by_number(name: str) -> tuple[str, str]:
+    """Return what names are sorted by, for topic-2 to be before topic-10."""
+    return _DIGITS.sub(_padded, name), name
+
+
+def _padded(digits: re.Match[str]) -> str:
+    return digits[0].zfill(20)
 
 
 def bytes_of(text: str) -> int:

@@ -36,8 +36,12 @@ def facts(case: Path) -> Iterator[Fact]:
         name, outcome = one["transactional_id"], one["outcome"]
         if outcome in ("fenced", "timed_out", "open"):
             yield Fact({"timed_out": "timed out"}.get(outcome, outcome), (name,))
+        if {"committed", "aborted"} <= set((one.get("partition_outcomes") or {}).values()):
+            yield Fact("torn", (name,))
         if outcome == "hanging" and one.get("why") != NOBODY:
             yield Fact("", (name,))
+        if "producer_id_after" in one:
+            yield Fact("new id", (f"{name} has producer id {one['producer_id_after']} since",))
         if outcome == "open":
             for group in _groups(one):
                 yield Fact("waiting", (group,))
@@ -47,8 +51,17 @@ def facts(case: Path) -> Iterator[Fact]:
         if one["log_start_offset"]:
             place = f"{one['topic']}-{one['partition']} begins at {one['log_start_offset']}"
             yield Fact("log start", (place,))
+    for place, offset in sorted(deleted_by_request(truth)[0].items()):
+        yield Fact("log start", (f"{place} begins at {offset}: what was before is deleted, by DeleteRecords after ",))
     for name in sorted({path.parent.name for path in case.glob("data*/*/*") if path.suffix in LEFT_BY_A_CLEANING}):
         yield Fact("cleaning", (name,))
+
+
+def deleted_by_request(truth: dict[str, Any]) -> tuple[dict[str, int], int]:
+    """Return up to which offset DeleteRecords deleted partitions, and when (ms)."""
+    timeline = truth.get("timeline")
+    found = [one for one in timeline if one["event"] == "deleteRecords"] if isinstance(timeline, list) else []
+    return (found[-1]["offsets"], found[-1]["ms"]) if found else ({}, 0)
 
 
 def _groups(one: dict[str, Any]) -> Iterator[str]:

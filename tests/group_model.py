@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kafkalog.auditing.partition import read_log
 from kafkalog.auditing.topics.group_records import GroupState, Newest
@@ -21,6 +21,11 @@ from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 
 __all__ = ["modelled_rows"]
+
+OF_LOGS: Final = (
+    "lag", "visible_lag", "stuck_by", "out_of_range", "out_of_range_since_ms", "log_start_offset", "log_end_offset",
+    "last_stable_offset", "partition_log",
+)  # fmt: skip  # what the partitions' logs say, which are not here
 
 Item = tuple[Table, tuple[Any, ...]] | Finding
 Fate = tuple[str, int | None, int | None]  # how the transaction ended, the marker's offset and time
@@ -144,6 +149,7 @@ def committed_row(
         pending_offset=None if waiting is None else value_of(waiting).get("offset"),
         pending_producer_id=None if waiting is None else waiting.producer_id,
         aborted=sum(state == "aborted" for _, state in commits), log=log,
+        **dict.fromkeys(OF_LOGS),
     )  # fmt: skip
 
 

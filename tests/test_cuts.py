@@ -15,8 +15,8 @@ import plain
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
+from kafkalog.queries.reading import records
 from kafkalog.segments.readers import batches as read_batches
-from kafkalog.segments.readers import records
 from official import FIXTURES, cases, materialize
 from plain import Batch, Broker, Row, table
 

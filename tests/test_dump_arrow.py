@@ -38,7 +38,7 @@ def read(path: Path) -> pa.Table:
 def wanted_of(table: str, path: Path) -> list[dict[str, Any]]:
     """Return the rows of a table in ndjson, without what says which table they are of."""
     rows = rows_of("--table", table, "--deep-iteration", "--exit-zero", path)
-    return [{name: row[name] for name in TABLES[table].names} for row in rows if row["table"] == table]
+    return [{name: row[name] for name in TABLES[table].usual} for row in rows if row["table"] == table]
 
 
 @FORMS
@@ -50,7 +50,7 @@ def test_a_file_has_the_rows_of_ndjson(form: str, table: str, tmp_path: Path) ->
         out = tmp_path / f"{number}.{form}"
         kafkalog("dump", "--table", table, "--deep-iteration", "--exit-zero", "-o", out, path)
         found = read(out)
-        assert found.schema.names == list(TABLES[table].names)
+        assert found.schema.names == list(TABLES[table].usual)
         if table == "control":
             found, wanted = found.drop(["data"]), [{k: v for k, v in row.items() if k != "data"} for row in wanted]
         assert found.to_pylist() == wanted, path

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 import official
 from compare import show
-from first_words import Fact, facts
+from first_words import Fact, deleted_by_request, facts
 from invoke import kafkalog
 
 pytestmark = pytest.mark.corpus
@@ -53,8 +55,49 @@ def test_what_clients_know_is_on_the_first_screen(case: Path, tmp_path: Path, ta
     tally.update(fact.label or "hanging" for fact in asked)
 
     assert [fact for fact in asked if not is_told(fact, shown)] == []
-    if {fact.label for fact in asked} - {"", "transactions"}:  # all is not well beside one of these
+    if {fact.label for fact in asked} - {"", "transactions", "new id"}:  # all is not well beside one of these
         assert not shown.startswith("OK") or "nothing" not in shown.splitlines()[0]
+
+
+@pytest.mark.parametrize("case", [case for case in TRUE if "delete-records" in case.name], ids=lambda case: case.name)
+def test_records_were_deleted_after_the_time_that_is_said(case: Path, tmp_path: Path) -> None:
+    """It is the time of a marker that was still kept, less than a second before the client's request here."""
+    places, then = deleted_by_request(json.loads((case / "truth.json").read_text()))
+    times = re.findall(r"by DeleteRecords after (\S+)$", screen(case, tmp_path), re.MULTILINE)
+    said = [round(datetime.fromisoformat(time).timestamp() * 1000) for time in times]
+
+    assert len(said) == len(places) > 0
+    assert all(then - 1000 < time <= then for time in said)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in TRUE if case.name == "k4-i-cleaner-failed"], ids=lambda case: case.name
+)
+def test_a_cleaning_is_told_with_its_checkpoint(case: Path, tmp_path: Path) -> None:
+    """How far the cleaner says that it is, as the broker wrote it."""
+    rows = (case / "data" / "cleaner-offset-checkpoint").read_text().splitlines()[2:]
+    shown = [line for line in screen(case, tmp_path).splitlines() if "cleaning " in line]
+
+    assert len(rows) == 2
+    for topic, partition, offset in map(str.split, rows):
+        (line,) = [one for one in shown if f"{topic}-{partition}:" in one]
+        assert f"by its checkpoint the cleaner is at offset {offset} of " in line
+
+
+TIERED = [case for case in official.cases(official.CORPUS.with_name("corpus-tiered")) if (case / "data").is_dir()]
+
+
+@pytest.mark.parametrize("case", TIERED, ids=lambda case: case.name)
+def test_what_is_in_remote_storage_is_not_called_deleted(case: Path, tmp_path: Path) -> None:
+    """A log that is local from an offset on begins where the broker says, not there."""
+    expected = json.loads((case / "expect-tiered.json").read_text())
+    shown = screen(case, tmp_path)
+    remote = {name: one for name, one in expected.items() if one["log_start"] < one["local"][0]}
+
+    for name, one in remote.items():
+        assert f"{name}: offsets {one['log_start']}-{one['local'][0] - 1} are in remote storage" in shown
+        assert f"{name} begins at" not in shown
+    assert remote or "remote storage" not in shown
 
 
 @pytest.mark.parametrize("case", HEALTHY, ids=lambda case: case.name)

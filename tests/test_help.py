@@ -138,3 +138,11 @@ def test_man_pages_say_what_help_says(tmp_path: Path) -> None:
                 ["groff", "-ww", "-W", "break", "-man", "-Tutf8", path], capture_output=True, check=True, timeout=30
             )
             assert drawn.stderr == b""
+
+
+def test_a_summary_of_a_command_is_a_whole_sentence() -> None:
+    """No line of help ends in an ellipsis, at any width."""
+    shown = kafkalog("--help").text
+
+    assert "…" not in shown
+    assert "..." not in shown.partition("Commands:")[2]

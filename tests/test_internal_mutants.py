@@ -15,10 +15,11 @@ from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import UnknownTypeError, internal_record
 from kafkalog.kafka.message import MalformedError
+from kafkalog.queries.reading import records
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
-from kafkalog.segments.readers import batches, records
+from kafkalog.segments.readers import batches
 from kafkalog.tables import TABLES
 from official import FIXTURES
 from offsets_topic import Write, write_offsets

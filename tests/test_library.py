@@ -82,10 +82,10 @@ def test_times_are_numbers_or_iso() -> None:
     """As the commands take them."""
     by_number, by_text = (
         list(kafkalog.transactions(HANGING, time=time).rows("transitions"))
-        for time in (1795230000000, "2026-11-21T03:00:00Z")
+        for time in (1795251310000, "2026-11-21T08:55:10Z")
     )
 
-    assert by_number == by_text
+    assert by_number == by_text != []
 
 
 def test_a_table_that_is_not_there_is_named() -> None:

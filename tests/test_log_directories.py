@@ -347,3 +347,16 @@ def test_what_lies_above_a_partition_may_be_closed(tmp_path: Path, monkeypatch: 
 
     assert [directory.topic for directory in found.partitions] == ["t"]
     assert [(finding.code, finding.file) for finding in found.findings] == [("file-unreadable", str(tmp_path))]
+
+
+@pytest.mark.parametrize("command", ["txn-audit --table partitions", "verify --table logs"])
+def test_rows_are_in_the_order_of_numbers(command: str, tmp_path: Path) -> None:
+    """Partition 2 is before partition 10, and topic t2 before t10; lanes have the same order."""
+    names = ["t-0", "t-2", "t-10", "t2-0", "t10-0"]
+    for name in reversed(names):
+        plain.write_segments(tmp_path / name, [Batch(0, 0, 7, "data", 1, 0, 0)])
+    rows = kafkalog(*command.split(), "--format", "ndjson", tmp_path).rows
+    lanes = kafkalog("timeline", tmp_path).text.splitlines()
+
+    assert [f"{row['topic']}-{row['partition']}" for row in rows] == names
+    assert [line.split()[0] for line in lanes if line.startswith("t")] == names

@@ -63,4 +63,4 @@ def test_the_tree_names_the_incident(tmp_path: Path) -> None:
     row = causes(path, {"t": COMPACT})["t-0"]
     text = command("space", path, "--now", str(NOW), "--topic-configs", tmp_path / "topics.json").text
 
-    assert f"see incident {row['incident']} of kafkalog txn-audit" in text
+    assert f"kafkalog txn-audit --incident {row['incident']} DIR says how" in text

@@ -16,7 +16,7 @@ from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_writer import encode
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import StateRecord, state_record
-from kafkalog.segments.readers import records
+from kafkalog.queries.reading import records
 from kafkalog.segments.state_blocks import read_state_columns
 from messages import messages
 from official import FIXTURES

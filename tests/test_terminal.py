@@ -278,3 +278,20 @@ def test_escaping_is_reversible(text: bytes) -> None:
     assert escaped.isprintable()
     assert os.fsencode(undone) == text
     assert escape(os.fsdecode(text)) == escaped
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_terminal_is_told_what_to_use_for_a_long_listing(columns: int, tmp_path: Path) -> None:
+    """More than a thousand rows are for a pager or a file; a pipe gets them all, and a thousand rows are shown."""
+    few, many = tmp_path / "few.log", tmp_path / "many.log"
+    few.write_bytes(b"".join(batch(record(b"k", b"v"), base_offset=offset) for offset in range(1000)))
+    many.write_bytes(b"".join(batch(record(b"k", b"v"), base_offset=offset) for offset in range(1001)))
+    arguments = ("dump", "--format", "table", "--columns", "base_offset")
+    _, shown, _ = on_terminal(*arguments, many, columns=columns)
+    _, whole, _ = on_terminal(*arguments, few, columns=columns)
+
+    assert len(shown.splitlines()) < 120
+    assert b"1001 rows, of which the first 100 are shown" in shown
+    assert b"| less" in shown
+    assert len(whole.splitlines()) > 1000
+    assert len(kafkalog(*arguments, many).text.splitlines()) > 1001

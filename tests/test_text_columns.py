@@ -54,3 +54,12 @@ def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: s
 def test_json_comes_back(values: list[list[str] | None]) -> None:
     """As values, whatever is in their texts."""
     assert JsonColumn.of_values(values).tolist() == values
+
+
+@given(st.lists(st.sampled_from(["a", "ab", "b", "", None, "aborted", "administrator-abort"])), st.booleans())
+def test_the_texts_that_are_some_words(texts: list[str | None], many: bool) -> None:
+    """Whether the column is short or long; a word within another one is another word."""
+    column = TextColumn.of([*texts, "x" * 2000] if many else texts)
+    wanted = ("ab", "aborted", "abort")
+
+    assert column.among(wanted).tolist()[: len(texts)] == [text in wanted for text in texts]

@@ -12,6 +12,7 @@ from kafkalog.quantities import Ago, at_newest, iso, ms_of, time_of
 from official import FIXTURES
 
 DATA = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+LONGER = FIXTURES / "k4-m-expired-ids" / "data"  # its clients ran for a minute
 NOON = 1795262400000  # 2026-11-21T12:00:00Z
 
 
@@ -64,15 +65,28 @@ def test_offsets_are_still_offsets() -> None:
 
 
 @pytest.mark.parametrize("command", ["groups", "transactions", "metadata"])
-def test_a_relative_moment_is_that_before_the_newest_record(command: str) -> None:
+def test_a_moment_before_the_first_record_is_answered_with_when_records_begin(command: str) -> None:
+    """Nothing matches, so the exit status is 3; a millisecond later there is something."""
+    ended = kafkalog(command, "--at", "2020-01-01T00:00:00Z", DATA)
+    said = re.search(r"nothing matches: records begin at (\S+), after 2020-01-01T00:00:00.000Z", ended.err)
+
+    assert ended.status == 3
+    assert said is not None, ended.err
+    there = kafkalog(command, "--format", "ndjson", "--at", said[1], DATA)
+    assert there.status in (0, 1)
+    assert there.rows
+
+
+@pytest.mark.parametrize(("command", "data"), [("groups", LONGER), ("transactions", LONGER), ("metadata", DATA)])
+def test_a_relative_moment_is_that_before_the_newest_record(command: str, data: Path) -> None:
     """And is said; it gives what the same time gives that is written out."""
-    ended = kafkalog(command, "--format", "ndjson", "--at", "-2s", DATA)
+    ended = kafkalog(command, "--format", "ndjson", "--at", "-2s", data)
     said = re.search(r"the state is that of (\S+)", ended.err)
 
     assert ended.status in (0, 1), ended.err
     assert said
-    assert kafkalog(command, "--format", "ndjson", "--at", said[1], DATA).out == ended.out
-    assert kafkalog(command, "--format", "ndjson", "--at", "now", DATA).status in (0, 1)
+    assert kafkalog(command, "--format", "ndjson", "--at", said[1], data).out == ended.out
+    assert kafkalog(command, "--format", "ndjson", "--at", "now", data).status in (0, 1)
 
 
 def test_a_relative_present_is_that_before_the_newest_time() -> None:

@@ -227,7 +227,8 @@ def test_a_moment_is_an_offset_or_a_time(tmp_path: Path) -> None:
     assert at("0") == at("1700000000999") == [("x", "empty")]
     assert at("1") == at("1700000001000") == [("x", "empty"), ("y", "empty")]
     assert at("offset:2") == at("2023-11-14T22:13:22Z") == [("x", "tombstone"), ("y", "empty")]
-    assert at("100000000000") == []  # a time: as an offset it would be behind all
+    before = kafkalog("transactions", "--at", "100000000000", folder)  # a time: as an offset it would be behind all
+    assert (before.status, "records begin at 2023-11-14T22:13:20" in before.err) == (3, True)
 
 
 def test_rows_are_chosen_by_id_and_state(tmp_path: Path) -> None:

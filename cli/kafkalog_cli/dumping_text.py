@@ -68,10 +68,10 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
 
 def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: Run) -> None:
     """Write the selected batches and records of a chunk."""
-    selection, deep = request.selection, request.options.deep
+    selection, deep = request.selection_of(chunk.file), request.options.deep
     heads = chunk.heads
     decode = deep or selection.looks_at_records
-    picks = selection.batches(heads)
+    picks = selection.batches(heads, None if selection.fates is None else selection.fates.of(heads))
     columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count if decode else 0, False)
     at = 0  # the next of the picked batches without a line
     written = -1

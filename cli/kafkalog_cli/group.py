@@ -14,8 +14,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "space", "timeline",
-    "report", "explain", "schema", "completion",
+    "dump", "txn-audit", "verify", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
+    "producers", "space", "timeline", "report", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.
@@ -26,20 +26,23 @@ _ELSEWHERE: Final = {
     "compare": "kafkalog verify --replicas DIR DIR",
     "consumer-groups": "kafkalog groups DIR",
     "diff": "kafkalog verify --replicas DIR DIR",
-    "extract": "kafkalog dump --format ndjson --table records -o OUT FILE",
-    "find": "kafkalog dump --format table --table records --key KEY FILE",
     "fsck": "kafkalog verify DIR",
-    "grep": "kafkalog dump --format table --table records --key KEY FILE",
+    "grep": "kafkalog find --key KEY DIR",
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
+    "rate": "kafkalog producers --by minute DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",
-    "search": "kafkalog dump --format table --table records --key KEY FILE",
+    "search": "kafkalog find --key KEY DIR",
     "size": "kafkalog space DIR",
     "topics": "kafkalog metadata DIR",
     "usage": "kafkalog space DIR",
+    "writers": "kafkalog producers DIR",
 }
+
+
+_WHOLE: Final = 1000  # characters of a sentence
 
 
 class _LazyGroup(click.Group):
@@ -55,6 +58,12 @@ class _LazyGroup(click.Group):
         command = getattr(importlib.import_module(f"kafkalog_cli.commands.{name}"), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with the whole first sentence of its help."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

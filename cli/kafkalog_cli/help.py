@@ -11,11 +11,13 @@ __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 # The long names of all options, group by group; a test holds that none is missing.
 GROUPS: Final = {
     "Selection": (
-        "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "state", "at", "offset",
-        "since", "until", "key", "control-only", "limit", "max-bytes", "include", "incident",
+        "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "outcome", "state", "lost",
+        "view", "at", "offset", "since", "until", "key", "header", "value", "value-regex", "null-value", "control-only",
+        "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
         "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
+        "no-lag",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
@@ -28,8 +30,8 @@ GROUPS: Final = {
     ),
     "Output": (
         "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",
-        "all", "findings", "tz", "columns", "csv-safe", "dialect", "raw", "output", "no-clobber", "overwrite",
-        "fail-on", "exit-zero",
+        "all", "count", "files-with-matches", "findings", "tz", "columns", "csv-safe", "dialect", "raw", "output",
+        "no-clobber", "overwrite", "fail-on", "exit-zero",
     ),
     "Limits": (
         "since-audit", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.quantities import Ago, When, bytes_of, time_of
+from kafkalog.tables.column import EVERY_COLUMN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +119,7 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
     def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in (value or "").split(",") if name.strip()))
         for name in names:
-            if name not in known():
+            if name != EVERY_COLUMN and name not in known():
                 import difflib
 
                 close = difflib.get_close_matches(name, known(), 3)

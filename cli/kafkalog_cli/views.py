@@ -94,6 +94,36 @@ class ViewOutput:
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
+    @property
+    def is_text(self) -> bool:
+        """Say whether people read it, with all columns: a command may draw something."""
+        return self.form == "table" and not self.columns and not self.target.is_folder(self.form)
+
+    def draw(
+        self, rows: Iterable[tuple[Table, Row] | Finding], drawn: Callable[[Iterable[dict[str, Any]]], Iterable[str]]
+    ) -> Exit:
+        """Write lines of text that are made of the rows, findings to standard error."""
+        from kafkalog_cli.render.people import encoded
+
+        outcome = Outcome(Severity[self.fail_on.upper()], incomplete=self.incomplete)
+        distinct = DistinctIds()
+
+        def named() -> Iterator[dict[str, Any]]:
+            try:
+                for item in rows:
+                    if isinstance(item, Finding):
+                        self._finding(item, None, outcome, distinct)
+                    else:
+                        yield dict(zip(item[0].names, item[1], strict=True))
+            except NothingMatchesError as error:
+                outcome.incomplete = True
+                say(f"error: {error}")
+
+        with self.target.stream(self.paths) as stream:
+            for line in drawn(named()):
+                stream.write(encoded(f"{line}\n"))
+        return outcome.status(exit_zero=self.exit_zero)
+
     @contextmanager
     def _sink(self) -> Iterator[BlockSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
@@ -120,16 +150,21 @@ class ViewOutput:
                 csv_safe=self.target.csv_safe,
             )  # fmt: skip
 
-    def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
+    def _finding(self, finding: Finding, sink: RowSink | None, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.take(finding)
-        if self.form in ("ndjson", "json") or self.target.is_folder(self.form):
+        if sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form)):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:
             say(str(finding))
 
 
-def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[[_Command], _Command]:
-    """Give a command the inputs, ``--at``, and its output options as a `ViewOutput`, `view`, after its own options."""
+def view_options(
+    tables: Sequence[Table], default: Sequence[Table], *, has_moment: bool = True
+) -> Callable[[_Command], _Command]:
+    """Give a command the inputs, ``--at``, and its output options as a `ViewOutput`, `view`, after its own options.
+
+    A command that shows no state has no moment.
+    """
     by_name = {table.name: table for table in tables}
 
     def decorate(command: _Command) -> _Command:
@@ -155,14 +190,15 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     shown = ", ".join(table.name for table in default)
+    moment = click.option(
+        "--at",
+        type=At(),
+        metavar="OFFSET|TIME",
+        help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
+    )
     options = in_order(
         paths_argument("DIR..."),
-        click.option(
-            "--at",
-            type=At(),
-            metavar="OFFSET|TIME",
-            help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
-        ),
+        *((moment,) if has_moment else ()),
         format_option(),
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),

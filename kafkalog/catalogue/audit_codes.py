@@ -142,6 +142,24 @@ AUDITS: Final[dict[str, Code]] = {
         "That data was committed or aborted with a transaction that it does not belong to.",
         "Check whether those records should be there.",
     ),
+    "offset-beyond-end": Code(
+        WARNING,
+        "Groups have committed offsets that the partition's log does not have: it ends before them, or what they had"
+        " read was truncated and other records are there since.",
+        "Certain for logs and offsets of one moment; in a copy of a running broker the log may be the older one, and it"
+        " is a note.",
+        "Beyond the end a consumer is moved to where auto.offset.reset says, often past records. In another history it"
+        " goes on in the middle of records that it never got, unless it checks the leader epoch.",
+        "Find out what the log lost with kafkalog txn-audit; it has the line that sets each group back.",
+    ),
+    "offset-before-start": Code(
+        NOTE,
+        "Groups have committed offsets that are before the start of the partition's log: retention or DeleteRecords"
+        " took the records.",
+        "Certain for logs and offsets of one moment.",
+        "A consumer is moved to where auto.offset.reset says.",
+        "Usually nothing: the group is no longer in use. Else its consumers were slower than retention.",
+    ),
     "offsets-pending": Code(
         NOTE,
         "Offset commits of a group are part of a transaction that is still open.",

@@ -20,7 +20,17 @@ class IncidentKind:
     certainty: str
     consumers: str
     next: str
+    clients: str = ""
 
+
+# A request with an epoch that is too low leaves nothing in the files.
+_REFUSED: Final = (
+    "A request with the old epoch is refused, and each one after it. Java clients before 2.7 throw"
+    " ProducerFencedException (1.1 and older wrap it in KafkaException when they commit or abort). From 2.7 on they"
+    " throw InvalidProducerEpochException where the partition's leader refused a produce request, and"
+    " ProducerFencedException where the coordinator refused AddPartitionsToTxn, TxnOffsetCommit, EndTxn or"
+    " InitProducerId. librdkafka reports _FENCED. The files do not show which request came first."
+)
 
 INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
     "consumers-stopped": IncidentKind(
@@ -69,20 +79,22 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Under transaction.version 2 a takeover looks like an abort by the client: it is known by the new epoch that"
         " follows at once, and is `possible`.",
         "They skip the aborted records.",
-        "Normal after a restart. Else look whether two instances use one transactional id.",
+        "Normal after a restart. Otherwise find out whether two instances use one transactional id.",
+        _REFUSED,
     ),
     "transactions-aborted": IncidentKind(
         "Transactions were aborted: after their timeout, by the producer, or by an administrator.",
         "Certain for timeouts and for administrators, where all records of the coordinator are here.",
         "They skip the aborted records.",
-        "Nothing to do if the application means it; look at slow or dead producers after timeouts.",
+        "Nothing to do if the application means it; after timeouts look for slow or dead producers.",
+        f"Whoever aborted it himself sees nothing. After a timeout: {_REFUSED[0].lower()}{_REFUSED[1:]}",
     ),
     "cleaner-stopped": IncidentKind(
         "The log cleaner has not cleaned a broker's compacted topics for long: it failed at a batch, or its thread"
         " ended.",
         "By checkpoints that stand still while logs grow.",
         "They get old values that compaction would have removed; the disk fills.",
-        "Look for LogCleaner in the broker's own log; mend what it failed at, then restart the broker.",
+        "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
     ),
     "side-files-wrong": IncidentKind(
         "Indexes, producer snapshots, checkpoints or other side files do not fit the log beside them.",
@@ -164,7 +176,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     KindWords("records-lost", "unclean-election"): ("election-elsewhere",),
     _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
             "state-transition-illegal", "records-missing"),
-    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
+    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead", "offset-beyond-end"),
     KindWords("records-lost", "log-missing"): ("log-missing",),
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
               "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",

@@ -93,6 +93,8 @@ class Numbered:
             messages.place(self._spans, count, self._slots)
 
 
+_FEW_BYTES: Final = 1024  # of the words of a column
+
 _AT_ONCE: Final = 4096  # texts that are made together
 
 _SEARCHED: Final = 1 << 16  # texts that are looked through together
@@ -206,6 +208,20 @@ class TextColumn:
         total = int(ends[-1]) if len(ends) else 0
         is_so = total == len(self.data) and np.array_equal((ends - there)[there > 0], self.starts[there > 0])
         return self if is_so else self.gather(np.arange(len(self)))
+
+    def among(self, words: Iterable[str]) -> NDArray[np.bool_]:
+        """Say which texts are one of some words."""
+        found = np.zeros(len(self), bool)
+        if len(self.data) > _FEW_BYTES:
+            for word in words:
+                found |= self.objects() == word
+            return found
+        for wanted in map(str.encode, words):  # all texts are pieces of these bytes
+            at = self.data.find(wanted)
+            while at >= 0:
+                found |= (self.starts == at) & (self.sizes == len(wanted))
+                at = self.data.find(wanted, at + 1)
+        return found
 
     def objects(self) -> NDArray[np.object_]:
         """Return the texts as an array of strings."""

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkalog.columns.named import NONE
+from kafkalog.kafka.batch import CONTROL
+from kafkalog.kernel import buffers
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Aborted", "last_stable_offset", "visible_ranges"]
+__all__ = ["Extents", "is_data", "last_stable_offset", "visible_ranges"]
 
 
 def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterable[int]) -> int:
@@ -21,33 +25,41 @@ def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterabl
     return max(log_start, min(open_first_offsets, default=log_end))
 
 
-class Aborted:
-    """The aborted transactions of a log, given by their producers, first offsets and markers' offsets."""
+class Extents:
+    """Transactions of a log by their producers, from their first offsets to those of their markers."""
 
-    def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], marker: NDArray[np.int64]) -> None:
+    def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
         self._producers, numbers = np.unique(producer_ids, return_inverse=True)
         self._firsts = np.sort(first)
         keys = self._keys(numbers, first)
-        order = np.argsort(keys)
-        self._sorted, self._numbers, self._markers = keys[order], numbers[order], marker[order]
+        self._order = np.argsort(keys)
+        self._sorted, self._numbers, self._lasts = keys[self._order], numbers[self._order], last[self._order]
 
     def _keys(self, numbers: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return a key that sorts by producer, then by offset: an offset counts the transactions begun up to it."""
         return numbers * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
 
-    def hides(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say which transactional batches, by producer and first offset, are in an aborted transaction."""
+    def find(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the number of the transaction that each batch is in, by producer and first offset, -1 for none."""
         if not len(self._sorted):
-            return np.zeros(len(offsets), bool)
+            return np.full(len(offsets), -1)
         numbers = np.minimum(np.searchsorted(self._producers, producer_ids), len(self._producers) - 1)
         at = np.searchsorted(self._sorted, self._keys(numbers, offsets), "right") - 1
-        hidden: NDArray[np.bool_] = (
+        found = (
             (self._producers[numbers] == producer_ids)
             & (at >= 0)
             & (self._numbers[at] == numbers)
-            & (offsets <= self._markers[at])
+            & (offsets <= self._lasts[at])
         )
-        return hidden
+        return np.where(found, self._order[at], -1)
+
+
+def is_data(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which batches of a table of headers have records for consumers: whole ones that are not control batches."""
+    control = (cells[buffers.ATTRIBUTES] & CONTROL != 0) & (cells[buffers.MAGIC] > 1)
+    whole = (cells[buffers.VALID] != 0) & (cells[buffers.COUNT] != 0) & (cells[buffers.BASE_OFFSET] != NONE)
+    found: NDArray[np.bool_] = whole & ~control
+    return found
 
 
 def visible_ranges(

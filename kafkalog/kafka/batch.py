@@ -73,6 +73,13 @@ class CellTable:
         """Return one row, all columns."""
         return tuple(self.cells[number :: self.capacity])
 
+    def widened(self, more: int) -> CellTable:
+        """Return a copy with `more` columns after these."""
+        other = CellTable(len(self._array) // self.capacity + more, self.capacity)
+        other.cells[: len(self._array)] = self.cells
+        other.count = self.count
+        return other
+
     def numpy(self) -> NDArray[np.int64]:
         """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does not need."""
         import numpy as np
@@ -149,6 +156,8 @@ class Record(NamedTuple):
     """A record with its values. Times are in ms; `position` is that of its batch in the file.
 
     `headers` are (key, value) in order. `crc` and `crc_holds` are those of a message of magic 0 or 1, otherwise None.
+    The fields after these are None where it was not asked which log it is of and what became of it: `outcome` is a word
+    of ``OUTCOMES``, `visible` says whether a read_committed consumer is given it.
     """
 
     offset: int
@@ -162,6 +171,12 @@ class Record(NamedTuple):
     magic: int
     crc: int | None
     crc_holds: bool | None
+    topic: str | None = None
+    partition: int | None = None
+    log: str | None = None
+    transactional_id: str | None = None
+    outcome: str | None = None
+    visible: bool | None = None
 
 
 # The start of a batch: what its first bytes say while it is not known whether a batch begins there.

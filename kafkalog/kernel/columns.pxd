@@ -1,3 +1,6 @@
+cdef extern from "string.h" nogil:
+    void *memmem(const void *where, size_t size, const void *what, size_t length)
+
 cdef extern from "json_text.h" nogil:
     int kafkalog_kind(const unsigned char *in_, size_t size)
 

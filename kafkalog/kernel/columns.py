@@ -34,6 +34,7 @@ if cython.compiled:
         MAX_TIMESTAMP,
         NO_END,
         OFFSET,
+        POSITION,
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
@@ -56,6 +57,7 @@ else:
         MAX_TIMESTAMP,
         NO_END,
         OFFSET,
+        POSITION,
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
@@ -81,6 +83,7 @@ __all__ = [
     "EMPTY",
     "ESCAPED",
     "HOLDS",
+    "MISSING",
     "NEVER",
     "NOTHING",
     "NO_HORIZON",
@@ -106,6 +109,7 @@ __all__ = [
     "fill",
     "gather",
     "headers",
+    "holding",
     "leave_out",
     "list_ends",
     "records",
@@ -126,8 +130,8 @@ OF_ROW, OF_BATCH, OF_MESSAGE = range(3)
 CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, DELTA = range(7)
 
 # When a value is null: never; if the header of a wrapper of magic 0 or 1 has none; for magic 0 and 1; for magic 2; if
-# the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0.
-NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT = range(6)
+# the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0; if the cell is NONE.
+NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT, MISSING = range(7)
 
 # A column's state, and the two cells after it. It has no rows; all rows have one value, or are null, and nothing is
 # written; they differ, and there are validity bits or not; all of it is always written, validity bits if it has them.
@@ -362,6 +366,8 @@ def _values(
                 if mask + row < 0 or (mask + row) >> 3 >= len(bits):
                     return 0
                 is_gone = bits[(mask + row) >> 3] & (1 << ((mask + row) & 7)) == 0
+            elif absent == 6:
+                is_gone = source[start + row] == none
             else:
                 magic = source[at_magic + row]
                 if absent == 1:
@@ -394,6 +400,8 @@ def _is_one(
     attributes: cython.Py_ssize_t = ATTRIBUTES * capacity + first
     if rule == 6 or absent == 5:
         return False
+    if absent == 6:
+        return _all_equal(source, at, n, source[at])
     if (rule >= 3 or absent) and not _all_equal(source, magics, n, source[magics]):
         return False
     if absent == 4 and not _all_equal(source, attributes, n, source[attributes]):
@@ -995,6 +1003,56 @@ def batches(
         picks[n] = row
         n += 1
     return n
+
+
+def holding(
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    start: cython.longlong,
+    rows: cython.longlong[::1],
+) -> int:
+    """Write the numbers of the batches with these bytes to `rows`; answer how many. `start` is where `buf` begins."""
+    n: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t = 0
+    next_at: cython.longlong
+    if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or count > len(rows) or len(literal) == 0:
+        raise IndexError
+    while row < count:
+        at = _place_of(buf, literal, at)
+        if at < 0:
+            break
+        while row + 1 < count and heads[POSITION * capacity + row + 1] - start <= at:
+            row += 1
+        rows[n] = row
+        n += 1
+        if row + 1 == count:
+            break
+        next_at = heads[POSITION * capacity + row + 1] - start  # once is enough for a batch
+        if next_at <= at or next_at > len(buf):
+            break
+        at = next_at
+    return n
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _place_of(
+    buf: cython.const[cython.uchar][::1], literal: cython.const[cython.uchar][::1], at: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Return where the bytes next are, -1 for nowhere. The C library looks for them ten times faster than Python."""
+    if at >= len(buf):
+        return -1
+    if cython.compiled:
+        place: cython.p_const_uchar = cython.cast(
+            cython.p_const_uchar,
+            memmem(cython.address(buf[at]), len(buf) - at, cython.address(literal[0]), len(literal)),
+        )
+        return -1 if place == cython.NULL else place - cython.address(buf[0])
+    return bytes(buf).find(bytes(literal), at)
 
 
 def leave_out(

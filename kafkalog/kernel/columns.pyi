@@ -28,6 +28,7 @@ OLD: int
 NO_MESSAGE: int
 NO_HORIZON: int
 BY_BIT: int
+MISSING: int
 EMPTY: int
 SAME: int
 VARIED: int
@@ -108,6 +109,7 @@ def headers(
     room: int,
 ) -> tuple[int, int, int, int]: ...
 def batches(heads: Cells, capacity: int, count: int, conditions: Cells, picks: Cells) -> int: ...
+def holding(buf: Bytes, literal: Bytes, heads: Cells, capacity: int, count: int, start: int, rows: Cells) -> int: ...
 def leave_out(heads: Cells, capacity: int, count: int, picks: Cells, picked: int, control_only: bool) -> None: ...
 def records(
     buf: Bytes, recs: Cells, room: int, count: int, conditions: Cells, key: bytes, has_key: bool, picks: Cells

@@ -20,6 +20,7 @@ from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
+from kafkalog.quantities import by_number
 from kafkalog.segments.readers import read_checkpoint, read_properties
 
 __all__ = [
@@ -365,7 +366,7 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
     if alone:
         places = [(root, own_name)]
     else:
-        entries.sort(key=lambda entry: entry.name)
+        entries.sort(key=lambda entry: by_number(entry.name))
         places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
     about_all = Home(root, checkpoints, directory.running, directory.clean_shutdown)
     for found, wrong in tree.each(lambda place: list_partition(tree, *place, about_all), places):

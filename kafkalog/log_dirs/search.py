@@ -13,6 +13,7 @@ from kafkalog.files.names import FileKind, is_virtual, local_path, parse_name
 from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
+from kafkalog.quantities import by_number
 
 __all__ = ["DEPTH", "Search", "search"]
 
@@ -58,7 +59,7 @@ def search(tree: Tree, root: str) -> Search:
             else:
                 deeper += _below(inside, root, found)
         level = deeper
-    found.places.sort()
+    found.places.sort(key=by_number)
     if found.places:
         if len(found.places) > 1:
             message = f"{len(found.places)} log directories below it were read: {', '.join(found.places)}"
@@ -69,7 +70,7 @@ def search(tree: Tree, root: str) -> Search:
 
 
 def _sorted(entries: Sequence[DirectoryEntry]) -> list[DirectoryEntry]:
-    return sorted(entries, key=lambda entry: entry.name)
+    return sorted(entries, key=lambda entry: by_number(entry.name))
 
 
 def _own_name(root: str) -> str:

@@ -13,6 +13,7 @@ from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.tree import DirectoryEntry
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import nested
+from kafkalog.quantities import by_number
 
 __all__ = ["Found", "walk"]
 
@@ -37,7 +38,7 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
     while waiting:
         home = waiting.pop()
         try:
-            entries = sorted(tree.entries(home), key=lambda entry: entry.name)
+            entries = sorted(tree.entries(home), key=lambda entry: by_number(entry.name))
         except UnreadableError as error:
             if home == root or exists(home):  # a broker deletes directories of topics
                 report(Finding.of("file-unreadable", home, str(error)))

@@ -7,12 +7,19 @@ give the same bytes.
 from __future__ import annotations
 
 from kafkalog.reports.also import INFORMATIVE
-from kafkalog.reports.first_screen import WORDS, FirstScreen, SummedUp, first_screen, headline
+from kafkalog.reports.first_screen import WORDS, FirstScreen, first_screen, headline
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
-from kafkalog.reports.source import AuditSource, WrittenAudit, about_cluster, source_of, source_of_verification
+from kafkalog.reports.source import (
+    AuditSource,
+    ClusterRead,
+    WrittenAudit,
+    about_cluster,
+    source_of,
+    source_of_verification,
+)
 from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
 
@@ -25,10 +32,10 @@ __all__ = [
     "WORDS",
     "AuditSource",
     "Axis",
+    "ClusterRead",
     "FirstScreen",
     "Lane",
     "SpaceReport",
-    "SummedUp",
     "WrittenAudit",
     "about_cluster",
     "first_screen",

@@ -6,11 +6,11 @@ One line for each, with its time, id and place; ten lines of a kind, then a coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso
+from kafkalog.quantities import by_number, iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
@@ -23,7 +23,8 @@ _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
 _TABLES: Final = {
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
-    "waiting": "findings", "log start": "partitions", "cleaning": "findings",
+    "waiting": "findings", "log start": "partitions", "remote": "findings",
+    "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
 }  # fmt: skip
 _CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
@@ -45,10 +46,15 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
     ends = about[0].ends_ms if len(about) == 1 else None
     kinds = (
         list(_aborted(incidents, counts)),
+        [_torn(row) for row in incidents if row["kind"] == "transaction-torn" or row["cause"] == "marker-lost"],
         [_open(one, ends) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
-        list(_log_starts(source, logs)),
-        [Line("cleaning", f"{row['log']}: {row['message']}") for row in source.notes(_CLEANING)],
+        list(_log_starts(source, logs, about)),
+        list(_cleanings(source, source.rows("partitions"), about)),
+        [
+            Line("new id", f"{name} has producer id {producer} since {iso(time)}: the old one's epochs were used up")
+            for name, producer, time in counts.renewed
+        ],
         list(_versions(about)),
     )
     return [line for of_kind in kinds for line in _first(of_kind)]
@@ -62,13 +68,23 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
         yield from some[:_MOST]
         if rest := some[_MOST:]:
             yield Line(label, f"and {len(rest):,} more: --table {_TABLES[label]}", sum(one.counts for one in rest))
+        if seen := _SEEN.get(label):
+            yield Line("", seen, 0)
 
+
+# What a refused request leaves is at the client, not in the files.
+_SEEN: Final = {
+    "fenced": "the older producer's next produce, commit or abort is refused: its client may have seen"
+    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain writer-fenced)",
+    "timed out": "what such a producer sends after that is refused: its client may have seen"
+    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
+}
 
 _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}
 _SAID: Final = {
     "takeover": "another producer took over this transactional id",
     "timeout": "open for longer than its timeout, so the coordinator aborted it",
-    "administrator": "aborted by an administrator: the coordinator did not decide it",
+    "administrator": "an administrator aborted it: the marker is not the coordinator's",
 }
 
 
@@ -98,9 +114,35 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
             yield Line(label, f"{who} {when}: {may}{said}; {_its_records(row)}", number)
 
 
+_TORN: Final = {
+    "administrator": ("aborted", "the coordinator committed it"),
+    "foreign-marker": ("committed", "the coordinator aborted it"),
+    "marker-lost": ("left without a marker", "it is committed elsewhere"),
+}
+
+
+def _torn(row: Row) -> Line:
+    """Say which transaction ended differently in its partitions, and where."""
+    who = listed(row["transactional_ids"], row["transactional_ids_total"])
+    if not who:
+        who = f"producer {listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
+    when = "" if row["since_ms"] is None else f" at {iso(row['since_ms'])}"
+    how, but = _TORN[row["cause"]]
+    records = _its_records(row) if row["records"] else f"its records in {_places(row)} were aborted"
+    number = row["transactions"] or 1
+    said = records.removesuffix("aborted") + how
+    many = f", {number_of(number, 'part')} of transactions" if number > 1 else ""
+    may = "" if row["certainty"] == "proved" else ", as far as these files tell"
+    return Line("torn", f"{who}{when}{many}: {said}, but {but}{may}: --incident {row['id']}", number)
+
+
+def _places(row: Row) -> str:
+    return listed(row["partitions"], row["partitions_total"])
+
+
 def _its_records(row: Row) -> str:
     """Say which records were aborted with a transaction, or with several."""
-    places = listed(row["partitions"], row["partitions_total"])
+    places = _places(row)
     if row["records"] is None:
         return f"no records of it are here; it was in {places}" if places else "it had written nothing"
     where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
@@ -159,12 +201,61 @@ def _waiting(source: AuditSource, counts: Counted) -> Iterator[Line]:
         )
 
 
-def _log_starts(source: AuditSource, logs: set[str]) -> Iterator[Line]:
-    """Yield where the oldest records are gone."""
+def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead]) -> Iterator[Line]:
+    """Yield where the oldest records are gone, or are only in remote storage."""
+    remote = {row["log"]: row for row in source.notes(frozenset({"log-partly-remote"}))}
+    trimmed = {log: replicas for one in about for log, replicas in one.trimmed if log in logs}
+    after = _newest_before(source, trimmed)
     rows = [row for row in source.rows("partitions") if row["log_start_offset"] > 0 and row["log"] in logs]
-    for row in sorted(rows, key=lambda row: (row["topic"], row["partition"])):
-        text = f"{row['topic']}-{row['partition']} begins at {row['log_start_offset']}: what was before is deleted"
-        yield Line("log start", f"{text}, by retention or DeleteRecords")
+    for row in sorted(rows, key=lambda row: (by_number(row["topic"]), row["partition"])):
+        place, log = f"{row['topic']}-{row['partition']}", row["log"]
+        if log in remote:
+            first, last = remote[log]["offset"], remote[log]["last_offset"]
+            yield Line("remote", f"{place}: offsets {first}-{last} are in remote storage alone, which was not read")
+            continue
+        text = f"{place} begins at {row['log_start_offset']}: what was before is deleted"
+        if log not in trimmed:
+            yield Line("log start", f"{text}, by retention or DeleteRecords; no file says when")
+            continue
+        # Retention deletes whole segments, and this log begins within one. A follower has segments of its own.
+        by = "by DeleteRecords" if trimmed[log] == 1 else "by DeleteRecords, or by the retention of its leader"
+        since = f" after {iso(after[log])}" if log in after else ""
+        yield Line("log start", f"{text}, {by}{since}")
+
+
+def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:
+    """Return the newest time of a broker before the start of each log: that of a marker, which was still kept.
+
+    What is not replicated yet can't be deleted.
+    """
+    if not logs:
+        return {}
+    starts = {row["log"]: row["log_start_offset"] for row in source.rows("partitions") if row["log"] in logs}
+    found: dict[str, int] = {}
+    for columns in source.transactions():
+        for log in starts.keys() & set(columns["log"]):
+            ended = (columns["log"] == log) & (columns["marker_offset"] < starts[log]) & (columns["marker_offset"] >= 0)
+            times = columns["marker_timestamp_ms"][ended]
+            found[log] = max([found.get(log, -1), *times.tolist()])
+    return {log: time for log, time in found.items() if time >= 0}
+
+
+def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[ClusterRead]) -> Iterator[Line]:
+    """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
+    left = {row["log"]: row["message"] for row in source.notes(_CLEANING)}
+    checkpoints = {log: offset for one in about for log, offset in one.cleanings}
+    for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
+        log = row["log"]
+        if log not in left and log not in checkpoints:
+            continue
+        offset = checkpoints.get(log, -1)
+        said = left.get(log, "its segments are cleaned further than that: a cleaning was running, or was interrupted")
+        far = "the cleaner has no checkpoint of it" if offset < 0 else (
+            f"by its checkpoint the cleaner is at offset {offset} of {row['log_end_offset']}"
+        )  # fmt: skip
+        order = (said, far) if log in left else (far, said)
+        where = f"{row['topic']}-{row['partition']}"
+        yield Line("cleaning", f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]")
 
 
 def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:

@@ -5,15 +5,17 @@ What no record of the coordinator is about is counted in each of its partitions;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.quantities import CLOCKS_MS
-from kafkalog.reports.source import AuditSource, Steps
+from kafkalog.reports.source import AuditSource, Steps, among, rows_with
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,9 +24,12 @@ __all__ = ["Counted", "OpenData", "OpenTransaction", "Place", "counted", "leadin
 
 Place = tuple[str, int]
 
-_DECIDES: Final = ("prepare_commit", "prepare_abort")
-_ENDS: Final = ("complete_commit", "complete_abort")
-_IDLE: Final = ("empty", "dead", "tombstone", *_ENDS)
+_ONGOING: Final = TransactionState.ONGOING
+_DECIDES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+_ENDS: Final = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+_IDLE: Final = (TransactionState.EMPTY, TransactionState.DEAD, TOMBSTONE, *_ENDS)
+_LAST_EPOCH: Final = 32766  # a producer id has 16 bits of epochs, and the last one is for fencing
+_NOTHING: Final = -2  # before an id's first record
 _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose decision is known
 
 
@@ -69,6 +74,7 @@ class Counted:
     # whose epoch was raised by somebody with another one, who wrote nothing.
     timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
     raised: dict[str, int] = field(default_factory=dict)
+    renewed: list[tuple[str, int, int]] = field(default_factory=list)  # ids with a new producer id, and when
 
     @property
     def recorded(self) -> int:
@@ -126,8 +132,9 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         chosen = columns["first_offset"] != NONE
         if not logs.issuperset(columns["log"]):
             chosen &= np.fromiter((log in logs for log in columns["log"]), bool, len(chosen))
-        ended.take(columns, chosen)
-        for row in _rows(columns, chosen & ~_among(columns["state"], ("committed", "aborted"))):
+        is_over = chosen & rows_with(columns, "state", ("committed", "aborted"))
+        ended.take(columns, is_over)
+        for row in _rows(columns, chosen & ~is_over):
             place = row["topic"], row["partition"]
             if row["state"] == "hanging":
                 if row["cause"] not in _DECIDED:
@@ -166,11 +173,10 @@ class _EndedAlone:
         self._markers: list[NDArray[np.int64]] = []
         self._commits: list[NDArray[np.bool_]] = []
 
-    def take(self, columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> None:
-        """Count some rows."""
+    def take(self, columns: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_]) -> None:
+        """Count some rows, those that `ended`."""
         found = self._found
-        ended = chosen & _among(columns["state"], ("committed", "aborted"))
-        by_hand = ended & _among(columns["cause"], ("administrator-abort",))
+        by_hand = ended & rows_with(columns, "cause", ("administrator-abort",))
         left = by_hand | (ended & ~self._ends.have(columns))
         self._leave_out_torn(columns, left)
         places = np.flatnonzero(left)
@@ -181,7 +187,7 @@ class _EndedAlone:
         found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
-        commits = _among(columns["state"][plain], ("committed",))
+        commits = rows_with(columns, "state", ("committed",))[plain]
         epochs = columns["marker_epoch"][plain]
         raised = epochs > columns["producer_epoch"][plain]
         self._markers.append(_key(columns["producer_id"][plain][raised], epochs[raised]))
@@ -220,7 +226,7 @@ class _Ends:
 
     def __init__(self, asked: Collection[str]) -> None:
         self._asked = asked
-        self._state = ""
+        self._state: int = _NOTHING
         self._last: OpenTransaction | None = None
         self._keys: list[NDArray[np.int64]] = []
         self._times: list[NDArray[np.int64]] = []
@@ -231,42 +237,47 @@ class _Ends:
         if not len(steps.states):
             return
         same = steps.are_same
-        before = np.append(np.array([self._state], dtype=object), steps.states[:-1])
-        before[~same] = ""
-        decides = _among(steps.states, _DECIDES) & ~_among(before, (*_DECIDES, *_IDLE))
+        before = np.append(self._state, steps.states[:-1])
+        before[~same] = _NOTHING
+        decides = among(steps.states, _DECIDES) & ~among(before, (*_DECIDES, *_IDLE))
         # Of some the decision was cleaned away, and only that it was carried out is here.
-        decides |= _among(steps.states, _ENDS) & ~_among(before, (*_DECIDES, *_ENDS))
-        commits = _among(steps.states, (_DECIDES[0], _ENDS[0]))
+        decides |= among(steps.states, _ENDS) & ~among(before, (*_DECIDES, *_ENDS))
+        commits = among(steps.states, (_DECIDES[0], _ENDS[0]))
         found.committed += int(np.count_nonzero(decides & commits))
         found.aborted += int(np.count_nonzero(decides & ~commits))
         self._keys.append(_key(steps.producer_ids[decides], steps.epochs[decides]))
         self._times.append(steps.times[decides])
         if not same[0]:
             self.last(found)
-        for number in np.flatnonzero(_among(steps.states[:-1], ("ongoing",)) & ~same[1:]).tolist():
+        for number in np.flatnonzero(among(steps.states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
             found.opened.append(_opened(steps, number))
+        renewed = same[1:] & (steps.producer_ids[1:] != steps.producer_ids[:-1]) & (steps.epochs[:-1] >= _LAST_EPOCH)
+        for number in (np.flatnonzero(renewed) + 1).tolist():
+            found.renewed.append((steps.name(number), int(steps.producer_ids[number]), int(steps.times[number])))
         self._note(steps, same, before, found)
-        self._state = steps.states[-1]
+        self._state = int(steps.states[-1])
         self._last = _opened(steps, len(steps.states) - 1)
 
     def _note(self, steps: Steps, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
         """Note the timeouts of what is aborted, and which id's newest record raises its epoch with another timeout."""
         if not self._asked:
             return
-        for number in np.flatnonzero(_among(steps.states, _DECIDES[1:])).tolist():
+        for number in np.flatnonzero(among(steps.states, _DECIDES[1:])).tolist():
             if (name := steps.name(number)) in self._asked:
                 found.timeouts[name, int(steps.times[number])] = int(steps.timeouts[number])
         other = np.append(False, steps.timeouts[1:] != steps.timeouts[:-1]) & same
-        raises = other & _among(steps.states, ("empty",)) & _among(before, _ENDS) & np.append(~same[1:], True)
+        raises = (
+            other & among(steps.states, (TransactionState.EMPTY,)) & among(before, _ENDS) & np.append(~same[1:], True)
+        )
         for number in np.flatnonzero(raises).tolist():
             if (name := steps.name(number)) in self._asked:
                 found.raised[name] = int(steps.timeouts[number])
 
     def last(self, found: Counted) -> None:
         """Note what the newest id has open: its records are all taken."""
-        if self._state == "ongoing" and self._last is not None:
+        if self._state == _ONGOING and self._last is not None:
             found.opened.append(self._last)
-        self._state = ""
+        self._state = _NOTHING
 
     def have(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Say of which rows of ``transactions`` the decision is here: its epoch, and not later than the marker."""
@@ -290,14 +301,6 @@ def _opened(steps: Steps, number: int) -> OpenTransaction:
     return OpenTransaction(
         steps.name(number), int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
     )
-
-
-def _among(column: NDArray[Any], words: Sequence[str]) -> NDArray[np.bool_]:
-    """Say which cells of a column of texts are one of some words."""
-    found = np.zeros(len(column), bool)
-    for word in words:
-        found |= column == word
-    return found
 
 
 def _key(producer_ids: NDArray[Any], epochs: NDArray[Any]) -> NDArray[np.int64]:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from kafkalog.quantities import iso
+from kafkalog.auditing.incidents import STOPS
+from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
-from kafkalog.reports.source import AuditSource, ClusterRead
+from kafkalog.reports.source import AuditSource
 
-__all__ = ["WORDS", "FirstScreen", "SummedUp", "first_screen", "headline"]
+__all__ = ["WORDS", "FirstScreen", "first_screen", "headline"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -26,6 +27,8 @@ _OF_KIND: Final = {
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
 }
+
+_TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
 
 Row = dict[str, Any]
 
@@ -78,21 +81,18 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
 
 
-class SummedUp(NamedTuple):
-    """What is known of an audit whose transactions are too many to be counted by their names: one of a bulk job."""
+def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
+    """Return the verdict of an audit as one line; its transactions are counted only where nothing is wrong.
 
-    verdict: str
-    complete: bool
-    scope: Sequence[str]
-    about: Sequence[ClusterRead]
-
-
-def headline(audit: SummedUp, incidents: Sequence[Row]) -> str:
-    """Return the verdict of an audit as one line, from its rows of ``incidents``."""
-    word, sentence = _worst(audit, incidents, audit.about[0].ends_ms if len(audit.about) == 1 else None)
-    if word == "OK":
-        return audit.verdict
-    return " ".join([f"{word}: {sentence}", *(f"({words})" for words in audit.scope)])
+    An audit that has not all tables of which the first screen tells has the verdict of its counts then.
+    """
+    about = source.about()
+    word, sentence = _worst(source, incidents, about[0].ends_ms if len(about) == 1 else None)
+    if word != "OK":
+        return " ".join([f"{word}: {sentence}", *(f"({words})" for words in source.scope)])
+    if not source.tables >= _TOLD:
+        return source.verdict
+    return first_screen(source, incidents).headline
 
 
 def _cluster(one: Any) -> str:
@@ -111,26 +111,34 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
     return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
 
 
-def _worst(source: AuditSource | SummedUp, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
+def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
     """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:
         if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
             by_word.setdefault(_word(row), []).append(row)
+    stopped = [row for rows in by_word.values() for row in rows if _stops(row) and row["kind"] != "consumers-stopped"]
     if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
         by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
     if not source.complete:
         by_word.setdefault("INCOMPLETE", [])
-    words = [word for word in WORDS if word in by_word]
+    words = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
     if not words:
         return "OK", ""
-    said = [_SENTENCES[word](by_word[word], ends) for word in words]
+    said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
+    if stopped and "BLOCKED" not in by_word:
+        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked by it")
     unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
     if not source.complete:
         said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
     joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
     first = " and ".join([words[0], *(word.lower() for word in joined)])
     return first, f"{'; '.join(said)}."
+
+
+def _stops(row: Row) -> bool:
+    """Say whether an incident of another kind blocks consumers, too."""
+    return str((row["consumers"] or {}).get("read_committed", "")).startswith(STOPS)
 
 
 def _word(row: Row) -> str:
@@ -172,7 +180,6 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
-        "transaction-torn": "transactions ended in another way than decided",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -186,7 +193,11 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         if kind == "records-unreadable" and lost:
             parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
             continue
-        parts.append(f"{what.get(kind, kind.replace('-', ' '))}{where}{_when(some, ends)}")
+        said = what.get(kind, kind.replace("-", " "))
+        if kind == "transaction-torn":
+            number = sum(row["transactions"] or 1 for row in some)
+            said = f"{number_of(number, 'transaction')} ended otherwise than decided"
+        parts.append(f"{said}{where}{_when(some, ends)}")
     return ", ".join(parts)
 
 
@@ -210,7 +221,7 @@ def _places(rows: Iterable[Row]) -> str:
     names = {name for row in rows for name in row["partitions"] or ()}
     number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
     if number == len(names) <= 2:
-        return " and ".join(sorted(names)) or "the inputs"
+        return " and ".join(sorted(names, key=by_number)) or "the inputs"
     return number_of(number, "partition")
 
 
@@ -219,8 +230,10 @@ def _when(rows: Sequence[Row], ends: int | None) -> str:
     if not times:
         return ""
     first = min(times)
+    unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
     ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
-    return f"{', the oldest' if len(times) > 1 else ''} since {iso(first)}{ago}"
+    oldest = ", the oldest" if len(times) > 1 else ""
+    return f"{oldest} since {iso(first)}{' at the earliest' * unsure}{ago}"
 
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
@@ -237,12 +250,16 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
     if number := numbers.get("waiting"):
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
-        parts.append(f"deleted records in {number_of(number, 'partition')}")
+        parts.append(f"the oldest records of {number_of(number, 'partition')} are deleted")
+    if number := numbers.get("remote"):
+        parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
-        parts.append(f"an interrupted cleaning in {number_of(number, 'partition')}")
+        parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
     waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
     if waiting:
         number = sum(row["transactions"] or 0 for row in waiting)
         parts.append(f"{number_of(number, 'transaction')} may hold back consumers of {_places(waiting)}")
+    if any(row["kind"] == "copy-skewed" for row in incidents):
+        parts.append("files of different moments, which can't tell how some transactions ended")
     said = counts.partition(" (")[0]
     return f"{'; '.join([said, *parts])}{'' if parts else '; nothing is lost, damaged or blocked'}."

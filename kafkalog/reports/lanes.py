@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.quantities import by_number
 from kafkalog.reports.source import AuditSource
 
 if TYPE_CHECKING:
@@ -160,7 +161,12 @@ def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -
         lane = lanes.setdefault(piece.name, Lane(str(piece.name), axis, _empty(width)))
         last = np.where(piece.last == NONE, axis.last, piece.last)
         _draw_states(lane, piece.states, piece.first, last)
-    return [lanes[name] for name in sorted(lanes, key=lambda name: (str(type(name)), name))]
+    return [
+        lanes[name]
+        for name in sorted(
+            lanes, key=lambda name: (str(type(name)), by_number(name) if isinstance(name, str) else name)
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Severity
+from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.verification import Verification
     from kafkalog.kafka.state_records import StateColumns
-    from kafkalog.log_dirs.log_directory import LogDirectory
+    from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
 __all__ = [
     "DECIDING",
@@ -45,8 +46,10 @@ __all__ = [
     "Steps",
     "WrittenAudit",
     "about_cluster",
+    "among",
     "leader_changes",
     "leader_words",
+    "rows_with",
     "source_of",
     "source_of_verification",
     "transaction_rows",
@@ -68,7 +71,7 @@ class Steps(NamedTuple):
     """Records of the coordinator, those of an id together and in their order, a column each.
 
     `are_same` says which are of the transactional id of the one before, also before the first one; `name` returns the
-    id of one. States are objects, the words of the table ``coordinator``; numbers are int64, times in ms.
+    id of one. States are numbers of `TransactionState`, -1 for a tombstone; the others are int64, times in ms.
     """
 
     are_same: NDArray[np.bool_]
@@ -85,7 +88,9 @@ class ClusterRead(NamedTuple):
     """What an audit read of one cluster: its id, which of its brokers, and the newest time in their files.
 
     `stopped` says that every broker was stopped cleanly before the copy. `versions` are the levels that
-    transaction.version had, each with its time.
+    transaction.version had, each with its time. `trimmed` are the logs that start within a segment, with the number of
+    their replicas, 0 where no file shows it. `cleanings` are the logs whose cleaner did not finish, with the offset of
+    its checkpoint (-1: none).
     """
 
     cluster_id: str | None
@@ -93,12 +98,15 @@ class ClusterRead(NamedTuple):
     ends_ms: int | None
     stopped: bool
     versions: tuple[tuple[int, int], ...]
+    trimmed: tuple[tuple[str, int], ...] = ()
+    cleanings: tuple[tuple[str, int], ...] = ()
 
 
 _AT_ONCE: Final = 1 << 16  # of the coordinator's records
 
-# By the number of a state; the last one is that of a tombstone, whose number is -1.
-_STATE_WORDS: Final = np.array([*(state.word for state in TransactionState), "tombstone"], dtype=object)
+_OF_CLEANINGS: Final = (".cleaned", ".swap")
+
+_MOST_LOGS: Final = 1000  # that one thing is known of: a screen shows ten
 
 DECIDING: Final = ("prepare_commit", "prepare_abort")  # the states of the records that decide
 
@@ -218,7 +226,7 @@ class _AuditInMemory(_Summed):
                 end = min(start + _AT_ONCE, len(ids))
                 some = cluster.coordinator.states.take(np.arange(start, end))
                 yield Steps(
-                    are_same[start:end], partial(_id_of, some), _STATE_WORDS[some.state],
+                    are_same[start:end], partial(_id_of, some), some.state,
                     some.producer_id.astype(np.int64), some.producer_epoch.astype(np.int64),
                     some.last_update_timestamp.astype(np.int64), some.start_timestamp.astype(np.int64),
                     some.timeout_ms.astype(np.int64),
@@ -240,7 +248,11 @@ class _AuditInMemory(_Summed):
 def _about(cluster: ClusterAudit) -> ClusterRead:
     ends = [cluster.coordinator.newest.values(), [log.partition.newest_broker for log in cluster.logs]]
     newest = max((time for some in ends for time in some), default=-1)
-    return about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
+    found = about_cluster(cluster.cluster_id, cluster.nodes, cluster.metadata, newest)
+    known = dict(found.cleanings)
+    behind = [(log.partition.directory.log, log.partition.directory.checkpoints.get("cleaner", -1))
+              for log in cluster.logs if log.partition.cleaned_past_checkpoint]  # fmt: skip
+    return found._replace(cleanings=(*found.cleanings, *(one for one in behind if one[0] not in known)))
 
 
 def about_cluster(
@@ -263,7 +275,20 @@ def about_cluster(
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
-    return ClusterRead(cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions))
+    logs = [log for node in nodes for log in node.partitions if log.segments and not log.suffix]
+    begun = [log for log in logs if log.checkpoints.get("log_start", -1) > log.segments[0].base_offset]
+    cleaned = [log for log in logs if any(name.endswith(_OF_CLEANINGS) for name in log.left_over)]
+    return ClusterRead(
+        cluster_id, words, None if newest < 0 else newest, stopped, tuple(versions),
+        tuple((log.log, _replicas(log, metadata)) for log in begun[:_MOST_LOGS]),
+        tuple((log.log, log.checkpoints.get("cleaner", -1)) for log in cleaned[:_MOST_LOGS]),
+    )  # fmt: skip
+
+
+def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
+    """Return how many replicas the metadata log gives a partition, 0 where it does not name it."""
+    spans = () if metadata is None else metadata.partitions.get((log.topic_id or "", log.partition), ())
+    return len(spans[-1].value.replicas) if spans else 0
 
 
 def _id_of(states: StateColumns, row: int) -> str:
@@ -284,11 +309,31 @@ class _TextsAsObjects(Mapping[str, "NDArray[Any]"]):
         found: NDArray[Any] = self._columns[name]
         return found
 
+    def among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Say in which rows a column has one of some words."""
+        column = self._columns[name]
+        return column.among(words) if isinstance(column, TextColumn) else among(column, words)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
     def __len__(self) -> int:
         return len(self._columns)
+
+
+def rows_with(columns: Mapping[str, Any], name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Say which rows of ``AuditSource.transactions`` have one of some words in a column of texts."""
+    if isinstance(columns, _TextsAsObjects):
+        return columns.among(name, words)
+    return among(columns[name], words)
+
+
+def among(column: NDArray[Any], values: Iterable[object]) -> NDArray[np.bool_]:
+    """Say which cells of a column are one of a few values."""
+    found = np.zeros(len(column), bool)
+    for value in values:
+        found |= column == value
+    return found
 
 
 class _VerificationInMemory(_Summed):
@@ -362,6 +407,10 @@ def transaction_rows(source: AuditSource) -> Iterator[Row]:
 
 _LATEST: Final = 1 << 47  # ms: the year 6429
 
+_STATES: Final = {state.word: int(state) for state in TransactionState}
+
+_OF_LOGS: Final = ("trimmed", "cleanings")
+
 
 class WrittenAudit:
     """An audit that was written as a directory of Parquet tables, by this process, another one, or Spark."""
@@ -411,7 +460,7 @@ class WrittenAudit:
         self._checked.add(path)
         return path
 
-    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -433,13 +482,13 @@ class WrittenAudit:
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table; of a table that was not written, none."""
         texts = [column.name for column in TABLES[table].columns if column.type == "json"]
-        for batch in self._batches(table):
+        for batch in self.batches(table):
             for row in batch.to_pylist():
                 yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
 
     def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         """Yield the table ``transactions`` as columns."""
-        for batch in self._batches("transactions"):
+        for batch in self.batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
 
     def decisions(self) -> Iterator[Decisions]:
@@ -447,7 +496,7 @@ class WrittenAudit:
         import pyarrow.compute as pc
 
         wanted = ("last_update_timestamp_ms", "transactional_id", "state")
-        for batch in self._batches("coordinator", wanted):
+        for batch in self.batches("coordinator", wanted):
             chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
             times, names, states = (_column(chosen.column(name)) for name in wanted)
             yield Decisions(times, names, states == DECIDING[1])
@@ -459,11 +508,12 @@ class WrittenAudit:
             "start_timestamp_ms", "timeout_ms",
         )  # fmt: skip
         last: object = None
-        for batch in self._batches("coordinator", wanted):
+        for batch in self.batches("coordinator", wanted):
             if batch.num_rows:
-                names, *others = (_column(batch.column(name)) for name in wanted)
+                names, words, *others = (_column(batch.column(name)) for name in wanted)
                 are_same = np.append(names[0] == last, names[1:] == names[:-1]).astype(bool)
-                yield Steps(are_same, names.item, *others)
+                states = np.fromiter((_STATES.get(word, TOMBSTONE) for word in words), np.int64, len(words))
+                yield Steps(are_same, names.item, states, *others)
                 last = names[-1]
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
@@ -471,7 +521,7 @@ class WrittenAudit:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for batch in self._batches("findings"):
+        for batch in self.batches("findings"):
             yield from batch.filter(pc.is_in(batch.column("code"), value_set=pa.array(sorted(codes)))).to_pylist()
 
     def about(self) -> list[ClusterRead]:
@@ -498,7 +548,10 @@ def _about_read(said: Any) -> ClusterRead:
     pairs = tuple((level, since) for level, since in versions)
     if not all(is_count(one) and one < _LATEST for one in (*times, *(one for pair in pairs for one in pair))):
         raise TypeError("about has what is no time")
-    return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs)
+    trimmed, cleanings = (tuple((log, number) for log, number in said.get(name, ())) for name in _OF_LOGS)
+    if not all(isinstance(log, str) and isinstance(number, int) for log, number in (*trimmed, *cleanings)):
+        raise TypeError("about has what is no log")
+    return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs, trimmed, cleanings)
 
 
 def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -31,20 +30,17 @@ from kafkalog.kernel.columns import (
     fill,
 )
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.file_rows import segment_rows
-from kafkalog.segments.readers import warn
-from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
-from kafkalog.tables.arrow import ArrowBatches, Cells, Lists, Strings, arrow_table, chosen_schema
+from kafkalog.tables.arrow import ArrowBatches, Cells, Lists, Strings
 from kafkalog.tables.column import HEADER_FIELDS
-from kafkalog.tables.dump_tables import BATCHES, RECORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.tables.arrow import ArrowTable, RecordBatch, Schema
+    from kafkalog.tables.arrow import RecordBatch, Schema
 
 __all__ = [
     "ARROW_BATCHES",
@@ -55,9 +51,7 @@ __all__ = [
     "Buffers",
     "Headers",
     "Texts",
-    "batch_table",
     "constant",
-    "record_table",
     "segment_as_arrow",
 ]
 
@@ -514,49 +508,6 @@ class ArrowRows:
 ARROW_ROOM: Final = 12300
 
 ARROW_BATCHES: Final = 8400
-
-
-def batch_table(
-    path: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    limits: Limits | None = None,
-    on_finding: Callable[[Finding], object] | None = None,
-) -> ArrowTable:
-    """Return the batches of a segment or KRaft snapshot as the Arrow table ``batches`` of ``kafkalog schema``.
-
-    Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Raises
-    UnreadableError if the file can't be opened or read, KeyError for a column that the table does not have.
-    """
-    return _table(BATCHES, path, columns, limits, on_finding)
-
-
-def record_table(
-    path: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    limits: Limits | None = None,
-    on_finding: Callable[[Finding], object] | None = None,
-) -> ArrowTable:
-    """Return the records of a segment or KRaft snapshot as the Arrow table ``records`` of ``kafkalog schema``.
-
-    Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Raises
-    UnreadableError if the file can't be opened or read, KeyError for a column that the table does not have.
-    """
-    return _table(RECORDS, path, columns, limits, on_finding)
-
-
-def _table(
-    table: Table,
-    path: str | os.PathLike[str],
-    columns: Sequence[str] | None,
-    limits: Limits | None,
-    on_finding: Callable[[Finding], object] | None,
-) -> ArrowTable:
-    file = os.fspath(path)
-    schema = chosen_schema(table, table.names if columns is None else columns, coded=True, files=True)
-    chunks = segment_chunks(file, limits=limits, room=ARROW_BATCHES)
-    return arrow_table(segment_as_arrow(file, chunks, table, schema, Selection(), on_finding or warn), schema)
 
 
 def segment_as_arrow(

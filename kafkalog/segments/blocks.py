@@ -28,6 +28,7 @@ from kafkalog.kernel.columns import (
     CELLS,
     DELTA,
     HOLDS,
+    MISSING,
     NEVER,
     NO_HORIZON,
     NO_MESSAGE,
@@ -46,10 +47,14 @@ from kafkalog.kernel.columns import (
 from kafkalog.segments.decoded import RecordBlock, headers_of
 from kafkalog.segments.selection import Picks
 from kafkalog.tables import Table
-from kafkalog.tables.dump_tables import BATCHES, RECORDS
+from kafkalog.tables.dump_tables import BATCHES, OF_LOG, OUTCOME_CAUSES, OUTCOMES, RECORDS
 from kafkalog.tables.dump_tables import CONTROL as CONTROL_TABLE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kafkalog.folds.fates import BatchFates, Fates
     from kafkalog.kafka.internal_text import ControlText
 
 __all__ = [
@@ -458,27 +463,75 @@ class Chosen:
         return chosen
 
 
-class BatchBlocks:
-    """Makes blocks of the table ``batches`` with the named columns."""
+class FateCells:
+    """The columns `OF_LOG` as cells after those that the kernel writes: of batches, and of records by their batches."""
 
-    def __init__(self, file: str, names: Sequence[str], room: int) -> None:
+    def __init__(self, fates: Fates, first: int) -> None:
+        self._fates = fates
+        self._first = first
+
+    def values(self) -> dict[str, Value]:
+        """Return what each column is made of, by its name."""
+        fates = self._fates
+        words = {
+            "topic": (fates.topic or "",),
+            "partition": (),
+            "log": (fates.log or "",),
+            "transactional_id": fates.ids,
+            "outcome": OUTCOMES,
+            "outcome_cause": OUTCOME_CAUSES,
+            "visible": (),
+        }
+        return {name: Value(self._first + at, absent=MISSING, words=words[name]) for at, name in enumerate(OF_LOG)}
+
+    def fill(
+        self, table: CellTable, found: BatchFates, shown: NDArray[np.int64], of: NDArray[np.int64] | slice
+    ) -> None:
+        """Write the cells of a table's rows; `of` is the batch of each."""
+        fates, cells = self._fates, table.numpy()
+        names = (fates.topic, fates.log)
+        topic, log = (buffers.NONE if name is None else 0 for name in names)
+        partition = buffers.NONE if fates.partition is None else fates.partition
+        columns: tuple[NDArray[np.int64] | int, ...] = (
+            topic, partition, log, found.name[of], found.outcome[of], found.cause[of], shown,
+        )  # fmt: skip
+        for at, column in enumerate(columns, self._first):
+            cells[at] = column
+
+
+class BatchBlocks:
+    """Makes blocks of the table ``batches`` with the named columns; those of `OF_LOG` need `fates`."""
+
+    def __init__(self, file: str, names: Sequence[str], room: int, fates: Fates | None = None) -> None:
         layout = BlockLayout(BATCHES, file, room)
         layout.values(OF_ROW, BATCH, names)
+        self._fates = fates
+        self._cells = None if fates is None else FateCells(fates, len(buffers.BATCH_COLUMNS))
+        if self._cells is not None:
+            layout.values(OF_ROW, self._cells.values(), names)
         self._block = layout.block(names)
         self._chosen = Chosen()
 
-    def of(self, heads: CellTable, picks: Picks) -> Block:
-        """Make these rows of the kernel's table a block, the same one for every call."""
+    def of(self, heads: CellTable, picks: Picks, found: BatchFates | None = None) -> Block:
+        """Make these rows of the kernel's table a block, the same one for every call; `found` is of all its rows."""
+        if self._cells is not None and self._fates is not None and found is not None:
+            heads = heads.widened(len(OF_LOG))
+            shown = self._fates.visible(found.shown, heads.numpy()[buffers.LAST_OFFSET])
+            self._cells.fill(heads, found, shown, slice(None))
         rows = self._chosen.of(heads, picks)
         return self._block.take(Tables(rows, rows, rows), picks.count)
 
 
 class RecordBlocks:
-    """Makes blocks of the table ``records`` with the named columns."""
+    """Makes blocks of the table ``records`` with the named columns; those of `OF_LOG` need `fates`."""
 
-    def __init__(self, file: str, names: Sequence[str], room: int) -> None:
+    def __init__(self, file: str, names: Sequence[str], room: int, fates: Fates | None = None) -> None:
         layout = BlockLayout(RECORDS, file, room)
         layout.values(OF_ROW, RECORD, names)
+        self._fates = fates
+        self._cells = None if fates is None else FateCells(fates, len(buffers.RECORD_COLUMNS))
+        if self._cells is not None:
+            layout.values(OF_ROW, self._cells.values(), names)
         layout.values(OF_BATCH, BATCH_VALUES, names)
         layout.values(OF_MESSAGE, MESSAGE, names)
         has_bytes = "headers" in names
@@ -497,11 +550,18 @@ class RecordBlocks:
         self._block.weight = weight
         self._chosen = Chosen()
 
-    def of(self, chunk_heads: CellTable, records: RecordBlock, picks: Picks) -> Block:
+    def of(self, chunk_heads: CellTable, records: RecordBlock, picks: Picks, found: BatchFates | None = None) -> Block:
         """Make these of the decoded records a block, the same one for every call.
 
-        `chunk_heads` are the batches of their chunk.
+        `chunk_heads` are the batches of their chunk, `found` what became of these.
         """
+        if self._cells is not None and self._fates is not None and found is not None:
+            cells = records.recs.numpy()
+            of = cells[buffers.BATCH]
+            if records.outer is not None:
+                of = of * 0 + records.outer
+            shown = self._fates.visible(found.shown[of], cells[buffers.OFFSET])
+            self._cells.fill(records.recs, found, shown, of)
         rows = self._chosen.of(records.recs, picks)
         outer = -1 if records.outer is None else records.outer
         return self._block.take(Tables(rows, chunk_heads, records.heads, outer), picks.count, records.buf)

@@ -162,9 +162,9 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def record_cells(room: int) -> CellTable:
-    """Return a table for so many records."""
-    return CellTable(len(buffers.RECORD_COLUMNS), room)
+def record_cells(room: int, more: int = 0) -> CellTable:
+    """Return a table for so many records, with `more` columns after the kernel's."""
+    return CellTable(len(buffers.RECORD_COLUMNS) + more, room)
 
 
 def _content() -> bytearray:

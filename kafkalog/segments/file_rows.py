@@ -23,6 +23,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.internal_tables import INTERNAL
 
 if TYPE_CHECKING:
+    from kafkalog.folds.fates import BatchFates
     from kafkalog.segments.internal_rows import InternalBlocks
 
 __all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "one_by_one", "segment_rows", "side_file_rows"]
@@ -143,7 +144,9 @@ class _Segment:
         *,
         spaced: bool,
     ) -> None:
-        self._cells = record_cells(room)
+        self._fates = selection.fates
+        self._found: BatchFates | None = None
+        self._cells = record_cells(room, 0 if self._fates is None else len(tables.OF_LOG))
         self.file = file
         self.wanted = wanted
         self.selection = selection
@@ -160,19 +163,22 @@ class _Segment:
         """Yield a chunk's rows, and the findings about its records."""
         heads, selection = chunk.heads, self.selection
         reads = self._records or "control" in self.wanted
-        picks = selection.batches(heads)
-        selection.leave_out_others(heads, control_only=reads and not self._records)
+        self._found = None if self._fates is None else self._fates.of(heads)
+        picks = selection.batches(heads, self._found)
+        selection.leave_out_others(heads, picks, control_only=reads and not self._records)
         batches = None
         if "batches" in self.wanted and heads.count:
             if self._batch_blocks is None:
-                self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity)
+                self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity, self._fates)
             # Made before a wrapper is opened: then its header has more than the file says.
-            batches = self._batch_blocks.of(heads, all_rows(heads) if selection.looks_at_records else picks)
+            rows = all_rows(heads) if selection.looks_at_records else picks
+            batches = self._batch_blocks.of(heads, rows, self._found)
             if selection.looks_at_records:
                 batches.freeze()
             else:
                 yield Rows(batches, 0, batches.count)
         if reads:
+            selection.skip_without_literals(chunk)
             newest = -1
             for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)
@@ -190,8 +196,8 @@ class _Segment:
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:
-                self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity)
-            records = self._record_blocks.of(chunk.heads, block, picks)
+                self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity, self._fates)
+            records = self._record_blocks.of(chunk.heads, block, picks, self._found)
         if batches is not None and self.selection.looks_at_records:
             newest = yield from self._batches_of(block, batches, picks, newest)
         if "control" in self.wanted and block.outer is None:

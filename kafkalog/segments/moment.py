@@ -32,10 +32,11 @@ class Moment(NamedTuple):
                 f"offset {self.offset} is after the end of every log ({end}); as a time in seconds it is {iso(ms)},"
                 f" which in milliseconds is {ms}"
             )
-        if not isinstance(self.timestamp, Ago):
+        if self.timestamp is None:
             return self
         found = at_newest(self.timestamp, newest)
-        watch().tell(f"the state is that of {iso(found)}")
+        ends = f"; the files end at {iso(newest)}" if newest >= 0 else ""
+        watch().tell(f"the state is that of {iso(found)} (UTC){ends}")
         return Moment(timestamp=found)
 
     def holds(self, offset: int, timestamp: int) -> bool:

@@ -33,7 +33,7 @@ from kafkalog.kernel import buffers
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.indexes import check_offset_index, check_time_index
 from kafkalog.segments.segment import segment_chunks
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import Selection, all_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +51,6 @@ __all__ = [
     "read_checkpoint",
     "read_properties",
     "read_snapshot",
-    "record_columns",
-    "records",
     "segment_chunks",
     "time_index",
     "warn",
@@ -85,25 +83,6 @@ def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFindi
             report(finding)
 
 
-def records(
-    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None, max_bytes: int | None = None
-) -> Iterator[Record]:
-    """Yield each record of a segment or KRaft snapshot, control records included, in file order.
-
-    `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
-    """
-    report = on_finding or warn
-    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
-        for block in chunk.records():
-            position = None if block.outer is None else chunk.heads.cell(buffers.POSITION, block.outer)
-            for number in range(block.recs.count):
-                yield block.record(number, position)
-            for finding in block.findings:
-                report(finding)
-        for finding in chunk.findings:
-            report(finding)
-
-
 def control_records(
     path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
 ) -> Iterator[tuple[Batch, Record, ControlRecord]]:
@@ -113,7 +92,7 @@ def control_records(
     """
     report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
-        Selection().leave_out_others(chunk.heads, control_only=True)
+        Selection().leave_out_others(chunk.heads, all_rows(chunk.heads), control_only=True)
         for block in chunk.records():
             for number in range(block.recs.count):
                 batch = Batch.of(chunk.heads, block.recs.cell(buffers.BATCH, number))
@@ -160,34 +139,18 @@ def batch_columns(
 
     A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
     """
-    return _columns(path, buffers.BATCH_COLUMNS[: buffers.SECTION_START], limits, on_finding or warn, decode=False)
-
-
-def record_columns(
-    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
-) -> dict[str, NDArray[np.int64]]:
-    """Return every record of a segment as NumPy columns of int64: offset, timestamp, sequence, sizes, header count.
-
-    Keys and values are not copied; `records` yields them. Raises UnreadableError if the file can't be read.
-    """
-    names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
-    return _columns(path, names, limits, on_finding or warn, decode=True)
+    return _columns(path, buffers.BATCH_COLUMNS[: buffers.SECTION_START], limits, on_finding or warn)
 
 
 def _columns(
-    path: PathLike, names: tuple[str, ...], limits: Limits | None, report: OnFinding, *, decode: bool
+    path: PathLike, names: tuple[str, ...], limits: Limits | None, report: OnFinding
 ) -> dict[str, NDArray[np.int64]]:
     import numpy as np
 
     parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in names}
-    table = buffers.RECORD_COLUMNS if decode else buffers.BATCH_COLUMNS
     for chunk in segment_chunks(path, limits=limits):
-        blocks = ((block.recs, block.findings) for block in chunk.records()) if decode else [(chunk.heads, [])]
-        for rows, findings in blocks:
-            for name in names:
-                parts[name].append(np.array(rows.column(table.index(name)), np.int64))
-            for finding in findings:
-                report(finding)
+        for name in names:
+            parts[name].append(np.array(chunk.heads.column(buffers.BATCH_COLUMNS.index(name)), np.int64))
         for finding in chunk.findings:
             report(finding)
     return {name: np.concatenate(part) for name, part in parts.items()}

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers, columns
-from kafkalog.segments.decoded import RecordBlock
+from kafkalog.segments.decoded import RecordBlock, headers_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kafkalog.folds.fates import BatchFates, Fates
+    from kafkalog.folds.stable import Extents
+    from kafkalog.segments.chunk import Chunk
 
 __all__ = ["Met", "Picks", "Selection", "all_rows"]
 
@@ -53,7 +64,12 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it."""
+    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it.
+
+    `outcomes` are words of that column; they, `transactional_ids`, which may be patterns, and `visible_only`
+    need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key.
+    `extents` are transactions one of which a batch is in, `spans` ranges of offsets one of which a record is in.
+    """
 
     first_offset: int | None = None
     last_offset: int | None = None
@@ -62,6 +78,17 @@ class Selection:
     producer_id: int | None = None
     key: bytes | None = None
     control_only: bool = False
+    outcomes: frozenset[str] = frozenset()
+    transactional_ids: tuple[str, ...] = ()
+    header: tuple[bytes, bytes | None] | None = None
+    value: bytes | None = None
+    value_pattern: re.Pattern[bytes] | None = None
+    null_value: bool = False
+    data_only: bool = False
+    visible_only: bool = False
+    extents: Extents | None = None
+    spans: tuple[tuple[int, int], ...] | None = None
+    fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
 
     @property
@@ -72,14 +99,26 @@ class Selection:
     @property
     def looks_at_records(self) -> bool:
         """Say whether the records must be read to know whether a batch has a selected one."""
-        return self.key is not None or self.until_ms is not None or self.since_ms is not None
+        of_records = (self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans)
+        return self.null_value or self.visible_only or any(one is not None for one in of_records)
 
-    def batches(self, heads: CellTable) -> Picks:
-        """Return the batches that, by their headers, may contain a selected record."""
+    @property
+    def needs_fates(self) -> bool:
+        """Say whether it must be known what became of the batches."""
+        return bool(self.outcomes or self.transactional_ids or self.visible_only)
+
+    def batches(self, heads: CellTable, found: BatchFates | None = None) -> Picks:
+        """Return the batches that, by their headers, may contain a selected record; `found` is what became of them."""
         if self.everything:
             return all_rows(heads)
         rows = array("q", bytes(8 * heads.count))
         picks = Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+        if self.needs_fates and self.fates is not None and found is not None:
+            picks = _picked(picks, self.fates.chosen(found, self.outcomes, self.transactional_ids))
+            if self.visible_only:
+                picks = _picked(picks, found.shown == 1)
+        if self.data_only or self.extents is not None:
+            picks = _picked(picks, self._of_transactions(heads))
         if heads.count:
             first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
             if self.met.last_offset is None and first != buffers.NONE:
@@ -88,10 +127,33 @@ class Selection:
         self.met.batches += picks.count
         return picks
 
-    def leave_out_others(self, heads: CellTable, *, control_only: bool = False) -> None:
-        """Leave out the records of all other batches, with `control_only` also of those without control records."""
+    def _of_transactions(self, heads: CellTable) -> NDArray[np.bool_]:
+        """Say which batches are no control batches, and in one of the transactions."""
+        cells = heads.numpy()
+        has_bits = cells[buffers.MAGIC] > 1
+        chosen: NDArray[np.bool_] = ~(has_bits & (cells[buffers.ATTRIBUTES] & CONTROL != 0))
+        if self.extents is not None:
+            chosen &= has_bits & (cells[buffers.ATTRIBUTES] & TRANSACTIONAL != 0)
+            chosen &= self.extents.find(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
+        return chosen
+
+    def skip_without_literals(self, chunk: Chunk) -> None:
+        """Leave out the batches that are not compressed and do not have the bytes that are looked for."""
+        name = None if self.header is None else self.header[0]
+        literal = max((one for one in (self.key, self.value, name) if one), key=len, default=b"")
+        heads = chunk.heads
+        if not literal or not heads.count:
+            return
+        rows = array("q", bytes(8 * heads.count))
+        count = columns.holding(chunk.buf, literal, heads.cells, heads.capacity, heads.count, chunk.position, rows)
+        kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
+        kept[rows[:count]] = True
+        picks = _picked(all_rows(heads), kept)
+        columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, False)
+
+    def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
+        """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
         if control_only or not self.everything:
-            picks = self.batches(heads)
             columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, control_only)
 
     def records(self, block: RecordBlock) -> Picks:
@@ -104,9 +166,39 @@ class Selection:
         count = columns.records(
             block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
+        for test in self._tests(block):
+            found = array("q", filter(test, rows[:count]))
+            rows[: len(found)] = found
+            count = len(found)
         self.met.records += count
         self.met.blocks += 1
         return Picks(rows, count)
+
+    def _tests(self, block: RecordBlock) -> Iterator[Callable[[int], bool]]:
+        """Yield what a record's number must pass besides what the kernel tests."""
+        recs = block.recs
+        if self.spans is not None:
+            spans = self.spans
+            yield lambda row: any(low <= recs.cell(buffers.OFFSET, row) <= high for low, high in spans)
+        if self.visible_only and self.fates is not None and self.fates.last_stable_offset is not None:
+            start, stop = self.fates.log_start_offset, self.fates.last_stable_offset
+            yield lambda row: start <= recs.cell(buffers.OFFSET, row) < stop
+        if self.null_value:
+            yield lambda row: recs.cell(buffers.VALUE_SIZE, row) < 0
+        if self.header is not None:
+            yield lambda row: self._has_header(block, row)
+        if self.value is not None:
+            value = self.value
+            yield lambda row: value in (block.value(row) or b"") and recs.cell(buffers.VALUE_SIZE, row) >= 0
+        if self.value_pattern is not None:
+            pattern = self.value_pattern
+            yield lambda row: pattern.search(block.value(row) or b"") is not None
+
+    def _has_header(self, block: RecordBlock, row: int) -> bool:
+        name, value = self.header or (b"", None)
+        recs = block.recs
+        start, count = recs.cell(buffers.HEADERS_START, row), recs.cell(buffers.HEADERS_COUNT, row)
+        return any(key == name and value in (None, its) for key, its in headers_of(block.buf, start, count))
 
     def _conditions(self) -> array[int]:
         return array("q", (
@@ -115,6 +207,15 @@ class Selection:
             0 if self.producer_id is None else _within(self.producer_id, 0),
             self.producer_id is not None, self.control_only,
         ))  # fmt: skip
+
+
+def _picked(picks: Picks, wanted: NDArray[np.bool_]) -> Picks:
+    """Return those of the picks that are wanted; `wanted` is about each row of the table."""
+    import numpy as np
+
+    rows = np.frombuffer(picks.rows, np.int64)[: picks.count]
+    chosen = array("q", rows[wanted[rows]].tobytes())
+    return Picks(chosen, len(chosen))
 
 
 def _within(number: int | None, other: int) -> int:

@@ -17,6 +17,7 @@ from kafkalog.tables import (
     metadata_tables,
     space_tables,
     verify_tables,
+    writer_tables,
 )
 from kafkalog.tables.column import Column, Table
 
@@ -61,6 +62,8 @@ TABLES: Final[dict[str, Table]] = {
         internal_tables.COMMITTED,
         internal_tables.GROUPS,
         internal_tables.SHARE_OFFSETS,
+        writer_tables.WRITERS,
+        writer_tables.RATES,
         metadata_tables.METADATA,
         metadata_tables.BROKERS,
         metadata_tables.FEATURES,

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
-__all__ = ["HEADER_FIELDS", "Column", "Table"]
+__all__ = ["EVERY_COLUMN", "HEADER_FIELDS", "Column", "Table"]
 
+EVERY_COLUMN: Final = "*"  # of a table, also those that are made only if they are asked for
 HEADER_FIELDS: Final = ("key", "key_base64", "value", "value_base64")  # of each header in a column of ``headers``
 _Cell = TypeVar("_Cell")
 
@@ -16,7 +17,7 @@ class Column(NamedTuple):
     """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string``, ``json`` or ``headers``.
 
     ``headers`` is a list of structures of strings, in JSON a list of objects. Cells that are no `words` are only in a
-    column that is `open`.
+    column that is `open`. One that is made `only_asked` is left out where no columns are named.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Column(NamedTuple):
     unit: str = ""
     words: tuple[str, ...] = ()
     open: bool = False
+    only_asked: bool = False
 
     @property
     def is_time(self) -> bool:
@@ -52,6 +54,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Return the columns' names."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def usual(self) -> tuple[str, ...]:
+        """Return the names of the columns that are made without being asked for."""
+        return tuple(column.name for column in self.columns if not column.only_asked)
 
     def of(self, **cells: _Cell) -> tuple[_Cell, ...]:
         """Return a row of its cells, or all rows of their columns, given by name, in the order of the columns.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.column import Column, Table
 
 __all__ = [
@@ -15,6 +16,10 @@ __all__ = [
     "GRADES",
     "LEADER_EPOCHS",
     "OFFSET_INDEX",
+    "OF_LOG",
+    "OPEN",
+    "OUTCOMES",
+    "OUTCOME_CAUSES",
     "PRODUCER_STATES",
     "PROPERTIES",
     "REASONS",
@@ -24,6 +29,20 @@ __all__ = [
 ]
 
 
+OUTCOMES: Final = (*STATES, "not-transactional", "unknown")
+
+# The outcomes that the word ``open`` stands for in a question.
+OPEN: Final = ("ongoing", "commit-pending", "abort-pending")
+
+OUTCOME_CAUSES: Final = (
+    *CAUSES,
+    "damaged-batch",  # its CRC does not match: nothing that its header says counts
+    "log-not-given",  # the file alone does not tell
+    "not-in-the-log",  # the log was read, and no transaction of the producer is there
+)
+
+OF_LOG: Final = ("topic", "partition", "log", "transactional_id", "outcome", "outcome_cause", "visible")
+
 _FILE: Final = Column("file", "string", "the file, as it was named")
 
 _POSITION: Final = Column("position", "int64", "where it begins in the file", "bytes")
@@ -31,6 +50,20 @@ _POSITION: Final = Column("position", "int64", "where it begins in the file", "b
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _TIMESTAMP_TYPES: Final = ("none", "create_time", "log_append_time")
+
+_OF_LOG: Final = (
+    Column("topic", "string", "the topic; null for a file in no partition's directory", only_asked=True),
+    Column("partition", "int32", "the partition; null for a file in no partition's directory", only_asked=True),
+    Column("log", "string", "the partition's directory; null for a file in none", only_asked=True),
+    Column("transactional_id", "string", "who wrote it, where the coordinator's records are among the inputs; or null",
+           only_asked=True),
+    Column("outcome", "string", "what became of its transaction; null for a control record that ends none",
+           words=OUTCOMES, only_asked=True),
+    Column("outcome_cause", "string", "what is special about the outcome, or why it is not known; otherwise null",
+           words=OUTCOME_CAUSES, only_asked=True),
+    Column("visible", "bool", "whether a read_committed consumer is given it; null where the log does not tell",
+           only_asked=True),
+)  # fmt: skip
 
 BATCHES: Final = Table(
     "batches",
@@ -61,6 +94,7 @@ BATCHES: Final = Table(
         Column("base_sequence", "int32", "the first record's sequence; -1: none"),
         Column("last_sequence", "int32", "the last record's sequence as written; -1: none"),
         Column("partition_leader_epoch", "int32", "the epoch of the leader that appended it; -1: unknown"),
+        *_OF_LOG,
     ),
 )
 
@@ -99,6 +133,7 @@ RECORDS: Final = Table(
         Column("message_crc_holds", "bool", "whether the CRC of a message of magic 0 or 1 matches, otherwise null"),
         Column("batch_position", "int64", "where its batch begins in the file", "bytes"),
         Column("batch_crc_holds", "bool", "whether the batch's CRC matches"),
+        *_OF_LOG,
     ),
 )
 

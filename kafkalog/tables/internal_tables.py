@@ -13,6 +13,7 @@ __all__ = [
     "GROUPS",
     "INTERNAL",
     "OFFSETS",
+    "OUT_OF_RANGE",
     "SHARE_OFFSETS",
     "STEPS",
     "TRANSITIONS",
@@ -36,6 +37,11 @@ DECIDED_BY: Final = (
     "timeout",  # the coordinator: the transaction's timeout had passed
     "takeover",  # the coordinator: a new producer has the same transactional id, or an administrator fenced it
     "producer-or-takeover",  # transaction.version 2 raises the epoch in both cases: the records are the same
+)
+OUT_OF_RANGE: Final = (
+    "before-start",  # retention or DeleteRecords took the records: auto.offset.reset decides
+    "beyond-end",  # the log ends before it: auto.offset.reset decides
+    "other-history",  # records up to it were truncated, and the log has others there since
 )
 TRANSITION_STATES: Final = next(column.words for column in COORDINATOR.columns if column.name == "state")
 
@@ -106,6 +112,34 @@ COMMITTED: Final = Table(
         Column("topic", "string", "the topic"),
         Column("partition", "int32", "the partition's number"),
         Column("offset", "int64", "the next offset to read; null: nothing is committed, auto.offset.reset decides"),
+        Column("lag", "int64", "how many offsets are between it and the log's end; null: see `partition_log`"),
+        Column(
+            "visible_lag",
+            "int64",
+            "how many records a read_committed consumer is given from there: data below the last stable offset that is"
+            " not aborted; null: see `partition_log`",
+        ),
+        Column(
+            "stuck_by",
+            "json",
+            "the open transaction that such a consumer waits for, if it is given nothing before: transactional_id,"
+            " producer_id, producer_epoch, first_offset; otherwise null",
+        ),
+        Column(
+            "out_of_range",
+            "string",
+            "why a consumer can't go on there; null if it can, or see `partition_log`",
+            words=OUT_OF_RANGE,
+        ),
+        Column(
+            "out_of_range_since_ms",
+            "int64",
+            "when the leader was elected whose log does not have it; null if no file shows it",
+            "ms",
+        ),
+        Column("log_start_offset", "int64", "where the log starts; null: see `partition_log`"),
+        Column("log_end_offset", "int64", "the offset of the log's next record; null: see `partition_log`"),
+        Column("last_stable_offset", "int64", "where read_committed consumers stop; null: see `partition_log`"),
         Column("leader_epoch", "int32", "the leader epoch of the last record read; null if the record has none"),
         Column("metadata", "string", "what the client stored with the commit"),
         Column("commit_timestamp_ms", "int64", "when the client committed", "ms"),
@@ -129,9 +163,17 @@ COMMITTED: Final = Table(
         ),
         Column("pending_producer_id", "int64", "the producer of that transaction; otherwise null"),
         Column("aborted", "int64", "how many commits were discarded with their transactions"),
+        Column(
+            "partition_log",
+            "string",
+            "the directory of the partition's log that this is compared with; null: it is not among the inputs, or the"
+            " state is that of another moment",
+        ),
         _LOG,
     ),
-)
+    answers=("group", "topic", "partition", "offset", "lag", "visible_lag", "stuck_by", "out_of_range", "state",
+             "pending_offset"),
+)  # fmt: skip
 GROUPS: Final = Table(
     "groups",
     "a group, as its newest records show it",

@@ -58,7 +58,8 @@ INCIDENT_CAUSES: Final = {
     "administrator": "A tool wrote the marker, for example kafka-transactions.sh abort.",
     "late-data": "Data of an older epoch came after its own marker.",
     "foreign-marker": "A marker that no coordinator decided.",
-    "takeover": "Another producer asked for an epoch of the same transactional id.",
+    "takeover": "Another producer asked for an epoch of the same transactional id; kafkalog explain writer-fenced says"
+    " what the older one may have seen.",
     "timeout": "The transaction was open for longer than its timeout.",
     "client": "The producer itself aborted.",
     "cleaner-stopped": "What could be cleaned in several partitions of a broker was not: its cleaner's thread ended.",

@@ -31,7 +31,7 @@ from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
-from kafkalog.reports import SummedUp, about_cluster, headline
+from kafkalog.reports import about_cluster, headline
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -41,6 +41,7 @@ from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.judged_tables import EXPLAINED, LOST
 from kafkalog_spark.output import Output
 from kafkalog_spark.session import at_work
+from kafkalog_spark.work_read import WorkAudit
 
 __all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "bulk_audit", "incident_rows"]
 
@@ -152,7 +153,7 @@ def bulk_audit(
                 for number, one in enumerate(clusters)
             ]
             told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
-            said_first = headline(SummedUp(summary.verdict(), summary.complete, summary.scope(), about), told)
+            said_first = headline(WorkAudit(output, judged.parts, summary, about), told)
             done = BulkAudit(summary, judged.files, said_first, [one._asdict() for one in about])
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")

@@ -246,7 +246,7 @@ class Output:
         self._is_above = False  # the output that is replaced is in the same place
         self._ending = ExitStack()  # what goes when the directory is no longer held
         self._check_held: Callable[[], None] = lambda: None
-        self._written: list[PartFile] = []  # by the driver
+        self.written: list[PartFile] = []  # by the driver
 
     @property
     def work(self) -> str:
@@ -404,7 +404,7 @@ class Output:
         said = said or {}
         with self._in_words():
             self._check_held()
-            moves, manifest = self._named([*self._written, *parts], said)
+            moves, manifest = self._named([*self.written, *parts], said)
             old = self._listed(MANIFEST)
             self.write(_COMING, Manifest({}, [*manifest.files(), *old]).text())
             try:
@@ -492,7 +492,7 @@ class Output:
                 for batch in batches:
                     file.write(batch)
                 file.close()
-            self._written.append(PartFile(table.name, stream.file(name, file.rows)))
+            self.written.append(PartFile(table.name, stream.file(name, file.rows)))
 
     def write(self, name: str, text: str) -> None:
         """Write a small file. Raises OutputFailedError."""

@@ -90,13 +90,13 @@ class Request:
 
         Raises UnsupportedError for one that the table does not have.
         """
-        known = {name.lower(): name for name in table.names}
+        known = {name.lower(): name for name in table.usual}
         for name in self.columns:
             if name.lower() not in known:
-                close = difflib.get_close_matches(name.lower(), table.names, 3)
-                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.names)}"
+                close = difflib.get_close_matches(name.lower(), table.usual, 3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.usual)}"
                 raise UnsupportedError(f"{self.view} has no column {name!r}: {hint}")
-        return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or table.names
+        return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or table.usual
 
     def wants(self, directory: PartitionDirectory) -> bool:
         """Say whether a partition is requested."""

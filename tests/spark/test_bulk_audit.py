@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from held import ALL_TABLES, held, rows_in, rows_of, run
 
+import build
 from invoke import kafkalog
 from kafkalog import limit
+from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
@@ -26,6 +28,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
+from offsets_topic import Write, commit_key, commit_value, write_offsets
 from side_damage import CASE, DAMAGE, LOG
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -136,6 +139,19 @@ def test_findings_of_damaged_directories_are_those_of_a_local_audit(spark: Spark
     held(done, tmp_path / "out", found)
 
 
+def test_groups_that_stand_at_damage_have_the_same_lines(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver reads where groups stand, as a local audit does."""
+    good, bad = (build.batch(build.record(b"v"), base_offset=at) for at in (0, 1))
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(good + bad[:-1] + b"?")
+    write_offsets(tmp_path, Write(commit_key("billing"), commit_value(1)))
+    found = audit([str(tmp_path)])
+    done = run(spark, [str(tmp_path)], tmp_path.parent / f"{tmp_path.name}-out")
+
+    assert any("--group billing" in str(row) for row in rows_of_audit(found, "incidents"))
+    held(done, tmp_path.parent / f"{tmp_path.name}-out", found)
+
+
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
     """An empty directory and a missing one give empty tables with all columns, and each is told."""
     (tmp_path / "empty").mkdir()
@@ -203,3 +219,17 @@ def test_a_second_copy_of_a_broker_is_not_read(spark: SparkSession, tmp_path: Pa
     assert ("directory-twice", copies[1]) in {
         (row["code"], row["file"]) for row in pq.read_table(tmp_path / "out" / "findings").to_pylist()
     }
+
+
+@pytest.mark.parametrize("case", ["k4-d-fencing-tv2-400", "k4-c-group-offsets-tv0"])
+def test_local_and_spark_audits_have_the_same_first_line(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    """In words and counts, of directories where nothing is wrong, too."""
+    data = FIXTURES / case / "data"
+    kafkalog("txn-audit", data, "-o", tmp_path / "local")
+    kafkalog("txn-audit", "--engine", "spark", data, "-o", tmp_path / "bulk")
+    local, bulk = (
+        json.loads((tmp_path / engine / "verdict.json").read_text())["headline"] for engine in ("local", "bulk")
+    )
+
+    assert bulk == local
+    assert " transactions: " in bulk or "BLOCKED" in bulk

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.files.directories import is_directory
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.quantities import Ago, When
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
+from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
-from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
     columns_option,
     format_option,
@@ -31,7 +32,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import FOLDERS, Target, say
-from kafkalog_cli.params import TIMES, Offsets, Time, form_of
+from kafkalog_cli.params import form_of
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
@@ -48,6 +49,11 @@ _INTERNAL: Final = {
     Internal.SHARE_GROUP_STATE: "__share_group_state",
 }
 _SUFFIXES: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
+# The columns of a directory's records on a terminal.
+_SHOWN: Final = (
+    "topic", "partition", "offset", "timestamp_ms", "transactional_id", "producer_id", "outcome", "visible", "key",
+    "value",
+)  # fmt: skip
 _TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
 
@@ -108,13 +114,7 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option("--raw", is_flag=True, help="Do not escape control characters on a terminal.")
 @table_option(_TABLES, f": {', '.join(_TABLES)}.", metavar="NAME")
 @columns_option([TABLES[name] for name in _TABLES])
-@click.option(
-    "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets; both ends are included."
-)
-@click.option("--since", type=Time(), metavar="TIME", help=f"Only records from this time on: {TIMES}")
-@click.option("--until", type=Time(), metavar="TIME", help="Only records up to this time; written like --since.")
-@click.option("--producer-id", type=int, help="Only this producer's batches.")
-@click.option("--key", metavar="TEXT", help="Only records with this key.")
+@record_filter_options
 @click.option("--control-only", is_flag=True, help="Only control batches.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
@@ -127,13 +127,13 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @status_options(Severity.ERROR)
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
-    columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: When | None, until: When | None,
-    producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
+    columns: tuple[str, ...], filters: RecordFilters, control_only: bool, limit: int | None, max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool, **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
-    ``-`` is standard input.
+    Of a directory the records of all logs below it are shown, with what became of them; of several replicas of a
+    partition those of the one that consumers read. ``-`` is standard input.
 
     \b
         kafkalog dump 00000000000000000000.log
@@ -141,41 +141,41 @@ def dump(
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
         kafkalog dump --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z 00000000000000000000.log
         kafkalog dump --print-data-log --since -5m 00000000000000000000.log.gz
+        kafkalog dump --topic orders --outcome aborted --format ndjson /copy/of/log.dirs
     """
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
     files = unpacked(files)
-    form = form or ("kafka" if target.path is None else form_of(target.path, _SUFFIXES))
+    internal = _internal(tool)
+    below = any(file != STDIN and is_directory(file) for file in files)
+    form = form or ("table" if below else "kafka" if target.path is None else form_of(target.path, _SUFFIXES))
+    if below and form != "kafka":
+        tables = tables or (() if internal else ("records",))
+        columns = columns or (_SHOWN if form == "table" else (EVERY_COLUMN,))
     if form == "kafka" and (tables or columns):
         raise click.UsageError(
             "--table and --columns need a --format of rows: table, ndjson, json, csv, arrow or parquet."
         )
     terminal = target.on_terminal
-    internal = _internal(tool)
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
-    first_offset, last_offset = offsets
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
-    newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (since, until)) else -1
+    with_fates = EVERY_COLUMN in columns or bool(set(OF_LOG) & set(columns))
+    found = filters.find(files, limits, with_fates=with_fates, control_only=control_only)
+    files = found.files
     request = DumpRequest(
-        files=tuple(files),
+        files=files,
         limits=limits,
-        selection=Selection(
-            first_offset=first_offset,
-            last_offset=last_offset,
-            since_ms=absolute("--since", since, newest),
-            until_ms=absolute("--until", until, newest),
-            producer_id=producer_id,
-            key=_key(key),
-            control_only=control_only,
-        ),
+        selection=found.selection,
+        given=found.given,
         max_bytes=tool["max_bytes"],
         limit=limit,
         options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
+    outcome.incomplete = tell_unreadable(found)
     inputs = [file for file in files if file != STDIN]
     if form in FOLDERS and (form != "ndjson" or target.is_folder(form)):
         from kafkalog_cli.dumping_rows import dump_files
@@ -203,7 +203,3 @@ def _say_silence(selection: Selection, outcome: Outcome) -> None:
     if words is not None:
         outcome.incomplete = True
         say(f"error: {words}")
-
-
-def _key(text: str | None) -> bytes | None:
-    return None if text is None else os.fsencode(text)

@@ -24,9 +24,12 @@ _COMMON: Final = frozenset(("and", "are", "for", "from", "has", "have", "how", "
 _ASKED: Final = {
     "blocked": "consumers-stopped retention-blocked", "corrupt": "records-unreadable crc-mismatch",
     "corruption": "records-unreadable crc-mismatch", "duplicate": "sequence-broken replicas-diverged",
-    "expired": "id-expired", "gone": "records-lost offset-gap-lost", "isr": "isr unclean-election",
+    "expired": "id-expired", "fenced": "writer-fenced takeover", "fencing": "writer-fenced takeover",
+    "gone": "records-lost offset-gap-lost",
+    "invalidproducerepochexception": "writer-fenced transactions-aborted", "isr": "isr unclean-election",
     "lag": "consumers-stopped last_stable_offset", "lso": "last_stable_offset consumers-stopped",
-    "partial": "transaction-torn atomicity-broken", "rollback": "transactions-aborted aborted",
+    "partial": "transaction-torn atomicity-broken",
+    "producerfencedexception": "writer-fenced transactions-aborted", "rollback": "transactions-aborted aborted",
     "skew": "copy-skewed copied-while-running", "split-brain": "replicas-diverged unclean-election replicas-fork",
     "stuck": "consumers-stopped transaction-hanging hanging", "truncated": "log-cut-short records-lost",
     "truncation": "log-cut-short records-lost", "zombie": "writer-fenced takeover data-after-marker",
@@ -85,6 +88,7 @@ def _explained(word: str) -> Iterator[str]:
             f"  What it means: {kind.meaning}",
             f"  How sure it is: {kind.certainty}",
             f"  What consumers see: {kind.consumers}",
+            *([f"  What clients may have seen: {kind.clients}"] if kind.clients else ()),
             f"  What to do next: {kind.next}",
         )
     for of, meaning in WORDS.get(word, ()):

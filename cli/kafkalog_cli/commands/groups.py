@@ -16,21 +16,28 @@ __all__ = ["groups"]
 @click.command("groups", cls=GroupedCommand)
 @click.option("--group", "wanted", multiple=True, metavar="NAME|GLOB",
               help="Only this group, or those that match; repeat for more.")  # fmt: skip
+@click.option("--no-lag", is_flag=True,
+              help="Read no logs of the partitions: the columns that compare offsets with them are null.")  # fmt: skip
 @jobs_option
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
 def groups(
-    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: int | None
-) -> int:
+    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: int | None,
+    no_lag: bool,
+) -> int:  # fmt: skip
     """Show the groups under DIRs and where each would start again: committed, pending, aborted and deleted offsets.
 
-    With --at, show them at that moment. The table offsets has every commit, the table internal every record.
+    Where the partitions' logs are under DIRs, too, show how far behind each is, and what it waits for. With --at, show
+    the groups at that moment, without the logs. The table offsets has every commit, the table internal every record.
 
     \b
         kafkalog groups /copy/of/log.dirs
+        kafkalog groups --table committed --columns group,topic,partition,offset,lag,visible_lag,stuck_by DIR
         kafkalog groups --group billing --at 2026-11-21T03:00:00Z /copy/of/log.dirs
     """
     from kafkalog.auditing.topics import group_rows
 
     return view.write(
-        group_rows(paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form)
+        group_rows(
+            paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
+        )
     )

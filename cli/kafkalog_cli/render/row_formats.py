@@ -16,6 +16,7 @@ from kafkalog.kernel import columns, row_text
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
+from kafkalog.tables.column import EVERY_COLUMN
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -438,7 +439,7 @@ class BlockSink(RowSink, Protocol):
 
 
 class ChosenColumns:
-    """The requested columns, by table; all columns if none were requested."""
+    """The requested columns, by table: all for ``*``, all that need not be asked for if none were requested."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -449,8 +450,11 @@ class ChosenColumns:
         kept = self._kept.get(table.name)
         if kept is None:
             asked = [table.names.index(name) for name in self._names if name in table.names]
-            everything = not self._names or (table.name == "findings" and not asked)
-            kept = list(range(len(table.names))) if everything else asked
+            if EVERY_COLUMN in self._names:
+                asked = list(range(len(table.names)))
+            elif not self._names or (table.name == "findings" and not asked):
+                asked = [table.names.index(name) for name in table.usual]
+            kept = asked
             self._kept[table.name] = kept
         return kept
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.quantities import iso, size_text
+from kafkalog.quantities import by_number, iso, size_text
 
 if TYPE_CHECKING:
     from kafkalog.auditing.space import Held, Space
@@ -35,7 +35,7 @@ def _lines(space: Space) -> Iterator[str]:
         total = sum(one.all_bytes for one in mine)
         yield ""
         yield f"{_size(total)} {home}"
-        topics = sorted({one.topic for one in mine}, key=lambda topic: -_sum(mine, topic))
+        topics = sorted({one.topic for one in mine}, key=lambda topic: (-_sum(mine, topic), by_number(topic)))
         for topic in topics:
             yield f"{_size(_sum(mine, topic))} {_bar(_sum(mine, topic), total)} {topic}"
             parts = [one for one in mine if one.topic == topic]

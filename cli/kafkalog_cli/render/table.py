@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
@@ -59,6 +60,11 @@ class _Part:
             column.clear()
         self.count = self.size = 0
 
+    def cut(self, count: int) -> None:
+        """Keep the first rows alone."""
+        self.columns = [column[:count] for column in self.columns]
+        self.count = min(self.count, count)
+
     def size_of(self, columns: Sequence[Sequence[Any]]) -> int:
         """Return the approximate size of the texts of rows."""
         return sum([_size(cell) for i in self._texts for cell in columns[i] if cell])
@@ -76,12 +82,17 @@ def _size(cell: Any) -> int:
 
 
 class TableSink:
-    """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
+    """Draws each table when it has all its rows; a long one in parts, with its total at the end.
+
+    A terminal gets the first rows of one that is longer than anybody scrolls, and how to read the others.
+    """
 
     room = ROOM
     spaced = False
     batches: int | None = None
     _ROWS = 10_000  # of a part
+    _MOST = 1000  # rows of a table on a terminal
+    _FIRST = 100  # that are shown where there are more
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None, zone: Zone = UTC,
@@ -96,16 +107,22 @@ class TableSink:
         self._tables = tables
         self._parts: dict[str, _Part] = {}
         self._drawn: dict[str, int] = {}  # rows of the parts so far
+        self._beyond: Counter[str] = Counter()  # rows that a terminal does not get
 
     def names(self, table: Table) -> Sequence[str]:
-        return table.names
+        asked = self._columns.of(table)
+        return table.names if asked and max(asked) >= len(table.usual) else table.usual
 
     def block(self, rows: Rows) -> None:
         block, table = rows.block, rows.block.table
         part = self._part(table)
         if part is None:
             return
+        if (rest := self._too_many(table, part, len(rows))) == len(rows):
+            return
+        rows = rows.first(len(rows) - rest)
         made = [list(block.column(column, rows.start, rows.stop, _LONG + 1)) for column in block.columns]
+        made += [[None] * len(rows)] * (len(table.names) - len(made))  # what was not asked for is not drawn
         if part.size + part.size_of(made) > _BYTES:
             for row in zip(*made, strict=True):
                 self.row(table, row)
@@ -122,9 +139,20 @@ class TableSink:
         part = self._part(table)
         if part is None:
             return
+        if self._too_many(table, part, 1):
+            return
         self._make_room(table, part)
         cells = [(cell,) for cell in row]
         part.add(cells, 1, part.size_of(cells))
+
+    def _too_many(self, table: Table, part: _Part, count: int) -> int:
+        """Return how many of some more rows a terminal does not get."""
+        if self._width is None:
+            return 0
+        room = 0 if part.size > _BYTES or self._beyond[table.name] else self._MOST - part.count
+        rest = max(0, count - room)
+        self._beyond[table.name] += rest
+        return rest
 
     def _make_room(self, table: Table, part: _Part) -> None:
         """Draw the rows that wait if they are as many as a part may have."""
@@ -143,7 +171,15 @@ class TableSink:
 
     def close(self) -> None:
         for name, part in self._parts.items():
-            if name not in self._drawn:
+            if rest := self._beyond[name]:
+                total = part.count + rest
+                part.cut(self._FIRST)
+                self._draw(TABLES[name], part, f"{_total(name, total)}, of which the first {part.count} are shown")
+                self._write(self._folded(
+                    f"{total:,} rows are too many for a terminal. To read all: | less -S; as a file: -o NAME;"
+                    " some of them: the options below Selection in --help"
+                ))  # fmt: skip
+            elif name not in self._drawn:
                 self._draw(TABLES[name], part, _total(name, part.count))
             else:
                 self._draw_part(TABLES[name], part)

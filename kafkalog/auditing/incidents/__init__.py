@@ -5,7 +5,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 
 from __future__ import annotations
 
-from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.incidents.incident import STOPS, Incident
 from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
 from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
@@ -18,6 +18,7 @@ from kafkalog.auditing.incidents.runner import (
 from kafkalog.auditing.incidents.space import items_of_judged, items_of_space, join_incidents
 
 __all__ = [
+    "STOPS",
     "Incident",
     "Known",
     "batches_of_audit",

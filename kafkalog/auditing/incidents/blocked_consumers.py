@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import (
+    STOPS,
     Consumers,
     Event,
     Incident,
@@ -17,7 +18,7 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Pool, severity_of
+from kafkalog.auditing.incidents.known import Known, Place, Pool, severity_of
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
@@ -28,6 +29,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     abort_steps,
     open_transactions,
 )
+from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.auditing.incidents.since import Since
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
@@ -97,8 +99,19 @@ def _incident(known: Known, pool: Pool, every: list[Open], cause: str) -> Incide
     describe(known, incident, every)
     incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
+    if incident.kind == "consumers-stopped":
+        incident.steps += waiting(known, _stable(known, every))
     _with_groups(incident, pool, every)
     return incident
+
+
+def _stable(known: Known, every: list[Open]) -> Iterator[tuple[Place, int]]:
+    """Yield the partitions of open transactions with their last stable offsets."""
+    at: dict[Place, int] = {}
+    for one in every:
+        stable = known.logs.get(one.finding["log"], {}).get("last_stable_offset")
+        at.setdefault((one.row["topic"], one.row["partition"]), one.row["first_offset"] if stable is None else stable)
+    return iter(at.items())
 
 
 def _subject(every: list[Open]) -> Subject:
@@ -171,11 +184,11 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
-    lines = []
-    for place, (first, waits) in at.items():
-        lines.append(f"{place}: blocked at offset {first}; {many(waits, 'offset')} behind it")
-    shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
-    return Consumers(f"{shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
+    lines = [
+        f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
+    ]
+    shown = "; ".join(lines[:SHOWN]) + (f"; and in {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
+    return Consumers(f"{STOPS} {shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:

@@ -30,6 +30,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     decided,
     open_transactions,
 )
+from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso
@@ -412,4 +413,15 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
             )  # fmt: skip
     if hanging and incident.certainty == "proved":
         steps += abort_steps(hanging)
+    for loss in together[:SHOWN]:
+        if loss.forks:
+            steps += _go_on(known, loss)
     return steps
+
+
+def _go_on(known: Known, loss: _Loss) -> Iterator[Step]:
+    """Yield how groups go on that had read what is lost, from the first offset that is."""
+    row = min(loss.forks, key=lambda row: int(row["offset"]))
+    ends = [one["log_end_offset"] for one in known.replicas.get(loss.place, ()) if one["log"] != row["log"]]
+    epoch = int(row["found"]) if (row["found"] or "").isdecimal() else None
+    return after_fork(known, loss.place, row["offset"], epoch, max(ends, default=None))

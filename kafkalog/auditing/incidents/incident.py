@@ -10,11 +10,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kafkalog.auditing.incidents.since import Since
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
+from kafkalog.quantities import by_number
 from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = [
     "LISTED",
     "SHOWN",
+    "STOPS",
     "Consumers",
     "Event",
     "Incident",
@@ -34,6 +36,8 @@ __all__ = [
 LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
 
 SHOWN: Final = 3  # things that a sentence names
+
+STOPS: Final = "They stop at"  # how it begins what blocked consumers get
 
 _MOST: Final = 20  # incidents of one cause; more become one
 
@@ -162,9 +166,9 @@ class Incident:
             until_ms=None if self.until is None else self.until.time,
             until_clock=None if self.until is None else self.until.clock,
             title=_sentence(self.title),
-            partitions=[f"{topic}-{number}" for topic, number in sorted(self.partitions)[:LISTED]],
+            partitions=[f"{topic}-{number}" for topic, number in self._places()[:LISTED]],
             partitions_total=len(self.partitions),
-            transactional_ids=sorted(self.transactional_ids)[:LISTED],
+            transactional_ids=sorted(self.transactional_ids, key=by_number)[:LISTED],
             transactional_ids_total=len(self.transactional_ids) + self.more.transactional_ids,
             producer_ids=sorted(self.producer_ids)[:LISTED],
             producer_ids_total=len(self.producer_ids) + self.more.producer_ids,
@@ -193,9 +197,12 @@ class Incident:
             self.first_offset = min((offset for offset in first if offset is not None), default=None)
             self.last_offset = max((offset for offset in last if offset is not None), default=None)
 
+    def _places(self) -> list[tuple[str, int]]:
+        return sorted(self.partitions, key=lambda place: (by_number(place[0]), place[1]))
+
     def where(self) -> str:
         """Name the partitions, the first three."""
-        return listed(f"{topic}-{number}" for topic, number in sorted(self.partitions))
+        return listed(f"{topic}-{number}" for topic, number in self._places())
 
 
 def few(

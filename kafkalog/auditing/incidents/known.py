@@ -16,7 +16,7 @@ import numpy as np
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata, leadership_rows
+from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
@@ -112,7 +112,7 @@ class Known:
     `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
     of a cause of which some are not. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first.
+    topic's, oldest first. `standing` are the groups in the partitions that a finding is about.
     """
 
     cluster_id: str | None = None
@@ -126,6 +126,7 @@ class Known:
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def decisions(self, finding: Row, state: str) -> list[Row]:
@@ -195,7 +196,12 @@ def known_of_tables(
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
     _take_leadership(known, metadata, nodes)
+    known.standing = Standing(nodes, _places_of(known))
     return known
+
+
+def _places_of(known: Known) -> set[Place]:
+    return {(row["topic"], row["partition"]) for row in known.findings if row["topic"] is not None}
 
 
 def _take_leadership(known: Known, metadata: Metadata | None, nodes: Sequence[LogDirectory]) -> None:
@@ -236,6 +242,7 @@ def known_of_files(
     if len(clusters) == 1:  # else a partition's name is not one partition
         ((nodes, metadata),) = clusters
         _take_leadership(known, metadata, nodes)
+        known.standing = Standing(nodes, _places_of(known))
     return known
 
 

@@ -30,6 +30,7 @@ from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap, without_log
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
@@ -400,11 +401,18 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
     if first.cause == "damaged-bytes":
         steps += _salvage(first)
         if incident.last_offset is not None and not first.elsewhere:
-            steps.append(_go_on(first))
+            steps += after_damage(known, first.place, first.places, first.seen)
     elif first.cause in ("log-cut-short", "log-missing"):
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
         steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
                           " offsets to new records."))  # fmt: skip
+        if len(together) == 1 and not first.elsewhere and not incident.kept:
+            if first.cause == "log-missing":
+                steps += without_log(known, first.place)
+            elif first.places:
+                steps += after_cut(known, first.place, first.places.first)
+    elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
+        steps += around_gap(known, first.place, first.places)
     if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):
         steps += abort_steps(hanging)
     return steps
@@ -443,19 +451,3 @@ def _salvage(loss: _Loss) -> Iterator[Step]:
         yield Step.running(text, "kafkalog salvage", file, ("-o", name))
     if len(files) > SHOWN:
         yield Step(f"Then the same for {listed(files[SHOWN:], _SHOWN)}.")
-
-
-def _go_on(loss: _Loss) -> Step:
-    """Return how consumers get past the first place, and where they stop next."""
-    (_, last), *others = loss.places.shown(_PLACES)
-    lost = many(loss.places.offsets, "offset")
-    text = f"Let consumers go on after the damage; they lose {lost}."
-    if others:
-        more = listed_of(len(loss.places) - 1, (str(end + 1) for _, end in others))
-        text = (f"Let consumers go on after the first damaged place. They stop again at offset {others[0][0]}: then go"
-                f" on at the next readable offset, in turn {more}. In all they lose {lost}.")  # fmt: skip
-    topic, number = loss.place
-    return Step.running(
-        text, "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets",
-        ("--topic", f"{topic}:{number}"), ("--to-offset", last + 1), ("--execute",),
-    )  # fmt: skip

@@ -102,7 +102,9 @@ def _of_transactions(found: Space) -> list[Incident]:
         mine = [one for one in held if _is_about(incident, one)]
         for one in mine:
             one.verdicts[0].incident = incident.id
-            one.verdicts[0].next_step = f"End the transaction: see incident {incident.id} of kafkalog txn-audit."
+            one.verdicts[
+                0
+            ].next_step = f"End the transaction: kafkalog txn-audit --incident {incident.id} DIR says how."
         joined += [incident] * bool(mine)
     return joined
 

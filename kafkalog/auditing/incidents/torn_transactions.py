@@ -12,7 +12,7 @@ from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.quantities import iso
+from kafkalog.quantities import by_number, iso
 
 __all__ = ["torn"]
 
@@ -159,7 +159,7 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
 
 def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event:
     here = {f"{topic}-{number}" for topic, number in incident.partitions}
-    others = sorted(set(decision["partitions"] or ()) - here)
+    others = sorted(set(decision["partitions"] or ()) - here, key=by_number)
     too = f" It has data in {listed(others, 10)}, too." if others else ""
     how = "commit" if finding["needed"] == "committed" else "abort"
     what = f"The coordinator decided to {how} the transaction of {who}.{too}"
@@ -225,5 +225,5 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     )
     gets = "They get them" if fate == "committed" else "They skip them"
     incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
-    incident.steps = [_read(finding, row, "Check whether the records of the older epoch should be there")]
+    incident.steps = [_read(finding, row, "Read the records of the older epoch, and decide whether they should count")]
     return incident

@@ -45,6 +45,7 @@ from kafkalog.auditing.partition.scan_message import (
     scan_messages,
     write_states,
 )
+from kafkalog.auditing.partition.visible import visible_batches, visible_records
 
 __all__ = [
     "DIGEST_SIZE",
@@ -86,6 +87,8 @@ __all__ = [
     "state_differences",
     "steady_findings",
     "unreadable_while_moving",
+    "visible_batches",
+    "visible_records",
     "with_note",
     "write_states",
 ]

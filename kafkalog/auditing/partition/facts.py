@@ -61,6 +61,15 @@ class PartitionAudit(NamedTuple):
     txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
     others: Columns = Columns.empty(MARKER_COLUMNS)
 
+    @property
+    def cleaned_past_checkpoint(self) -> bool:
+        """Say whether the cleaner worked in segments after its checkpoint: it writes that when a pass is done."""
+        checkpoint = self.directory.checkpoints.get("cleaner")
+        if checkpoint is None or not self.gaps:
+            return False
+        dirty = (one.base_offset for one in self.directory.segments if one.base_offset >= checkpoint)
+        return self.gaps.cleaned_from(next(dirty, self.log_end_offset))
+
     def with_findings(self, *findings: Finding) -> PartitionAudit:
         """Return the same with more findings about the log."""
         return self._replace(findings=(*self.findings, *findings)) if findings else self

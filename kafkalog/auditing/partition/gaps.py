@@ -89,6 +89,10 @@ class Gaps:
         found: _Mask = self.rows["cause"] == _CAUSE[cause]
         return found
 
+    def cleaned_from(self, offset: int) -> bool:
+        """Say whether the cleaner made one that ends at an offset or after it."""
+        return bool((np.isin(self.rows["cause"], _BY_CLEANER) & (self.last >= offset)).any())
+
     def at_starts(self, which: _Mask) -> bool:
         """Say whether all of some are before the first batch of a file."""
         return not self.rows["position"][which].any()

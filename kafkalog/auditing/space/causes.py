@@ -101,7 +101,7 @@ class Compaction:
             "cleaner-stopped", gain,
             f"{found.dirty_bytes} bytes after its checkpoint {found.first_dirty} are cleanable, a share of"
             f" {found.ratio:.3f}, and were not cleaned",
-            "Look in the broker's log for the end of kafka-log-cleaner-thread, and restart the broker.",
+            "Find out in the broker's log why kafka-log-cleaner-thread stopped, then restart the broker.",
             since_offset=found.first_dirty, is_pending=True, since_cleanable=self._since(),
         )  # fmt: skip
         if damaged:
@@ -128,8 +128,8 @@ class Compaction:
                 row = next(iter(rows.take(held)))
                 since = row["min_timestamp"]
                 text = (
-                    f"a transaction of producer {row['producer_id']}, epoch {row['last_epoch']}, is open since offset"
-                    f" {row['first_offset']}, {iso(since)}: the cleaner does not pass it"
+                    f"a transaction of producer {row['producer_id']}, epoch {row['last_epoch']}, has been open since"
+                    f" offset {row['first_offset']}, {iso(since)}: the cleaner does not pass it"
                 )
                 return SpaceCause(
                     "open-transaction", gain, text, "End the transaction: kafkalog txn-audit names it.",
@@ -354,7 +354,7 @@ def _tiered(log: LogSpace, now: int) -> SpaceCause | None:
         due_by_size(log.segments, local_bytes),
     )
     text = f"{due.segments} local segments are over local.retention and are not in the remote store"
-    step = "Look at the broker's log for RemoteLogManager errors."
+    step = "Search the broker's log for errors of RemoteLogManager."
     if facts.last_stable_offset < facts.log_end_offset:
         text += f"; an open transaction holds the copy at offset {facts.last_stable_offset}"
         step = "End the transaction: kafkalog txn-audit names it."

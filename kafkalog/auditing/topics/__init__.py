@@ -24,22 +24,27 @@ from kafkalog.auditing.topics.metadata_joins import (
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
+from kafkalog.auditing.topics.standing import GroupAt, Standing
 from kafkalog.auditing.topics.transaction_steps import transition_rows
+from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
 __all__ = [
     "ABORTED",
     "COMMIT_TYPES",
     "COPY_MS",
     "PENDING",
+    "SPANS",
     "STATES",
     "Broker",
     "Fates",
+    "GroupAt",
     "LeadersAt",
     "Led",
     "Metadata",
     "Names",
     "RowForm",
     "Span",
+    "Standing",
     "absent_findings",
     "cluster_metadata",
     "group_rows",
@@ -53,4 +58,5 @@ __all__ = [
     "offsets_rows",
     "policies",
     "transition_rows",
+    "writer_rows",
 ]

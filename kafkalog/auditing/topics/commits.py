@@ -38,6 +38,7 @@ __all__ = [
     "Commits",
     "Committed",
     "Fates",
+    "InForce",
     "Names",
     "OffsetBlocks",
     "WantedNames",
@@ -324,6 +325,25 @@ _STATES: Final = next(column.words for column in tables.COMMITTED.columns if col
 _ROOM_OF_METADATA: Final = 1 << 20  # bytes before what is no longer in force is forgotten
 
 
+class InForce(NamedTuple):
+    """The committed offsets in force of one partition of ``__consumer_offsets``: numbers of keys, and their columns."""
+
+    keys: CommitKeys
+    key: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    leader_epoch: NDArray[np.int64]
+
+    def by_partition(self) -> Iterator[tuple[str, int, NDArray[np.intp]]]:
+        """Yield each partition with the rows that are for it."""
+        topic, partition = self.keys.topic[self.key], self.keys.partition[self.key]
+        order = np.lexsort((partition, topic))
+        topic, partition = topic[order], partition[order]
+        begins = np.flatnonzero(np.append(True, (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])))
+        for first, rows in zip(begins.tolist(), np.split(order, begins[1:]), strict=False):
+            if len(rows):
+                yield self.keys.topics.texts[topic[first]], int(partition[first]), rows
+
+
 class Committed:
     """What groups have for each partition: the record in force, the newest one that waits, and how many were discarded.
 
@@ -392,8 +412,17 @@ class Committed:
     def _is_waiting(self) -> NDArray[np.bool_]:
         return self._columns["waiting"] > self._columns["deleted"]
 
-    def columns(self, log: str) -> Iterator[AnyColumns]:
-        """Yield the table ``committed``, by group, topic and partition."""
+    def in_force(self) -> InForce:
+        """Return the committed offsets that a consumer would start at."""
+        is_there = (self._columns["order"] >= 0) & (self._columns["is_tombstone"] == 0)
+        key = np.flatnonzero(is_there & (self._columns["offset"] >= 0))
+        return InForce(self.keys, key, self._columns["offset"][key], self._columns["leader_epoch"][key])
+
+    def columns(self, log: str, lag: Callable[[NDArray[np.intp]], AnyColumns]) -> Iterator[AnyColumns]:
+        """Yield the table ``committed``, by group, topic and partition.
+
+        `lag` gives the columns that the partitions' logs fill, by the numbers of the keys.
+        """
         keys = self.keys
         group, topic = (ranks(names.texts) for names in (keys.groups, keys.topics))
         order = np.lexsort((keys.partition, topic[keys.topic], group[keys.group]))
@@ -402,13 +431,15 @@ class Committed:
         for start in range(0, len(order), _AT_ONCE):
             at = order[start : start + _AT_ONCE]
             found = {name: column[at] for name, column in self._columns.items()}
-            yield {
+            values = {
                 "group": _texts(keys.group[at], keys.groups.texts.__getitem__),
                 "topic": _texts(keys.topic[at], keys.topics.texts.__getitem__),
                 "partition": Numbers(keys.partition[at]),
                 **self._state(found, waiting[at]),
+                **lag(at),
                 "log": TextColumn.same(log, len(at)),
             }
+            yield {name: values[name] for name in tables.COMMITTED.names}
 
     def _state(self, found: dict[str, NDArray[np.int64]], is_waiting: NDArray[np.bool_]) -> AnyColumns:
         is_here = found["order"] >= 0

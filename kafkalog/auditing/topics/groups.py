@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from kafkalog.auditing.topics.commits import (
     Commits,
     Committed,
     Fates,
+    InForce,
     Names,
     OffsetBlocks,
     WantedNames,
@@ -28,9 +29,11 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_of_directory,
+    held_by,
     split,
     until,
 )
+from kafkalog.auditing.topics.lag import LagColumns, lags_of, no_lag
 from kafkalog.auditing.topics.topic_logs import (
     TopicLog,
     clusters_of,
@@ -41,11 +44,13 @@ from kafkalog.auditing.topics.topic_logs import (
 )
 from kafkalog.columns.named import Columns
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
-from kafkalog.files.processes import each_of, job_count
+from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
+from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
@@ -178,20 +183,27 @@ class GroupLog:
             if matches(group_of(record), self._chosen.groups):
                 self.topics.update(_topics_of(record))
 
-    def rows(self, form: RowForm) -> Iterator[Item]:
-        """Yield the rows of the groups and of what they have committed, the second many at once."""
+    def in_force(self) -> InForce:
+        """Return the committed offsets that consumers would start at."""
+        return self._committed.in_force()
+
+    def rows(self, form: RowForm, lag: LagColumns = no_lag) -> Iterator[Item]:
+        """Yield the rows of the groups and of what they have committed, the second many at once.
+
+        `lag` gives the columns that the partitions' logs fill.
+        """
         log = self._directory.log
         if GROUPS.name in self._chosen.tables:
             names = self._names.texts
             keys = self._records.keys()
             committed, pending = self._committed.counts(len(names))
-            for group in sorted(self._newest.groups | keys.keys(), key=names.__getitem__):
+            for group in sorted(self._newest.groups | keys.keys(), key=lambda group: by_number(names[group])):
                 state = self._records.state(group, keys.get(group, ()))
                 counts = committed[group], pending[group]
                 yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
         if COMMITTED.name in self._chosen.tables:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
-            for columns in self._committed.columns(log):
+            for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
 
 
@@ -293,44 +305,77 @@ GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OF
 def group_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
     groups: Collection[str] = (), tables: Container[str] = GROUP_TABLES, jobs: int | None = 1, form: RowForm = WHOLE,
+    lag: bool = True,
 ) -> Iterator[Item]:  # fmt: skip
     """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
 
     Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
     as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal``, ``offsets``
-    and ``committed`` come many at once, in their `form`. Raises NothingMatchesError after the findings if no
-    group matches.
+    and ``committed`` come many at once, in their `form`. With `lag` the logs of partitions with committed offsets are
+    read, unless there is a moment: no file says where a log ended then. Raises NothingMatchesError after the findings
+    if no group matches.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append)
     is_streamed = any(table.name in tables for table in (OFFSETS, INTERNAL))
+    is_compared = lag and moment is None and COMMITTED.name in tables
     size = sum(directory.size for *_, directory in places_of(clusters, OFFSETS_TOPIC))
+    topics: dict[str, str] = {}
+    seen: set[str] = set()
+    compared: list[tuple[int, GroupLog]] = []
     with each_of(1 if is_streamed else job_count(jobs, size)) as each:
         offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append, each=each)
         share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
         chosen = ChosenGroups(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
         yield from findings
-        topics: dict[str, str] = {}
-        seen: set[str] = set()
-        if is_streamed:
-            for log in offsets_logs:
-                of_log = GroupLog(log.partition.directory, chosen, form)
-                yield from of_log.read(log.partition.transactions, limits)
-                topics |= of_log.topics
-                seen.update(of_log.names)
-                yield from of_log.rows(form)
-        else:
-            for of_log, found in each(partial(read_groups, chosen=chosen, limits=limits), offsets_logs):
-                yield from found
-                topics |= of_log.topics
-                seen.update(of_log.names)
-                yield from of_log.rows(form)
+        for log, of_log in zip(offsets_logs, _group_logs(offsets_logs, chosen, limits, form, each), strict=True):
+            groups_of_log = yield from of_log
+            topics |= groups_of_log.topics
+            seen.update(groups_of_log.names)
+            if is_compared:
+                compared.append((log.cluster, groups_of_log))
+            else:
+                yield from groups_of_log.rows(form)
+    yield from _compared(clusters, compared, limits, jobs, form)
     for log in share_logs:
         yield from _share_log(log, chosen, limits, topics, seen, form)
     yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
+    held_by(chosen.moment, (log.partition.directory for log in (*offsets_logs, *share_logs)), limits)
+
+
+def _group_logs(
+    logs: Sequence[TopicLog], chosen: ChosenGroups, limits: Limits, form: RowForm, each: Each
+) -> Iterator[Generator[Item, None, GroupLog]]:
+    """Yield for each log what yields the items of reading it, and returns its groups."""
+
+    def streamed(log: TopicLog) -> Generator[Item, None, GroupLog]:
+        of_log = GroupLog(log.partition.directory, chosen, form)
+        yield from of_log.read(log.partition.transactions, limits)
+        return of_log
+
+    def read(of_log: GroupLog, found: list[Finding]) -> Generator[Item, None, GroupLog]:
+        yield from found
+        return of_log
+
+    if any(table.name in chosen.tables for table in (OFFSETS, INTERNAL)):
+        yield from map(streamed, logs)
+    else:
+        yield from (read(*one) for one in each(partial(read_groups, chosen=chosen, limits=limits), logs))
+
+
+def _compared(
+    clusters: Sequence[Cluster], logs: Sequence[tuple[int, GroupLog]], limits: Limits, jobs: int | None, form: RowForm
+) -> Iterator[Item]:
+    """Yield the rows of groups whose commits are compared with the logs of the partitions."""
+    findings: list[Finding] = []
+    in_force = [(cluster, of_log.in_force()) for cluster, of_log in logs]
+    lags = lags_of(clusters, in_force, limits, jobs, findings.append)
+    yield from findings
+    for (_, of_log), lag in zip(logs, lags, strict=True):
+        yield from of_log.rows(form, lag.columns)
 
 
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.errors import UnreadableError
+from kafkalog.errors import NothingMatchesError, UnreadableError
 from kafkalog.files.expansion import OVER_BUDGET
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.quantities import iso
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import TOPICS, InternalRecords, Written, internal_blocks
@@ -34,6 +36,7 @@ __all__ = [
     "Written",
     "blocks_again",
     "blocks_of_directory",
+    "held_by",
     "of_directory",
     "split",
     "until",
@@ -107,6 +110,22 @@ def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterat
 def until(moment: Moment | None, records: InternalRecords) -> NDArray[np.bool_]:
     """Say which records were written by a moment, all without one."""
     return np.ones(records.count, np.bool_) if moment is None else moment.hold(records.offset, records.timestamp)
+
+
+def held_by(moment: Moment, directories: Iterable[PartitionDirectory], limits: Limits) -> None:
+    """Raise NothingMatchesError if all records of some directories were written after a moment: it says when."""
+    logs = [one for one in directories if one.segments]
+    blocks = [block for one in logs for block in islice(blocks_of_directory(one, limits, _ignore), 1)]
+    times = [int(block.timestamp.min()) for block in blocks if block.count]
+    offset = min((one.segments[0].base_offset for one in logs), default=0)
+    if moment.offset is not None and moment.offset < offset:
+        raise NothingMatchesError(f"nothing matches: records begin at offset {offset}, after offset {moment.offset}")
+    if isinstance(moment.timestamp, int) and times and moment.timestamp < min(times):
+        raise NothingMatchesError(f"nothing matches: records begin at {iso(min(times))}, after {iso(moment.timestamp)}")
+
+
+def _ignore(_: Finding) -> None:
+    """Do nothing: it was reported when all was read."""
 
 
 class RowForm(NamedTuple):

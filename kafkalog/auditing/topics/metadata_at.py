@@ -17,6 +17,7 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_again,
+    held_by,
     until,
 )
 from kafkalog.auditing.topics.metadata import Metadata
@@ -38,6 +39,7 @@ from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel.buffers import LEADER_EPOCH, NONE
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, ColumnsByName, rows_of
@@ -358,6 +360,9 @@ def metadata_view(
     yield from lost_inputs(clusters)
     if logs and topics and not any(matches(name, topics) for name in seen):
         raise nothing_matches("topic", topics, seen)
+    directories = [log.partition.directory for log in logs]
+    if moment is not None and all(one.segments and one.segments[0].base_offset == 0 for one in directories):
+        held_by(moment, directories, limits)  # a .checkpoint has the state before a log that begins later
 
 
 def _without_log(directory: PartitionDirectory) -> Iterator[Finding]:
@@ -462,7 +467,10 @@ def _configs(metadata: Metadata, log: str, moment: Moment | None, topics: Collec
 
 def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
     history, known, named = metadata.partitions, None, None
-    for span in sorted((span for spans in metadata.topics.values() for span in spans), key=lambda span: span.value):
+    for span in sorted(
+        (span for spans in metadata.topics.values() for span in spans),
+        key=lambda span: (by_number(span.value.name), span.value.topic_id),
+    ):
         topic = span.value
         if not matches(topic.name, wanted) or (moment is not None and not span.held_at(moment)):
             continue
@@ -506,7 +514,7 @@ def _leadership(
         topic = metadata.topic_of(key[0])
         return None if topic is None else topic.name, key
 
-    places = sorted(map(named, metadata.partitions), key=lambda place: (place[0] or "", place[1]))
+    places = sorted(map(named, metadata.partitions), key=lambda place: (by_number(place[0] or ""), place[1]))
     places = [place for place in places if matches(place[0], wanted)]
     block = ColumnBlock(LEADERSHIP, form.names_of(LEADERSHIP))
     for columns in leadership_columns(metadata.partitions, places, log, moment, spaced=form.spaced):

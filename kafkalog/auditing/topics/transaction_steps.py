@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.topics.commits import Names, WantedNames
-from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, until
+from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, held_by, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import STATE_TOPIC
@@ -247,6 +247,8 @@ def transition_rows(
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         yield from _records(directory, limits, moment, ids, form)
     yield from lost_inputs(found)
+    if moment is not None:
+        held_by(moment, (log.partition.directory for log in logs), limits)
     if TRANSITIONS.name not in tables:
         return
     block = ColumnBlock(TRANSITIONS, form.names_of(TRANSITIONS))

@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge, with_own_epoch
+from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge, speaker_of, with_own_epoch
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
@@ -96,6 +96,7 @@ __all__ = [
     "notable_rows",
     "own_epoch_keys",
     "partition_row",
+    "speaker_of",
     "together",
     "transaction_columns",
     "unsettled_rows",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog import limit
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.partition import PartitionAudit, visible_batches
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
@@ -24,9 +23,9 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.stable import Aborted, visible_ranges
+from kafkalog.folds.stable import visible_ranges
 from kafkalog.folds.tally import tally
-from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, CellTable
+from kafkalog.kafka.batch import CONTROL
 from kafkalog.kafka.listed_partitions import listed_partitions
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
@@ -301,42 +300,9 @@ def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
 
 def _visible(log: LogAudit) -> Iterator[Row]:
     partition = log.partition
-    names = ("producer_id", "first_offset", "marker_offset")
-    rows = Columns.concat(
-        [
-            rows.take((rows["marker_type"] == fold.ABORT) & (rows["first_offset"] != NONE))
-            for rows in partition.transactions.blocks(*names, "marker_type")
-        ],
-        names,
-    )
-    aborted = Aborted(*(rows[name] for name in names))
-    for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
+    pieces = ((some.first_offset, some.last_offset) for some in visible_batches(partition))
+    for low, high in visible_ranges(pieces, partition.log_start_offset, partition.last_stable_offset):
         yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
-
-
-def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield first and last offsets of the batches with data that no aborted transaction hides."""
-    segments = log.partition.directory.segments
-    first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
-    for segment in segments[first:]:
-        try:
-            for chunk in possible_chunks(segment.path, max_bytes=segment.size):  # the audit has reported the findings
-                chunk.open_wrappers()
-                yield _shown_of(chunk.heads, aborted)
-        except UnreadableError:
-            continue
-
-
-def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    cells = heads.numpy()
-    control = (cells[buffers.ATTRIBUTES] & CONTROL != 0) & (cells[buffers.MAGIC] > 1)
-    whole = (cells[buffers.VALID] != 0) & (cells[buffers.COUNT] != 0) & (cells[buffers.BASE_OFFSET] != NONE)
-    rows = cells[:, whole & ~control]
-    shown = np.ones(rows.shape[1], bool)
-    in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
-    its = rows[:, in_transaction]
-    shown[in_transaction] = ~aborted.hides(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET])
-    return rows[buffers.BASE_OFFSET][shown], rows[buffers.LAST_OFFSET][shown]
 
 
 def _leaders(log: LogAudit) -> Iterator[Row]:

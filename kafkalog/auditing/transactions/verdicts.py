@@ -23,7 +23,7 @@ from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Opened", "Verdicts", "Words"]
+__all__ = ["Opened", "Verdicts", "WordNumbers", "Words"]
 
 
 class Words(NamedTuple):
@@ -33,6 +33,15 @@ class Words(NamedTuple):
     state: TextColumn
     certainty: TextColumn
     cause: TextColumn
+
+
+class WordNumbers(NamedTuple):
+    """The verdicts on some rows: numbers of the coordinator's ids, -1 for none, of `STATE`, `CAUSE`, `CERTAINTY`."""
+
+    name: NDArray[Any]
+    state: NDArray[Any]
+    cause: NDArray[Any]
+    certainty: NDArray[Any]
 
 
 class Opened(NamedTuple):
@@ -88,8 +97,17 @@ class Verdicts:
         found.judged = judged._replace(places=np.searchsorted(every, judged.places))
         return found
 
+    def numbers(self) -> WordNumbers:
+        """Return the verdicts on all rows as numbers of words."""
+        return self._numbers(np.arange(len(self.rows)), self.rows)
+
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
-        """Return the words of rows: most follow from their markers, some from their own verdicts."""
+        """Return the words of rows."""
+        name, state, cause, certainty = self._numbers(places, rows)
+        return Words(self.names(name), _STATES.take(state), _CERTAINTIES.take(certainty), _CAUSES.take(cause))
+
+    def _numbers(self, places: NDArray[np.intp], rows: Columns) -> WordNumbers:
+        """Return the verdicts on rows: most follow from their markers, some are judged."""
         name = self.coordinator.names_of(rows["producer_id"])
         state, cause, certainty = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
         if len(self.judged.places):
@@ -99,7 +117,7 @@ class Verdicts:
             name[own], state[own], cause[own], certainty[own] = (
                 judged.name, judged.state, judged.cause, judged.certainty
             )  # fmt: skip
-        return Words(self.names(name), _STATES.take(state), _CERTAINTIES.take(certainty), _CAUSES.take(cause))
+        return WordNumbers(name, state, cause, certainty)
 
     def names(self, numbers: NDArray[Any]) -> TextColumn:
         """Return the transactional ids of these numbers, None for -1."""

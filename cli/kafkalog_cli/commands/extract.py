@@ -1,0 +1,109 @@
+"""``kafkalog extract``: the records themselves, as a replay needs them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import click
+
+from kafkalog import Limits, Severity
+from kafkalog.quantities import Ago, When
+from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.dump_tables import RECORDS
+from kafkalog_cli.exit import Outcome
+from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable
+from kafkalog_cli.help import GroupedCommand
+from kafkalog_cli.newest import absolute, newest_time
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    jobs_option,
+    limit_options,
+    output_options,
+    paths_argument,
+    status_options,
+    unpacked,
+    unpacked_option,
+)
+from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import TIMES, Time, form_of
+
+__all__ = ["extract"]
+
+_FORMATS: Final = ("ndjson", "csv", "arrow", "parquet", "segment", "console")
+_SUFFIXES: Final = {"": "ndjson"}
+_VIEWS: Final = ("read-committed", "read-uncommitted")
+
+
+@click.command("extract", cls=GroupedCommand)
+@paths_argument("DIR|FILE...")
+@click.option("--lost", is_flag=True, help="Records that one replica has and the log that counts has not.")
+@click.option("--incident", "incident_id", metavar="ID", help="The records that this incident of txn-audit is about.")
+@click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
+              "  [default: read-committed]")  # fmt: skip
+@click.option("--at", type=Time(), metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}")
+@record_filter_options
+@format_option(_FORMATS, "ndjson; with -o, from its suffix")
+@columns_option([RECORDS])
+@limit_options
+@jobs_option
+@unpacked_option
+@output_options("Write to this file; segments, and what is in a format with a file for each table, to this directory.")
+@status_options(Severity.ERROR)
+def extract(
+    paths: tuple[str, ...], lost: bool, incident_id: str | None, view: str | None, at: When | None,
+    filters: RecordFilters, form: str | None, columns: tuple[str, ...], max_batch_bytes: int,
+    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, target: Target, fail_on: str,
+    exit_zero: bool,
+) -> int:  # fmt: skip
+    """Write the records below DIRs out, with what became of them: without control records, of replicas each once.
+
+    By default these are what read_committed consumers are given.
+
+    \b
+        kafkalog extract --topic orders -o orders.ndjson /copy/of/log.dirs
+        kafkalog extract --outcome aborted --since 2026-11-21T03:00:00Z /copy/of/log.dirs | jq .value
+        kafkalog extract --incident 4e5db4f538ae -o saved.ndjson /copy/of/log.dirs
+        kafkalog extract --lost --format console --topic orders -o orders.txt broker-1 broker-2
+    """
+    if (lost or incident_id or filters.outcomes) and (view or at is not None):
+        raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
+    if lost and incident_id:
+        raise click.UsageError("--lost and --incident exclude each other.")
+    form = form or ("ndjson" if target.path is None else form_of(target.path, _SUFFIXES))
+    if form in ("segment", "console", "arrow", "parquet") and target.path is None:
+        raise click.UsageError(f"--format {form} needs -o NAME.")
+    if form in ("segment", "console") and columns:
+        raise click.UsageError(f"--format {form} has whole records.")
+    paths = unpacked(paths)
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
+    moment = None
+    if at is not None:
+        files = filters.find(paths, limits, with_fates=False).files if isinstance(at, Ago) else ()
+        moment = absolute("--at", at, newest_time(files, limits) if files else -1)
+    committed = view != "read-uncommitted" and not (lost or incident_id or filters.outcomes)
+    found = filters.find(paths, limits, with_fates=True, at=moment, jobs=jobs, data_only=True, visible_only=committed)
+    if moment is not None:
+        until = found.selection.until_ms
+        found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
+    outcome = Outcome(Severity[fail_on.upper()])
+    outcome.incomplete = tell_unreadable(found)
+    from kafkalog_cli.extracting import Told, at_stake, groups_beside, write_console, write_rows, write_segments
+
+    if lost or incident_id:
+        found = at_stake(found, filters, incident_id)
+    told = Told()
+    if form == "console":
+        write_console(found, limits, target, paths, told, outcome)
+    elif form == "segment":
+        write_segments(found, limits, target, paths, told, outcome)
+    else:
+        write_rows(form, found, limits, columns or (EVERY_COLUMN,), target, told, outcome)
+    for line in (told.line(), *groups_beside(found, told, paths, limits)):
+        say(line)
+    words = None if found.selection.everything else found.selection.met.words(of_records=True)
+    if words is not None and not told.records:
+        outcome.incomplete = True
+        say(f"error: {words}")
+    return outcome.status(exit_zero=exit_zero)

@@ -1,0 +1,147 @@
+"""Which records a command is about: the options that choose them, and the files that may have some."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kafkalog import Limits
+from kafkalog.files.directories import is_directory
+from kafkalog.quantities import Ago, When
+from kafkalog.segments.selection import Selection
+from kafkalog.tables.dump_tables import OPEN, OUTCOMES
+from kafkalog_cli.inputs import STDIN
+from kafkalog_cli.newest import absolute, newest_time
+from kafkalog_cli.options import in_order, topic_option, transactional_id_option
+from kafkalog_cli.output import say
+from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkalog.queries.given_file import GivenFile
+    from kafkalog.queries.given_logs import GivenLogs
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+__all__ = ["FoundFiles", "RecordFilters", "record_filter_options", "tell_unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """The files to read, which records of them, and what is known of each file's batches."""
+
+    files: tuple[str, ...]
+    selection: Selection
+    given: Mapping[str, GivenFile] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    logs: GivenLogs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilters:
+    """What the options say."""
+
+    topics: tuple[str, ...] = ()
+    partitions: tuple[range, ...] = ()
+    transactional_ids: tuple[str, ...] = ()
+    producer_id: int | None = None
+    outcomes: tuple[str, ...] = ()
+    key: str | None = None
+    header: str | None = None
+    since: When | None = None
+    until: When | None = None
+    offsets: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def of_logs(self) -> bool:
+        """Say whether they need to know which log a file is of, or what became of its records."""
+        return bool(self.topics or self.partitions or self.transactional_ids or self.outcomes)
+
+    def find(
+        self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
+        jobs: int | None = 1, **conditions: Any,
+    ) -> FoundFiles:  # fmt: skip
+        """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
+
+        `conditions` are more of ``Selection``. Raises NothingMatchesError if no log is of such a topic or partition.
+        """
+        selection = Selection(
+            first_offset=self.offsets[0],
+            last_offset=self.offsets[1],
+            producer_id=self.producer_id,
+            key=None if self.key is None else os.fsencode(self.key),
+            outcomes=frozenset(word for one in self.outcomes for word in (OPEN if one == "open" else (one,))),
+            transactional_ids=self.transactional_ids,
+            header=_header(self.header),
+            **conditions,
+        )
+        with_fates = with_fates or selection.needs_fates
+        if not (with_fates or self.of_logs or any(path != STDIN and is_directory(path) for path in paths)):
+            return FoundFiles(tuple(paths), self._timed(selection, paths, limits))
+        from kafkalog.narrowing import Narrowing
+        from kafkalog.queries.given_logs import given_logs
+
+        narrowing = Narrowing(self.topics, self.partitions)
+        found = given_logs(paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at)
+        files = tuple(found.by_path)
+        return FoundFiles(files, self._timed(selection, files, limits), found.by_path, tuple(found.unreadable), found)
+
+    def _timed(self, selection: Selection, files: Sequence[str], limits: Limits) -> Selection:
+        """Add the times: relative ones are before the newest of the files."""
+        from dataclasses import replace
+
+        newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (self.since, self.until)) else -1
+        since, until = absolute("--since", self.since, newest), absolute("--until", self.until, newest)
+        return replace(selection, since_ms=since, until_ms=until)
+
+
+def _header(text: str | None) -> tuple[bytes, bytes | None] | None:
+    if text is None:
+        return None
+    name, equals, value = text.partition("=")
+    return os.fsencode(name), os.fsencode(value) if equals else None
+
+
+def record_filter_options(command: Command) -> Command:
+    """Declare the options that choose records, as `filters`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], transactional_ids: tuple[str, ...],
+        producer_id: int | None, outcomes: tuple[str, ...], key: str | None, header: str | None, since: When | None,
+        until: When | None, offsets: tuple[int | None, int | None], **others: Any,
+    ) -> Any:  # fmt: skip
+        filters = RecordFilters(
+            topics, partitions, transactional_ids, producer_id, outcomes, key, header, since, until, offsets
+        )
+        return command(*arguments, filters=filters, **others)
+
+    options = in_order(
+        topic_option,
+        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
+        transactional_id_option,
+        click.option("--producer-id", type=int, help="Only this producer's batches."),
+        click.option("--outcome", "outcomes", multiple=True, type=click.Choice((*OUTCOMES, "open")), metavar="WORD",
+                     help=f"Only records of which this became; repeat for more: {', '.join(OUTCOMES)}, or open for "
+                     "those that no marker has ended but hanging ones."),
+        click.option("--key", metavar="TEXT", help="Only records with this key."),
+        click.option("--header", metavar="NAME[=VALUE]", help="Only records with this header."),
+        click.option("--since", type=Time(), metavar="TIME", help=f"Only records from this time on: {TIMES}"),
+        click.option("--until", type=Time(), metavar="TIME", help="Only records up to this time; as --since."),
+        click.option("--offset", "offsets", type=Offsets(), default=(None, None),
+                     help="Only these offsets; both ends are included."),
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
+
+def tell_unreadable(found: FoundFiles) -> bool:
+    """Say what could not be read; return whether there was something."""
+    for line in found.unreadable:
+        say(f"error: {line}")
+    return bool(found.unreadable)

@@ -1,0 +1,193 @@
+"""Where consumers go on: for each group that stands in an incident's way the line that moves it, and what it skips.
+
+The groups are those of ``__consumer_offsets``, where it was given; a group that is not known has a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from kafkalog.auditing.incidents.incident import Step, listed, listed_of, many
+from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.lost_ranges import Ranges
+from kafkalog.auditing.topics import GroupAt
+from kafkalog.quantities import iso
+
+__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
+
+_GROUPS: Final = 5  # that have a line of their own
+_PLACES: Final = 10  # damaged places of a log that are named
+_TRANSACTIONS: Final = 3
+_STOP: Final = "Stop its consumers before: Kafka resets no group that is in use."
+_UNKNOWN: Final = "GROUP"  # as a user replaces it
+
+
+def _reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -> Step:
+    """Return the step that moves a group to an offset, without one to the log's start."""
+    to = ("--to-earliest",) if offset is None else ("--to-offset", offset)
+    return Step.running(
+        text, "kafka-consumer-groups.sh --bootstrap-server HOST:PORT",
+        ("--group", group), ("--reset-offsets",), ("--topic", f"{place[0]}:{place[1]}"),
+        to, ("--execute",),
+    )  # fmt: skip
+
+
+def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
+    """Yield how consumers get past the places that can't be read, one after the other."""
+    groups = known.standing.of(place)
+    shown = list(places.shown(_PLACES))
+    named = 0
+    for first, last in shown:
+        for group in _between(groups, first, last):
+            if named < _GROUPS:
+                what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(known, logs, group.offset, last)}"
+                yield _reset(
+                    f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1}; {what}."
+                    f" {_STOP}", place, last + 1, group.group,
+                )  # fmt: skip
+            named += 1
+    if named > _GROUPS:
+        yield _more(named - _GROUPS)
+    (first, last), *others = shown
+    before = [group for group in groups if group.offset < first]
+    if before:
+        yield Step(f"{_names(before)} not come to offset {first} of {place[0]}-{place[1]} yet: a reset now would skip"
+                   " records that can be read.")  # fmt: skip
+    lost = many(places.offsets, "offset")
+    text = f"Let consumers go on after the damage; they lose {lost}."
+    if others:
+        more = listed_of(len(places) - 1, (str(end + 1) for _, end in others))
+        text = (f"Let consumers go on after the first damaged place. They stop again at offset {others[0][0]}: then go"
+                f" on at the next readable offset, in turn {more}. In all they lose {lost}.")  # fmt: skip
+    yield _reset(text, place, last + 1)
+
+
+def after_cut(known: Known, place: Place, end: int) -> Iterator[Step]:
+    """Yield how groups go on that had read past the end of a log that was cut short."""
+    beyond = [group for group in known.standing.of(place) if group.offset > end]
+    for group in beyond[:_GROUPS]:
+        yield _reset(
+            f"{_who(group, place)}, after the log's end at {end}: auto.offset.reset would move it to an end of the log,"
+            f" and it would skip what is written from {end} on. Set it back to {end}; it skips nothing. {_STOP}",
+            place, end, group.group,
+        )  # fmt: skip
+    if len(beyond) > _GROUPS:
+        yield _more(len(beyond) - _GROUPS)
+    yield _reset(
+        f"Set a group back to {end} that had read past the end of {place[0]}-{place[1]}; it skips nothing.", place, end
+    )
+
+
+def without_log(known: Known, place: Place) -> Iterator[Step]:
+    """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
+    text = "to the start of the empty log that the broker begins: it skips nothing that is there."
+    for group in known.standing.of(place)[:_GROUPS]:
+        yield _reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
+    if len(known.standing.of(place)) > _GROUPS:
+        yield _more(len(known.standing.of(place)) - _GROUPS)
+    yield _reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
+
+
+def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_end: int | None) -> Iterator[Step]:
+    """Yield how groups go on that had read what only the old leader has, from `first` on, up to its `epoch`.
+
+    `log_end` is the end of the log that counts.
+    """
+    read = [group for group in known.standing.of(place) if group.offset > first]
+    old = [group for group in read if _is_old(group, epoch, log_end)]
+    for group in old[:_GROUPS]:
+        beyond = "" if log_end is None or group.offset <= log_end else f", after the log's end at {log_end}"
+        yield _reset(
+            f"{_who(group, place)}{beyond}, by the history that is lost: it would skip what the new leader wrote from"
+            f" {first} on. Set it back to {first}; it skips nothing. {_STOP}",
+            place, first, group.group,
+        )  # fmt: skip
+    if len(old) > _GROUPS:
+        yield _more(len(old) - _GROUPS)
+    doubtful = [group for group in read if group not in old and group.leader_epoch < 0]
+    if doubtful:
+        yield Step(f"{_names(doubtful)} read past offset {first} of {place[0]}-{place[1]}, and no commit says in which"
+                   " history: those that did before the election go back, too.")  # fmt: skip
+    yield _reset(
+        f"Set a group back to {first} that had read past it before the election; it skips nothing, and gets the new"
+        " leader's records.", place, first,
+    )  # fmt: skip
+
+
+def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
+    if group.leader_epoch >= 0 and epoch is not None:
+        return group.leader_epoch <= epoch
+    return log_end is not None and group.offset > log_end
+
+
+def around_gap(known: Known, place: Place, places: Ranges) -> Iterator[Step]:
+    """Yield which groups had read past offsets that are missing, and which have not come there."""
+    groups = known.standing.of(place)
+    if not groups:
+        return
+    past = [group for group in groups if group.offset > places.last]
+    ahead = [group for group in groups if group.offset <= places.first]
+    said = []
+    if past:
+        said.append(f"{_names(past)} read past the missing offsets, and may have got their records before")
+    if ahead:
+        said.append(f"{_names(ahead)} not come to offset {places.first} yet, and will skip them")
+    if said:
+        yield Step(
+            f"In {place[0]}-{place[1]} {'; '.join(said)}. No group needs a reset: consumers go on by themselves."
+        )
+
+
+def waiting(known: Known, at: Iterable[tuple[Place, int]]) -> Iterator[Step]:
+    """Yield which groups get nothing from the last stable offset of partitions on: a reset helps none of them."""
+    said = []
+    for place, stable in at:
+        groups = [f"{group.group} (at {group.offset})" for group in known.standing.of(place)]
+        if groups:
+            said.append(f"at offset {stable} of {place[0]}-{place[1]}: {listed(groups, _GROUPS)}")
+    if said:
+        yield Step(
+            f"Groups that wait, or come there: {listed(said, _PLACES)}. They go on by themselves once the transaction"
+            " has ended. A reset does not help: brokers give a read_committed consumer nothing from the last stable"
+            " offset on."
+        )
+
+
+def _between(groups: Sequence[GroupAt], first: int, last: int) -> list[GroupAt]:
+    return [group for group in groups if first <= group.offset <= last]
+
+
+def _who(group: GroupAt, place: Place) -> str:
+    return f"Group {group.group} stands at offset {group.offset} of {place[0]}-{place[1]}"
+
+
+def _names(groups: Sequence[GroupAt]) -> str:
+    """Name groups with their offsets, and the verb that goes with them."""
+    which = listed((f"{group.group} (at {group.offset})" for group in groups), _GROUPS)
+    return f"Group {which} has" if len(groups) == 1 else f"Groups {which} have"
+
+
+def _more(count: int) -> Step:
+    return Step.running(f"The same for {many(count, 'more group')}.", "kafkalog groups --table committed", "DIR")
+
+
+def _whose(known: Known, logs: Sequence[str], first: int, last: int) -> str:
+    """Say when some offsets were written, and which transactions reach into them; else no file shows whose they are."""
+    before, after = known.standing.times_around(logs[0], first, last) if logs else (None, None)
+    when = "" if before is None else f" after the batch of {iso(before)}"
+    when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
+    when = f", written{when}" if when else ""
+    rows = [
+        row for log in logs for row in known.transactions.get(log, ())
+        if row["first_offset"] is not None and row["first_offset"] <= last and row["last_offset"] >= first
+    ]  # fmt: skip
+    if not rows:
+        return f"{when}; no file says whose they are"
+    return f"{when}, of or between data of {listed(dict.fromkeys(map(_of, rows)), _TRANSACTIONS)}"
+
+
+def _of(row: Row) -> str:
+    name, since = row["transactional_id"], row["first_timestamp_ms"]
+    who = f"producer {row['producer_id']}" if name is None else f"{name} (producer {row['producer_id']})"
+    return who if since is None else f"{who} since {iso(since)}"

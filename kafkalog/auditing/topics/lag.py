@@ -1,0 +1,286 @@
+"""How far groups are behind: what they committed, against the logs of the partitions that are among the inputs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit, reach, read_log, visible_records
+from kafkalog.auditing.topics.commits import InForce
+from kafkalog.auditing.topics.metadata_at import leadership_rows
+from kafkalog.auditing.topics.metadata_log import cluster_metadata
+from kafkalog.auditing.topics.topic_logs import Report, topic_logs
+from kafkalog.columns.named import NONE
+from kafkalog.columns.texts import TextColumn
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.files.processes import each_of, job_count
+from kafkalog.findings import Finding, Severity
+from kafkalog.log_dirs.clusters import Cluster
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.segments.chunk import Limits
+from kafkalog.settle import Reason, lowered
+from kafkalog.tables.arrow import Numbers
+from kafkalog.tables.internal_tables import OUT_OF_RANGE
+from kafkalog.tables.metadata_tables import LEADERSHIP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.segments.column_blocks import AnyColumns
+
+__all__ = ["Lag", "LagColumns", "lags_of", "no_lag"]
+
+LagColumns = Callable[["NDArray[np.intp]"], "AnyColumns"]  # by numbers of keys
+Place = tuple[int, str, int]  # the number of the cluster, topic and partition
+
+_BEFORE, _BEYOND, _OTHER = map(OUT_OF_RANGE.index, ("before-start", "beyond-end", "other-history"))
+
+
+# One partition's log, read for the offsets that groups committed for it.
+
+
+class _Asked(NamedTuple):
+    """A partition's replicas, and the offsets in question, which ascend."""
+
+    replicas: tuple[PartitionDirectory, ...]
+    offsets: NDArray[np.int64]
+
+
+class _Read(NamedTuple):
+    """What the replica that counts says; `visible` is of the offsets that were asked, `held_by` what holds it back."""
+
+    log: str
+    start: int
+    end: int
+    stable: int
+    epochs: tuple[tuple[int, int], ...]
+    visible: NDArray[np.int64]
+    held_by: dict[str, int] | None
+    is_running: bool
+    findings: list[Finding]
+
+
+def _read(asked: _Asked, limits: Limits) -> _Read:
+    """Read all replicas, and count in the one whose leader epochs reach furthest, then the longest."""
+    facts = max((read_log(one, (), limits).partition for one in asked.replicas), key=reach)
+    start, end = facts.log_start_offset, facts.log_end_offset
+    visible = visible_records(facts, np.clip(asked.offsets, start, end), limits)
+    serious = [finding for finding in facts.findings if finding.severity > Severity.NOTE]
+    return _Read(
+        facts.directory.log,
+        start,
+        end,
+        facts.last_stable_offset,
+        facts.epochs,
+        visible,
+        _holder(facts),
+        facts.directory.running,
+        serious,
+    )
+
+
+def _holder(facts: PartitionAudit) -> dict[str, int] | None:
+    """Return the open transaction that holds the last stable offset back, None where nothing does."""
+    if facts.last_stable_offset >= facts.log_end_offset:
+        return None
+    for rows in facts.transactions.blocks("producer_id", "last_epoch", "first_offset", "marker_offset"):
+        held = (rows["marker_offset"] == NONE) & (rows["first_offset"] <= facts.last_stable_offset)
+        for row in rows.take(held & (rows["first_offset"] != NONE)):
+            return {
+                "producer_id": row["producer_id"], "producer_epoch": row["last_epoch"],
+                "first_offset": row["first_offset"],
+            }  # fmt: skip
+    return None
+
+
+# All of them: the columns of the table ``committed`` that only the partitions' logs give.
+
+
+class Lag:
+    """The columns of the commits of one partition of ``__consumer_offsets``, by the numbers of their keys."""
+
+    def __init__(self, keys: int) -> None:
+        self._of = np.full(keys, -1)
+        self._texts: dict[str, list[str | None]] = {"stuck_by": [], "partition_log": []}
+        self._bounds: dict[str, list[int]] = {name: [] for name in _BOUNDS}
+        self._columns = {name: np.full(keys, NONE) for name in ("lag", "visible_lag", "out_of_range_since_ms")}
+        self._range = np.full(keys, -1)
+        self._stuck = np.full(keys, -1)
+
+    def take(self, key: NDArray[np.int64], offset: NDArray[np.int64], epoch: NDArray[np.int64], found: _Found) -> None:
+        """Take what a partition's log says of the offsets that were committed for it."""
+        read, number = found.read, len(self._texts["partition_log"])
+        self._texts["partition_log"].append(read.log)
+        self._texts["stuck_by"].append(found.stuck_by)
+        for name, value in zip(_BOUNDS, (read.start, read.end, read.stable), strict=True):
+            self._bounds[name].append(value)
+        lag = read.end - np.clip(offset, read.start, read.end)
+        visible = read.visible[np.searchsorted(found.offsets, offset)]
+        self._of[key] = number
+        self._columns["lag"][key] = lag
+        self._columns["visible_lag"][key] = visible
+        if read.held_by is not None:
+            self._stuck[key[(visible == 0) & (lag > 0)]] = number
+        self._range[key] = flags = found.flags(offset, epoch)
+        for row in np.flatnonzero(flags >= 0).tolist():
+            self._columns["out_of_range_since_ms"][key[row]] = found.since(int(flags[row]), int(epoch[row]))
+
+    def columns(self, at: NDArray[np.intp]) -> AnyColumns:
+        """Return the columns of the commits with these keys."""
+        of, stuck = self._of[at], self._stuck[at]
+        there = of >= 0
+        bounds = {
+            name: Numbers(np.append(np.array(values, np.int64), NONE)[of], there)
+            for name, values in self._bounds.items()
+        }
+        return {
+            **bounds,
+            **{name: column[at] for name, column in self._columns.items()},
+            "out_of_range": Numbers.worded(self._range[at], OUT_OF_RANGE),
+            "stuck_by": TextColumn.of([*self._texts["stuck_by"], None]).take(stuck),
+            "partition_log": TextColumn.of([*self._texts["partition_log"], None]).take(of),
+        }
+
+
+_BOUNDS: Final = ("log_start_offset", "log_end_offset", "last_stable_offset")
+
+
+def no_lag(at: NDArray[np.intp]) -> AnyColumns:
+    """Return the columns of so many commits where no partition's log was read."""
+    return Lag(len(at)).columns(np.arange(len(at)))
+
+
+class _Found(NamedTuple):
+    """What a partition's log says, with the offsets that were asked, and who led the partition when, oldest first."""
+
+    read: _Read
+    offsets: NDArray[np.int64]
+    led: list[dict[str, Any]]
+    stuck_by: str | None
+
+    def flags(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Say which offsets are out of the log's range, or after the end that their leader epoch has in it.
+
+        The last is what brokers answer to OffsetsForLeaderEpoch: records up to there were truncated, others follow.
+        """
+        read = self.read
+        epochs = np.array([epoch for epoch, _ in read.epochs], np.int64)
+        firsts = np.array([*(first for _, first in read.epochs), read.end], np.int64)
+        ends = firsts[np.searchsorted(np.maximum.accumulate(epochs) if len(epochs) else epochs, epoch, "right")]
+        is_other = (epoch >= 0) & (offset > ends)
+        return np.select([offset < read.start, offset > read.end, is_other], [_BEFORE, _BEYOND, _OTHER], -1)
+
+    def since(self, flag: int, epoch: int) -> int:
+        """Return since when an offset is out of range: the first leader epoch after the commit's, by the metadata."""
+        if flag == _BEFORE or epoch < 0:
+            return NONE
+        newer = (row for row in self.led if row["leader"] is not None and row["leader_epoch"] > epoch)
+        return next((int(row["since_ms"]) for row in newer), NONE)
+
+
+def lags_of(
+    clusters: Sequence[Cluster], groups: Sequence[tuple[int, InForce]], limits: Limits, jobs: int | None,
+    report: Report,
+) -> list[Lag]:  # fmt: skip
+    """Read the partitions' logs that are among the inputs; return the columns of each log of commits.
+
+    `groups` are the commits with the numbers of their clusters. Raises nothing: what can't be read is reported.
+    """
+    asked = _asked(clusters, groups)
+    size = sum(one.size for about in asked.values() for one in about.replicas)
+    found: dict[Place, _Found] = {}
+    with each_of(job_count(jobs, size)) as each:
+        for place, read in zip(asked, each(partial(_read, limits=limits), list(asked.values())), strict=True):
+            for finding in read.findings:
+                report(finding)
+            found[place] = _Found(read, asked[place].offsets, [], None)
+    _name_holders(clusters, found, limits)
+    lags = []
+    for cluster, commits in groups:
+        lags.append(lag := Lag(len(commits.keys)))
+        of_places = [(place, rows) for place, rows in _places(cluster, commits) if place in found]
+        for place, rows in of_places:
+            flags = found[place].flags(commits.offset[rows], commits.leader_epoch[rows])
+            if not found[place].led and (flags > _BEFORE).any():
+                found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
+            lag.take(commits.key[rows], commits.offset[rows], commits.leader_epoch[rows], found[place])
+            for flag in np.unique(flags[flags >= 0]).tolist():
+                report(_out_of_range(flag, place, commits, rows[flags == flag], found[place].read))
+    return lags
+
+
+_SHOWN: Final = 3  # groups that a finding names
+
+
+def _out_of_range(flag: int, place: Place, commits: InForce, rows: NDArray[np.intp], read: _Read) -> Finding:
+    """Make the finding about the groups that can't go on in a partition for one reason."""
+    _, topic, partition = place
+    names = commits.keys.groups.texts
+    groups = [
+        f"{names[group]} at {offset}"
+        for group, offset in zip(
+            commits.keys.group[commits.key[rows[:_SHOWN]]].tolist(), commits.offset[rows[:_SHOWN]].tolist(), strict=True
+        )
+    ]
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    where = f"{topic}-{partition}"
+    said = {
+        _BEFORE: f"before the start of {where} at {read.start}: auto.offset.reset decides where a consumer starts",
+        _BEYOND: f"beyond the end of {where} at {read.end}: auto.offset.reset decides where a consumer starts",
+        _OTHER: f"after records of {where} that were truncated: the log has others there since",
+    }[flag]
+    code = "offset-before-start" if flag == _BEFORE else "offset-beyond-end"
+    lowest = int(commits.offset[rows].min())
+    finding = Finding.of(
+        code, read.log, f"committed offsets are {said}: {', '.join(groups)}{more}", offset=lowest,
+        found=len(rows), log=read.log, topic=topic, partition=partition,
+    )  # fmt: skip
+    return lowered(finding, Reason.MAY_BE_THERE) if read.is_running else finding
+
+
+def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, NDArray[np.intp]]]:
+    return (((cluster, topic, partition), rows) for topic, partition, rows in commits.by_partition())
+
+
+def _asked(clusters: Sequence[Cluster], groups: Sequence[tuple[int, InForce]]) -> dict[Place, _Asked]:
+    """Return the partitions with commits whose logs are among the inputs, with all their offsets."""
+    wanted: defaultdict[Place, list[NDArray[np.int64]]] = defaultdict(list)
+    for cluster, commits in groups:
+        for place, rows in _places(cluster, commits):
+            wanted[place].append(commits.offset[rows])
+    replicas: defaultdict[Place, list[PartitionDirectory]] = defaultdict(list)
+    for number, one in enumerate(clusters):
+        for _, directory in one.wanted():
+            place = (number, directory.topic, directory.partition)
+            if place in wanted:
+                replicas[place].append(directory)
+    return {place: _Asked(tuple(some), np.unique(np.concatenate(wanted[place]))) for place, some in replicas.items()}
+
+
+def _led(cluster: Cluster, topic: str, partition: int, limits: Limits) -> list[dict[str, Any]]:
+    """Return who led a partition when, by the metadata log, if there is one."""
+    metadata = cluster_metadata(cluster.nodes, limits)
+    if metadata is None:
+        return []
+    return [dict(zip(LEADERSHIP.names, row, strict=True)) for row in leadership_rows(metadata, "", topic, partition)]
+
+
+def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limits: Limits) -> None:
+    """Say which transactions hold logs back, with their transactional ids where the coordinator's records name them."""
+    held = {place: one.read.held_by for place, one in found.items() if one.read.held_by is not None}
+    producers = {(place[0], by["producer_id"]) for place, by in held.items()}
+    names: dict[tuple[int, int], str] = {}
+    state = topic_logs(clusters, STATE_TOPIC, limits, lambda _: None, optional=True) if producers else []
+    for log in state:
+        for scan in log.scans:
+            states = scan.states
+            for row in np.flatnonzero(np.isin(states.producer_id, [one for _, one in producers])).tolist():
+                names[log.cluster, int(states.producer_id[row])] = states.ids[int(states.transactional_id[row])]
+    for place, by in held.items():
+        named = {"transactional_id": names.get((place[0], by["producer_id"])), **by}
+        found[place] = found[place]._replace(stuck_by=json.dumps(named))

@@ -1,0 +1,260 @@
+"""Who wrote to topics, and how much of it when: counted by batches, whose headers have records, sizes and times.
+
+A batch is counted at the newest timestamp that it has. Of several replicas one is counted, that of an audit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import join, reach, scan_segment
+from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
+from kafkalog.columns.named import NONE
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.files.processes import each_of, job_count
+from kafkalog.files.watch import watch
+from kafkalog.findings import Finding
+from kafkalog.kafka.batch import CONTROL
+from kafkalog.kernel import buffers
+from kafkalog.log_dirs.clusters import Cluster
+from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.tables.column import Table
+from kafkalog.tables.writer_tables import LISTED_TOPICS, RATES, WRITERS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SPANS", "writer_rows"]
+
+SPANS: Final = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+
+_NO_PRODUCER: Final = -1
+
+_INTERNAL: Final = "__"  # names of Kafka's own topics begin with it
+
+
+# What was written to one log, as columns: by producer, and by the time in which it was written.
+
+
+_TOGETHER: Final = 64  # parts that are summed up at once
+
+
+class _Written:
+    """Sums of batches by keys: of columns that are keys, batches, records and bytes, first and last time."""
+
+    def __init__(self, keys: int) -> None:
+        self._keys = keys
+        self._parts: list[NDArray[np.int64]] = []
+
+    def add(self, rows: NDArray[np.int64]) -> None:
+        """Take in rows."""
+        if rows.shape[1]:
+            self._parts.append(rows)
+        if len(self._parts) >= _TOGETHER:
+            self._parts = [self.rows()]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return one row for each key, sorted by the keys."""
+        keys = self._keys
+        if not self._parts:
+            return np.empty((keys + 5, 0), np.int64)
+        rows = np.concatenate(self._parts, axis=1)
+        rows = rows[:, np.lexsort(rows[:keys][::-1])]
+        is_new = np.append(True, (rows[:keys, 1:] != rows[:keys, :-1]).any(axis=0))
+        at = np.flatnonzero(is_new)
+        first = np.where(rows[keys + 3] < 0, _NEVER, rows[keys + 3])
+        first = np.minimum.reduceat(first, at)
+        return np.vstack(
+            [
+                rows[:keys, at],
+                np.add.reduceat(rows[keys : keys + 3], at, axis=1),
+                np.where(first == _NEVER, -1, first),
+                np.maximum.reduceat(rows[keys + 4], at),
+            ]
+        )
+
+
+_NEVER: Final = 2**63 - 1
+
+
+class _OfLog(NamedTuple):
+    """What is written in a log, by producer and time; how far the log goes; what is wrong with it."""
+
+    rows: NDArray[np.int64]
+    reach: tuple[int, int]
+    findings: tuple[Finding, ...]
+
+
+def _read(directory: PartitionDirectory, span: int, limits: Limits) -> _OfLog:
+    written = _Written(2)
+    start = directory.checkpoints.get("log_start", 0)
+
+    def take(chunk: Chunk) -> None:
+        chunk.open_wrappers()
+        cells = chunk.heads.numpy()
+        is_data = (cells[buffers.ATTRIBUTES] & CONTROL == 0) | (cells[buffers.MAGIC] < 2)
+        is_data &= (cells[buffers.VALID] != 0) & (cells[buffers.COUNT] > 0) & (cells[buffers.LAST_OFFSET] >= start)
+        rows = cells[:, is_data]
+        time = np.maximum(rows[buffers.MAX_TIMESTAMP], -1)
+        begins = np.where(time < 0, NONE, time - time % span) if span else np.zeros_like(time)
+        producers = np.maximum(rows[buffers.PRODUCER_ID], _NO_PRODUCER)
+        counts = rows[buffers.COUNT], rows[buffers.SIZE]
+        part = _Written(2)
+        part.add(np.stack([producers, begins, np.ones_like(time), *counts, time, time]))
+        written.add(part.rows())
+
+    watch().begin(directory.size, len(directory.segments))
+    scans = [scan_segment(directory, segment, limits, look=take) for segment in directory.segments]
+    facts = join(directory, scans, ())
+    watch().found(facts.findings)
+    return _OfLog(written.rows(), reach(facts), facts.findings)
+
+
+# All logs together: by producer over its topics.
+
+
+class _Writers:
+    """What was written to all logs, in numbers of topics and partitions."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, int] = {}
+        self._written = _Written(4)  # cluster, producer, topic, time
+        self._places = _Written(4)  # cluster, producer, topic, partition
+        self.partitions: list[tuple[int, str, int]] = []
+
+    def take(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
+        """Take in a log's rows."""
+        number = self.topics.setdefault(topic, len(self.topics))
+        producers = rows[0]
+        before = [np.full_like(producers, cluster), producers, np.full_like(producers, number)]
+        self._written.add(np.vstack([*before, rows[1:]]))
+        self._places.add(np.vstack([*before, np.full_like(producers, partition), rows[2:]]))
+
+    def rates(self) -> NDArray[np.int64]:
+        """Return cluster, producer, topic, time, batches, records, bytes, first and last time."""
+        return self._written.rows()
+
+    def writers(self) -> Iterator[tuple[int, int, list[str], int, list[int]]]:
+        """Yield cluster, producer, topics, the number of partitions, and sums; each topic alone without a producer."""
+        rows = self._places.rows()
+        names = list(self.topics)
+        alone = np.where(rows[1] == _NO_PRODUCER, rows[2], -1)
+        keys = np.stack([rows[0], alone, rows[1]])
+        order = np.lexsort((rows[3], rows[2], keys[2], keys[1], keys[0]))
+        rows, keys = rows[:, order], keys[:, order]
+        begins = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: rows.shape[1]]
+        for one in np.split(rows, np.flatnonzero(begins)[1:], axis=1) if rows.shape[1] else ():
+            times = one[7][one[7] >= 0]
+            first = int(times.min()) if len(times) else -1
+            sums = [*one[4:7].sum(axis=1).tolist(), first, int(one[8].max())]
+            topics = sorted(names[number] for number in np.unique(one[2]).tolist())
+            yield int(one[0, 0]), int(one[1, 0]), topics, one.shape[1], sums
+
+
+Item = tuple[Table, tuple[Any, ...]] | Finding
+
+
+def writer_rows(
+    paths: Sequence[str | os.PathLike[str]], topics: Collection[str] = (), by: str | None = None,
+    limits: Limits | None = None, tables: Container[str] = (WRITERS.name,), jobs: int | None = 1,
+) -> Iterator[Item]:  # fmt: skip
+    """Yield the rows of the tables ``writers`` and ``rates``, and every finding.
+
+    `topics` are names or patterns of those that are wanted; without any, internal ones are left out. `by` is one of
+    `SPANS`, that of ``rates``: by default ``minute``. `jobs` is as in ``job_count``. Raises NothingMatchesError after
+    the findings if no topic matches.
+    """
+    limits = limits or Limits()
+    findings: list[Finding] = []
+    clusters = clusters_of(paths, findings.append)
+    span = SPANS[by or "minute"] if RATES.name in tables else 0
+    places = [
+        (number, directory)
+        for number, cluster in enumerate(clusters)
+        for _, directory in cluster.wanted()
+        if (matches(directory.topic, topics) if topics else not directory.topic.startswith(_INTERNAL))
+    ]
+    replicas: defaultdict[tuple[int, str, int], list[_OfLog]] = defaultdict(list)
+    left = defaultdict[tuple[int, str, int], int](int)
+    for number, directory in places:
+        left[number, directory.topic, directory.partition] += 1
+    found = _Writers()
+    with each_of(job_count(jobs, sum(directory.size for _, directory in places))) as each:
+        read = each(partial(_read, span=span, limits=limits), [directory for _, directory in places])
+        for (number, directory), log in zip(places, read, strict=True):
+            place = number, directory.topic, directory.partition
+            replicas[place].append(log)
+            if len(replicas[place]) == left[place]:
+                best = max(replicas.pop(place), key=lambda one: one.reach)
+                findings += best.findings
+                found.take(*place, best.rows)
+    names = _transactional_ids(clusters, limits, findings) if places else {}
+    yield from findings
+    yield from _rows(clusters, found, names, tables)
+    yield from lost_inputs(clusters)
+    if topics and not places:
+        known = {directory.topic for cluster in clusters for _, directory in cluster.wanted()}
+        raise nothing_matches("topic", topics, known)
+
+
+def _rows(
+    clusters: Sequence[Cluster], found: _Writers, names: dict[tuple[int, int], str], tables: Container[str]
+) -> Iterator[Item]:
+    if WRITERS.name in tables:
+        for cluster, producer, topics, partitions, sums in found.writers():
+            batches, records, size, first, last = sums
+            yield (
+                WRITERS,
+                WRITERS.of(
+                    cluster_id=clusters[cluster].cluster_id,
+                    producer_id=producer,
+                    transactional_id=names.get((cluster, producer)),
+                    topics=topics[:LISTED_TOPICS],
+                    topics_total=len(topics),
+                    partitions=partitions,
+                    batches=batches,
+                    records=records,
+                    size_bytes=size,
+                    first_timestamp_ms=None if first < 0 else first,
+                    last_timestamp_ms=None if last < 0 else last,
+                ),
+            )
+    if RATES.name in tables:
+        topics = list(found.topics)
+        for cluster, producer, topic, start, batches, records, size in zip(*found.rates()[:7].tolist(), strict=True):
+            yield (
+                RATES,
+                RATES.of(
+                    cluster_id=clusters[cluster].cluster_id,
+                    producer_id=producer,
+                    transactional_id=names.get((cluster, producer)),
+                    topic=topics[topic],
+                    start_ms=None if start == NONE else start,
+                    batches=batches,
+                    records=records,
+                    size_bytes=size,
+                ),
+            )
+
+
+def _transactional_ids(
+    clusters: Sequence[Cluster], limits: Limits, findings: list[Finding]
+) -> dict[tuple[int, int], str]:
+    """Return the transactional ids of producers by the coordinator's records; of several records the newest one's."""
+    names: dict[tuple[int, int], str] = {}
+    for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
+        for scan in log.scans:
+            states = scan.states
+            producers, first = np.unique(states.producer_id[::-1], return_index=True)
+            ids = states.transactional_id[::-1][first]
+            named = zip(producers.tolist(), ids.tolist(), strict=True)
+            names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
+    return names

@@ -1,0 +1,137 @@
+"""The records that an incident is about, and those that only one replica has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
+from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
+from kafkalog.columns.named import NONE
+from kafkalog.folds import fold
+from kafkalog.folds.stable import Extents
+from kafkalog.narrowing import nothing_matches
+from kafkalog.queries.given_file import GivenFile
+from kafkalog.queries.given_logs import GivenLogs, fates_of
+from kafkalog.tables.audit_tables import FINDINGS
+
+if TYPE_CHECKING:
+    from kafkalog.log_dirs.log_directory import PartitionDirectory
+
+__all__ = ["files_lost", "files_of_incident"]
+
+_OPEN = 2**63 - 1
+_Spans = tuple[tuple[int, int], ...]
+
+
+def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
+    """Return the files with the records that an incident is about: of its transactions, or at its offsets.
+
+    Of lost records these are the copies that are left. Raises NothingMatchesError if no incident has this id.
+    """
+    incidents = incidents_of_audit(audit)
+    found = next((one for one in incidents if one.id == incident_id), None)
+    if found is None:
+        raise nothing_matches("incident", [incident_id], [one.id for one in incidents])
+    logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
+    if found.kept:
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for one in found.kept:
+            spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
+        return [file for log, of_log in spans.items() for file in _of_spans(logs[log], tuple(of_log), {})]
+    return list(_of_findings(audit, found, logs)) or list(_aborted(found, logs.values()))
+
+
+def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile]:
+    """Yield the files with the aborted transactions of an incident's producers: nothing is wrong with their logs."""
+    ids: dict[int, tuple[str, ...]] = {}
+    producers = np.array(sorted(incident.producer_ids), np.int64)
+    for log in logs:
+        directory, rows = log.partition.directory, log.verdicts.rows
+        if (directory.topic, directory.partition) not in incident.partitions:
+            continue
+        its = np.flatnonzero(
+            np.isin(rows["producer_id"], producers)
+            & (rows["first_offset"] != NONE)
+            & (rows["marker_type"] == fold.ABORT)
+        )
+        if len(its):
+            extents = Extents(*(rows[name][its] for name in ("producer_id", "first_offset", "marker_offset")))
+            fates = fates_of(log, ids)
+            yield from (GivenFile(path, fates, extents=extents) for path in _paths(directory))
+
+
+def _of_findings(audit: Audit, incident: Incident, logs: dict[str, LogAudit]) -> Iterator[GivenFile]:
+    wanted = set(incident.findings)
+    by_log: dict[str, list[dict[str, object]]] = {}
+    for row in rows_of_audit(audit, FINDINGS.name):
+        finding = dict(zip(FINDINGS.names, row, strict=True))
+        if finding["id"] in wanted and finding["log"] in logs and finding["offset"] is not None:
+            by_log.setdefault(str(finding["log"]), []).append(finding)
+    ids: dict[int, tuple[str, ...]] = {}
+    for name, findings in sorted(by_log.items()):
+        log = logs[name]
+        of_producers = [one for one in findings if one["producer_id"] is not None]
+        extents = _extents(log, of_producers)
+        if extents is not None:
+            fates = fates_of(log, ids)
+            yield from (GivenFile(path, fates, extents=extents) for path in _paths(log.partition.directory))
+        else:
+            spans = tuple((int(str(one["offset"])), _last(one)) for one in findings)
+            yield from _of_spans(log, spans, ids)
+
+
+def _last(finding: dict[str, object]) -> int:
+    last = finding["last_offset"]
+    return int(str(finding["offset"] if last is None else last))
+
+
+def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Extents | None:
+    """Return the transactions that findings are about, None where they are about none."""
+    rows = log.verdicts.rows
+    first, marker = rows["first_offset"], rows["marker_offset"]
+    last = np.where(marker == NONE, _OPEN, marker)
+    every = Extents(rows["producer_id"], np.where(first == NONE, marker, first), last)
+    asked = [(int(str(one["producer_id"])), int(str(one["offset"]))) for one in findings]
+    if not asked:
+        return None
+    producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
+    at = np.unique(every.find(producers, offsets))
+    at = at[at >= 0]
+    return Extents(rows["producer_id"][at], first[at], last[at]) if len(at) else None
+
+
+def files_lost(given: GivenLogs) -> list[GivenFile]:
+    """Return the files with records that the log that counts does not have: of replicas with another history or longer.
+
+    Of each log only what consumers were given, or would have been.
+    """
+    found: list[GivenFile] = []
+    ids: dict[int, tuple[str, ...]] = {}
+    for cluster in given.audit.clusters if given.audit is not None else ():
+        replicas: dict[tuple[str, int], list[LogAudit]] = {}
+        for log in cluster.logs:
+            replicas.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(log)
+        for of_one in replicas.values():
+            speaker = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
+            for log in of_one:
+                first = log.fork if log.fork is not None else speaker.partition.log_end_offset
+                if log is not speaker and first < log.partition.log_end_offset:
+                    found += _of_spans(log, ((first, log.partition.log_end_offset - 1),), ids)
+    return found
+
+
+def _of_spans(log: LogAudit, spans: _Spans, ids: dict[int, tuple[str, ...]]) -> Iterator[GivenFile]:
+    fates = fates_of(log, ids)
+    lowest, highest = min(low for low, _ in spans), max(high for _, high in spans)
+    segments = log.partition.directory.segments
+    for number, segment in enumerate(segments):
+        after = segments[number + 1].base_offset if number + 1 < len(segments) else _OPEN
+        if segment.base_offset <= highest and after > lowest:
+            yield GivenFile(segment.path, fates, spans=spans, outcomes=frozenset(("committed", "not-transactional")))
+
+
+def _paths(directory: PartitionDirectory) -> list[str]:
+    return [segment.path for segment in directory.segments]

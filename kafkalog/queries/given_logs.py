@@ -1,0 +1,188 @@
+"""The segments that inputs mean, in the order of topics, partitions and offsets, with what became of their records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.columns.named import NONE
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import is_directory
+from kafkalog.files.names import FileKind, parse_name
+from kafkalog.folds.fates import Fates
+from kafkalog.folds.stable import Extents
+from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.narrowing import Narrowing, nothing_matches
+from kafkalog.queries.given_file import GivenFile
+from kafkalog.tables.audit_tables import CAUSES, STATES
+from kafkalog.tables.dump_tables import OUTCOME_CAUSES
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.transactions import Audit, LogAudit
+    from kafkalog.log_dirs.log_directory import PartitionDirectory
+    from kafkalog.segments.chunk import Limits
+    from kafkalog.segments.selection import Selection
+
+__all__ = ["GivenLogs", "fates_of", "given_logs"]
+
+_OPEN: Final = 2**63 - 1
+
+
+@dataclass
+class GivenLogs:
+    """The files that are read, and what could not be: lines that begin with a path."""
+
+    files: list[GivenFile]
+    unreadable: list[str] = field(default_factory=list)
+    audit: Audit | None = None
+
+    @cached_property
+    def by_path(self) -> dict[str, GivenFile]:
+        """Return the files by their paths."""
+        return {file.path: file for file in self.files}
+
+
+def given_logs(
+    paths: Sequence[str], narrowing: Narrowing, selection: Selection, limits: Limits, *,
+    with_fates: bool, jobs: int | None = 1, at: int | None = None,
+) -> GivenLogs:  # fmt: skip
+    """Return the segments below directories, and files as they were given.
+
+    Of several replicas of a partition that is read which consumers read (``judgement.speaker_of``). Segments without
+    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. Raises
+    NothingMatchesError if no log is of such a topic or partition.
+    """
+    folders = [path for path in paths if is_directory(path)]
+    files = [path for path in paths if path not in folders]
+    found = GivenLogs([])
+    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs)
+    wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
+    if logs and not wanted and not files:
+        raise _none_of(narrowing, logs)
+    ids: dict[int, tuple[str, ...]] = {}
+    for log in wanted:
+        fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
+        found.files += [GivenFile(path, fates) for path in _segments(log.directory, selection)]
+    for path in files:
+        found.files += _alone(path, narrowing, limits, with_fates=with_fates)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    directory: PartitionDirectory
+    audited: LogAudit | None = None
+
+
+def _logs_below(
+    folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None
+) -> list[_Log]:  # fmt: skip
+    if not folders:
+        return []
+    if not with_fates:
+        clusters, unreadable = open_clusters(folders)
+        logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
+        if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
+            found.unreadable += unreadable
+            return _in_order(logs)
+    from kafkalog.auditing.pipeline import audit  # reads all logs
+    from kafkalog.auditing.transactions import AuditOptions, speaker_of
+
+    audited = found.audit = audit(folders, AuditOptions(limits, jobs))
+    found.unreadable += audited.unreadable
+    logs = []
+    for cluster in audited.clusters:
+        replicas: dict[tuple[str, int], list[LogAudit]] = {}
+        for log in cluster.logs:
+            replicas.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(log)
+        for of_one in replicas.values():
+            log = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
+            logs.append(_Log(log.partition.directory, log))
+    return _in_order(logs)
+
+
+def _of_one_node(cluster: Cluster) -> Iterable[PartitionDirectory]:
+    return {(directory.topic, directory.partition): directory for _, directory in cluster.wanted()}.values()
+
+
+def _in_order(logs: Iterable[_Log]) -> list[_Log]:
+    return sorted(logs, key=lambda log: (log.directory.topic, log.directory.partition))
+
+
+def _none_of(narrowing: Narrowing, logs: Sequence[_Log]) -> Exception:
+    topics = {log.directory.topic for log in logs}
+    if not any(narrowing.log(topic, None) for topic in topics) and not narrowing.partitions:
+        return nothing_matches("topic", narrowing.topics, topics)
+    of_topics = [log.directory for log in logs if replace(narrowing, partitions=()).log(log.directory.topic, None)]
+    if not of_topics:
+        return nothing_matches("topic", narrowing.topics, topics)
+    asked = [str(one[0]) if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in narrowing.partitions]
+    return nothing_matches("partition", asked, {one.partition for one in of_topics})
+
+
+def _segments(directory: PartitionDirectory, selection: Selection) -> Iterator[str]:
+    """Yield the paths of the segments that may have a selected offset."""
+    segments = directory.segments
+    for number, segment in enumerate(segments):
+        after = segments[number + 1].base_offset if number + 1 < len(segments) else None
+        if selection.last_offset is not None and segment.base_offset > selection.last_offset:
+            continue
+        if selection.first_offset is not None and after is not None and after <= selection.first_offset:
+            continue
+        yield segment.path
+
+
+def _alone(path: str, narrowing: Narrowing, limits: Limits, *, with_fates: bool) -> Iterator[GivenFile]:
+    """Yield a file that was named itself, if it is of a log that is wanted."""
+    is_segment = parse_name(os.path.basename(path)).kind is FileKind.LOG
+    if not (is_segment and (with_fates or narrowing.of_logs)):
+        yield GivenFile(path)
+        return
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.transactions import AuditOptions
+
+    try:
+        audited = audit([path], AuditOptions(limits, 1))
+        [log] = (log for cluster in audited.clusters for log in cluster.logs)
+    except (UnreadableError, ValueError):  # in no partition's directory
+        if not narrowing.of_logs:
+            yield GivenFile(path, Fates.unknown())
+        return
+    directory = log.partition.directory
+    if narrowing.log(directory.topic, directory.partition):
+        yield GivenFile(path, fates_of(log, {}) if with_fates else None)
+
+
+def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = None) -> Fates:
+    """Return what became of the batches of a log; `ids` has the transactional ids of each coordinator met before.
+
+    At a time `at` (ms) a transaction was open whose marker is of a later time.
+    """
+    verdicts, partition = log.verdicts, log.partition
+    known = verdicts.coordinator.states.ids
+    if id(known) not in ids:
+        ids[id(known)] = tuple(known.tolist())
+    rows, numbers = verdicts.rows, verdicts.numbers()
+    first, marker = rows["first_offset"], rows["marker_offset"]
+    extents = Extents(
+        rows["producer_id"], np.where(first == NONE, marker, first), np.where(marker == NONE, _OPEN, marker)
+    )
+    outcomes, causes = numbers.state.astype(np.int64), _OF_CAUSE[numbers.cause]
+    stop = partition.last_stable_offset
+    if at is not None:
+        later = (marker != NONE) & (rows["marker_timestamp"] > at)
+        outcomes[later], causes[later] = STATES.index("ongoing"), NONE
+        stop = min([stop, *first[later & (first != NONE)].tolist()])
+    return Fates(
+        partition.directory.topic, partition.directory.partition, partition.directory.log, extents, outcomes, causes,
+        np.where(numbers.name < 0, NONE, numbers.name), ids[id(known)], partition.log_start_offset, stop,
+    )  # fmt: skip
+
+
+# The number of a cause's word among ``OUTCOME_CAUSES``; among the verdicts' words the first is none.
+_OF_CAUSE: Final = np.array([NONE, *(OUTCOME_CAUSES.index(word) for word in CAUSES)], np.int64)

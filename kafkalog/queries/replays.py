@@ -1,0 +1,122 @@
+"""Records as other tools read them again: whole batches as segments, lines for kafka-console-producer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafkalog.escape import CommandLine, command_line
+from kafkalog.findings import Finding
+from kafkalog.kernel import buffers
+from kafkalog.queries.reading import selected_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkalog.kafka.batch import Record
+    from kafkalog.queries.given_file import GivenFile
+    from kafkalog.segments.chunk import Limits
+    from kafkalog.segments.selection import Selection
+
+__all__ = ["NULL", "Unfit", "console_command", "console_line", "copy_batches"]
+
+NULL: Final = "\\N"  # a field of this text would be read as null
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why a line can't hold a record."""
+
+    why: str
+
+
+def console_line(record: Record) -> str | Unfit:
+    """Write a record as kafka-console-producer reads it (LineMessageReader): headers, key, value, with tabs between.
+
+    A line can't hold bytes that are not UTF-8, line ends, a tab or a separator in a key or header, the null marker.
+    """
+    headers = NULL
+    if record.headers:
+        parts = []
+        for pair in record.headers:
+            name, its = _text(pair[0], ":,\t"), _text(pair[1], ",\t")
+            if isinstance(name, Unfit) or isinstance(its, Unfit):
+                return Unfit("a header that is no such text")
+            parts.append(f"{name}:{its}")
+        headers = ",".join(parts)
+    key, value = _text(record.key, "\t"), _text(record.value, "")
+    if isinstance(key, Unfit):
+        return key
+    if isinstance(value, Unfit):
+        return value
+    return f"{headers}\t{key}\t{value}\n"
+
+
+def _text(data: bytes | None, separators: str) -> str | Unfit:
+    if data is None:
+        return NULL
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return Unfit("bytes that are not UTF-8")
+    if text == NULL:
+        return Unfit(f"the text {NULL}, which stands for null")
+    if any(one in text for one in f"\n\r{separators}"):
+        return Unfit("a line end or a separator")
+    return text
+
+
+def console_command(topic: str, file: str) -> CommandLine | None:
+    """Return the command that writes such lines to a topic, None where a name in it does not print."""
+    properties = ("parse.headers=true", "parse.key=true", f"null.marker={NULL}")
+    options = [("--property", one) for one in properties]
+    line = command_line("kafka-console-producer.sh --bootstrap-server HOST:PORT", ("--topic", topic), *options)
+    source = command_line("<", file)
+    return None if line is None or source is None else CommandLine(f"{line} {source}")
+
+
+def copy_batches(
+    files: Iterable[GivenFile], selection: Selection, limits: Limits, folder: Path,
+    count: Callable[[int, int], None], report: Callable[[Finding], None],
+) -> None:  # fmt: skip
+    """Copy each batch that has a selected record to a segment of the same name in `folder`, by its log's name.
+
+    `count` is given how many selected records, and how many others, each batch has.
+    """
+    for file in files:
+        log = "segments" if file.fates is None or file.fates.log is None else os.path.basename(file.fates.log)
+        home = folder / log
+        home.mkdir(exist_ok=True)
+        with open(home / os.path.basename(file.path), "ab") as out:
+            for item in _batches(file, selection, limits):
+                if isinstance(item, Finding):
+                    report(item)
+                else:
+                    data, selected, records = item
+                    out.write(data)
+                    count(selected, records - selected)
+
+
+def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:
+    """Yield each batch with a selected record once: its bytes, how many are selected, how many records it has."""
+    last: tuple[int, memoryview, int, int] | None = None
+    for item in selected_blocks(file, selection, limits):
+        if isinstance(item, Finding):
+            yield item
+            continue
+        for row in item.rows():
+            batch = item.batch_of(row)
+            position, size = (item.heads.cell(column, batch) for column in (buffers.POSITION, buffers.SIZE))
+            if last is not None and last[0] == position:
+                last = (position, last[1], last[2] + 1, last[3])
+                continue
+            if last is not None:
+                yield last[1:]
+            start = position - item.chunk.position
+            records = max(1, item.heads.cell(buffers.COUNT, batch))
+            last = position, memoryview(bytes(item.chunk.buf[start : start + size])), 1, records
+    if last is not None:
+        yield last[1:]
