@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.files.watch import watch
@@ -14,6 +14,9 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, known_size, name_of
 from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
+
+if TYPE_CHECKING:
+    from kafkalog.values.value import Decode
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 
@@ -31,6 +34,7 @@ class DumpRequest:
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
+    decoders: Mapping[str, Decode] = field(default_factory=dict)
 
     @property
     def wanted(self) -> set[str]:

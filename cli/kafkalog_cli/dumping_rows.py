@@ -82,7 +82,15 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
                 None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
             )
             rows: Iterator[tuple[Table, tuple[Any, ...]] | Rows | Finding] = segment_rows(
-                file, chunks, names, request.selection, request.options.internal, most, sink.room, spaced=sink.spaced
+                file,
+                chunks,
+                names,
+                request.selection,
+                request.options.internal,
+                most,
+                sink.room,
+                spaced=sink.spaced,
+                decoders=request.decoders,
             )
         else:
             check_side_file(file)
