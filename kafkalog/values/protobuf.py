@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -61,7 +62,7 @@ class ProtobufReader:
 
     def _message(self, schema: Schema, indexes: tuple[int, ...]) -> _Decode | str:
         """Return what decodes a message, or why nothing does."""
-        from google.protobuf.json_format import MessageToJson
+        from google.protobuf.json_format import Error, MessageToDict
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
@@ -84,15 +85,14 @@ class ProtobufReader:
 
         def decode(payload: bytes) -> Value | Undecoded:
             try:
-                text = MessageToJson(
+                found = MessageToDict(
                     made.FromString(payload),
-                    indent=None,
-                    ensure_ascii=False,
                     preserving_proto_field_name=True,
                     descriptor_pool=pool,
                 )
-            except (DecodeError, RecursionError, ValueError, TypeError, KeyError, OverflowError, UnicodeError):
-                # The last of these for an Any of an unknown type, and a Timestamp that is none.
+                text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+            except (DecodeError, Error, RecursionError, ValueError, TypeError, KeyError, OverflowError):
+                # Among them are an Any of a type that is not known, and a Timestamp in no year.
                 return Undecoded(f"it is no message {name} of its Protobuf schema")
             return Value(text, is_json=True)
 
