@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import FileKind, parse_name
 from kafkalog.segments.readers import records
 from kafkalog.untrusted import untrusted_json
 from kafkalog.values.schemas import SUFFIXES, Schemas
@@ -43,7 +44,7 @@ def schemas(*paths: str | os.PathLike[str], logs: Iterable[str | os.PathLike[str
             if os.path.isdir(whole):
                 for segment in _segments(whole, 0):
                     _take(found, segment)
-            elif name.endswith((*SUFFIXES, ".log")):
+            elif name.endswith(SUFFIXES) or _is_segment(name):
                 _take(found, whole)
         if not before and not found:
             raise UnreadableError(f"{path} has no schema: files of these names are: {', '.join(SUFFIXES)}, .log")
@@ -54,20 +55,27 @@ def _segments(path: str, levels: int) -> Iterator[str]:
     """Yield the segments of ``_schemas`` at a path, and so many levels below."""
     whole = os.path.abspath(path)
     if not os.path.isdir(path):
-        if path.endswith(".log") and _TOPIC.fullmatch(os.path.basename(os.path.dirname(whole))):
+        if _is_segment(path) and _TOPIC.fullmatch(os.path.basename(os.path.dirname(whole))):
             yield path
         return
     is_topic = _TOPIC.fullmatch(os.path.basename(whole))
-    for name in sorted(os.listdir(path)) if is_topic or levels else ():
-        inside = os.path.join(path, name)
-        if is_topic and name.endswith(".log"):
-            yield inside
-        elif not is_topic and os.path.isdir(inside):
-            yield from _segments(inside, levels - 1)
+    if not is_topic and not levels:
+        return
+    with os.scandir(path) as found:
+        inside = sorted((one.name, one.path) for one in found if (one.is_dir() if not is_topic else _is_segment(one)))
+    for _, one in inside:
+        if is_topic:
+            yield one
+        else:
+            yield from _segments(one, levels - 1)
+
+
+def _is_segment(path: str | os.PathLike[str]) -> bool:
+    return parse_name(os.path.basename(path)).kind is FileKind.LOG
 
 
 def _take(found: Schemas, path: str) -> None:
-    if path.endswith(".log"):
+    if _is_segment(path):
         _take_topic(found, (record.value for record in records(path, on_finding=lambda _: None)))
     else:
         found.add_file(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.values.schemas import AVRO, Schema, Schemas
-from kafkalog.values.value import Undecoded, Value
+from kafkalog.values.value import Undecoded, Value, as_json
 from kafkalog.values.wire import Framed, framed
 
 __all__ = ["AvroReader"]
@@ -69,7 +68,7 @@ class AvroReader:
         try:
             _Walk(payload, schema["__named_schemas"]).check(schema["fields"][0]["type"])
             read = self._read(io.BytesIO(payload), schema)
-            return Value(_json(read["value"]), is_json=True)
+            return as_json(_finite(read["value"]))
         except (_PayloadError, UnicodeDecodeError, ArithmeticError) as error:
             why = str(error) if isinstance(error, _PayloadError) else "it has a text or number that is none"
             return Undecoded(f"it does not fit the Avro schema of id {found.schema_id}: {why}")
@@ -280,10 +279,6 @@ class _Walk:
         if number >> 64:
             raise _PayloadError("it has a number of more than 64 bits")
         return (number >> 1) ^ -(number & 1)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _finite(value: Any) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schema, Schemas
-from kafkalog.values.value import Undecoded, Value
+from kafkalog.values.value import Undecoded, Value, as_json
 from kafkalog.values.wire import Framed, framed
 
 if TYPE_CHECKING:
@@ -24,7 +23,18 @@ _MOST_IMPORTS: Final = 1000
 _MOST_SECONDS: Final = 120  # of protoc, for all schemas
 _MOST_NAMES: Final = 100_000
 
+_MOST_MADE: Final = 1 << 28  # bytes of text of a payload
+_AROUND: Final = 8  # characters around a name in JSON
+
 _Decode = Callable[[bytes], Value | Undecoded]
+
+
+class _File(NamedTuple):
+    """A schema's file, and the most characters that a byte of a payload may become."""
+
+    pool: DescriptorPool
+    file: FileDescriptor
+    longest: int
 
 
 class ProtobufReader:
@@ -37,7 +47,7 @@ class ProtobufReader:
             raise UnsupportedError("Protobuf needs protobuf: pip install 'kafkalog[schemas]'") from error
         self._schemas = schemas
         # By the identity of what `_schemas` keeps.
-        self._files: dict[int, tuple[DescriptorPool, FileDescriptor] | str] = {}
+        self._files: dict[int, _File | str] = {}
         self._messages: dict[tuple[int, tuple[int, ...]], _Decode] = {}
         self._seconds = 0.0
 
@@ -71,7 +81,7 @@ class ProtobufReader:
         found = self._files[id(schema)]
         if isinstance(found, str):
             return found
-        pool, file = found
+        pool, file, longest = found
         message: Descriptor | None = None
         among: Any = list(file.message_types_by_name.values())
         for index in indexes:
@@ -84,21 +94,22 @@ class ProtobufReader:
         name = message.full_name
 
         def decode(payload: bytes) -> Value | Undecoded:
+            if longest * len(payload) > _MOST_MADE:
+                return Undecoded(f"it may become more than {_MOST_MADE:,} bytes of text")
             try:
                 found = MessageToDict(
                     made.FromString(payload),
                     preserving_proto_field_name=True,
                     descriptor_pool=pool,
                 )
-                text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+                return as_json(found)
             except (DecodeError, Error, RecursionError, ValueError, TypeError, KeyError, OverflowError):
                 # Among them are an Any of a type that is not known, and a Timestamp in no year.
                 return Undecoded(f"it is no message {name} of its Protobuf schema")
-            return Value(text, is_json=True)
 
         return decode
 
-    def _file(self, schema: Schema) -> tuple[DescriptorPool, FileDescriptor] | str:
+    def _file(self, schema: Schema) -> _File | str:
         try:
             content = self._compiled(schema) if schema.kind == PROTO_TEXT else schema.content
             return _file_of(content)
@@ -133,7 +144,7 @@ class _DescriptorError(ValueError):
     """A schema that cannot be used; the words say why."""
 
 
-def _file_of(data: bytes) -> tuple[DescriptorPool, FileDescriptor]:
+def _file_of(data: bytes) -> _File:
     """Return the file that a FileDescriptorSet is about: `protoc` puts it after those that it imports."""
     from google.protobuf import descriptor_pb2
     from google.protobuf.descriptor_pool import Default, DescriptorPool
@@ -141,11 +152,13 @@ def _file_of(data: bytes) -> tuple[DescriptorPool, FileDescriptor]:
     files = list(descriptor_pb2.FileDescriptorSet.FromString(data).file)
     if not files:
         raise _DescriptorError("it is no FileDescriptorSet, as protoc -o writes it")
+    names: list[str] = []
     for file in files:
-        names = [*_names(file.message_type), *(word.name for enum in file.enum_type for word in enum.value)]
+        names += _names(file)
         if len(names) > _MOST_NAMES or max(map(len, names), default=0) > _LONGEST_NAME:
             raise _DescriptorError(f"it has a name of more than {_LONGEST_NAME} characters, or too many names")
     pool = DescriptorPool()
+    longest = max(map(len, names), default=0) + _AROUND
     known = {file.name for file in files}
     for name in dict.fromkeys(name for file in files for name in file.dependency):
         if name not in known and name in _WELL_KNOWN:
@@ -155,14 +168,21 @@ def _file_of(data: bytes) -> tuple[DescriptorPool, FileDescriptor]:
         if any(name not in known and name not in _WELL_KNOWN for name in file.dependency):
             raise _DescriptorError("it lacks files that it imports: protoc --include_imports writes them")
         pool.AddSerializedFile(file.SerializeToString())
-    return pool, pool.FindFileByName(files[-1].name)
+    return _File(pool, pool.FindFileByName(files[-1].name), longest)
 
 
-def _names(messages: Iterable[Any]) -> Iterable[str]:
-    waiting = list(messages)
+def _names(file: Any) -> Iterable[str]:
+    """Yield the names of fields and enums' words as JSON has them: an extension's with all that it is in."""
+    waiting: list[tuple[str, Any]] = [(f"{file.package}.{message.name}", message) for message in file.message_type]
+    yield from (f"{file.package}.{field.name}" for field in file.extension)
+    yield from (word.name for enum in file.enum_type for word in enum.value)
     while waiting:
-        message = waiting.pop()
-        waiting += message.nested_type
+        name, message = waiting.pop()
+        yield name
+        if len(name) > _LONGEST_NAME:
+            return
+        waiting += [(f"{name}.{inner.name}", inner) for inner in message.nested_type]
+        yield from (f"{name}.{field.name}" for field in message.extension)
         yield from (field.name for field in message.field)
         yield from (word.name for enum in message.enum_type for word in enum.value)
 

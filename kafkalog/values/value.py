@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Decode", "Undecoded", "Value"]
+__all__ = ["Decode", "Undecoded", "Value", "as_json"]
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Value(NamedTuple):
@@ -25,6 +27,11 @@ class Undecoded(NamedTuple):
     """Bytes that are not what the format says: the reason, in words that are the same for each such value."""
 
     why: str
+
+
+def as_json(data: Any) -> Value:
+    """Write what JSON has as a value."""
+    return Value(_ENCODER.encode(data), is_json=True)
 
 
 Decode = Callable[[bytes | None], Value | Undecoded]
