@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import struct
@@ -389,6 +390,27 @@ def test_protobuf_of_many_levels_is_refused(tmp_path: Path) -> None:
     assert "is no message shop.Order" in found.why
 
 
+def test_words_that_are_repeated_have_a_ceiling(tmp_path: Path) -> None:
+    """A byte of a packed list of enums is a word of 250 characters: two megabytes would be half a gigabyte."""
+    files = shop()
+    field = descriptor_pb2.FieldDescriptorProto
+    files.file[0].enum_type.add(name="Word").value.add(name="W" * 250, number=0)
+    files.file[0].message_type[0].field.add(
+        name="words", number=2, type=field.TYPE_ENUM, type_name=".shop.Word", label=field.LABEL_REPEATED
+    )
+    decode = decoder("protobuf", of_file(tmp_path, files.SerializeToString()))
+
+    few, many = (
+        decode(b"\0\0\0\0\x07\0\x12" + size + bytes(count))
+        for size, count in ((b"\x02", 2), (b"\x80\x80\x80\x01", 2 << 20))
+    )
+
+    assert isinstance(few, Value)
+    assert few.data == {"words": ["W" * 250] * 2}
+    assert isinstance(many, Undecoded)
+    assert "it may become more than" in many.why
+
+
 @pytest.mark.parametrize("data", [b"", b"\xff" * 100, b"\x0a\x02\x0a\x00"])
 def test_descriptors_that_are_none_say_so(tmp_path: Path, data: bytes) -> None:
     """A file of any bytes costs the values of its id."""
@@ -442,6 +464,27 @@ def test_the_answer_of_a_registry_is_a_file_of_schemas(tmp_path: Path) -> None:
     assert decode(b"\0\0\0\0\x09\x02") == Undecoded("schema id 9 is not known")
 
 
+def test_a_topic_of_schemas_is_found_wherever_it_is(tmp_path: Path) -> None:
+    """Below a broker's directories, as the folder itself, alone, and beside what is damaged."""
+    path = registered(tmp_path / "broker-1" / "disk")
+    other = path.with_name("00000000000000000009.log")
+    data = path.read_bytes()
+
+    for logs in ([tmp_path], [tmp_path / "broker-1"], [path.parent], [path], [tmp_path / "missing", path]):
+        assert decoder("avro", schemas(logs=logs))(HEAD + b"\x02") == Value("1", is_json=True)
+    other.write_bytes(data)
+    path.write_bytes(data[:70] + b"\xff" * 20)
+    for named in (path.parent, path.parent.parent, other):
+        assert decoder("avro", schemas(named))(HEAD + b"\x02") == Value("1", is_json=True)
+    assert not schemas(logs=[path])
+
+
+def test_a_folder_without_schemas_is_said(tmp_path: Path) -> None:
+    """Then the user meant another one."""
+    with pytest.raises(UnreadableError, match="has no schema"):
+        schemas(tmp_path)
+
+
 @pytest.mark.parametrize(("name", "text"), [("a.avsc", "{"), ("a.avsc", "[" * 100_000), ("a.json", '[{"schema":"1"}]')])
 def test_a_file_that_is_no_schema_is_said(tmp_path: Path, name: str, text: str) -> None:
     """A user who names a file meant it: then it is not passed over."""
@@ -490,6 +533,18 @@ def test_values_are_decoded_with_the_schemas_of_the_topic(tmp_path: Path) -> Non
     found = [(row["offset"], row["code"]) for row in rows if row["table"] == "findings" and "orders" in row["file"]]
     assert found == [(1, "key-undecodable"), (4, "key-undecodable")]
     assert "schema id 8 is not known" in ended.text
+
+
+def test_a_compressed_topic_is_read_too(tmp_path: Path) -> None:
+    """As every input, a segment of ``_schemas`` may be compressed."""
+    path, topic = segment(tmp_path, HEAD + b"\x02"), registered(tmp_path)
+    (topic.parent / "00000000000000000000.log.gz").write_bytes(gzip.compress(topic.read_bytes()))
+    topic.unlink()
+    options = ("--format", "csv", "--table", "records", "--columns", "value", "--limit", 1, "--value-format", "avro")
+
+    ended = kafkalog("dump", *options, path, topic.parent / "00000000000000000000.log.gz")
+
+    assert (ended.status, ended.text.split()) == (0, ["value", "1"])
 
 
 def test_every_way_out_has_the_decoded_values(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkalog.files.names import local_path
 from kafkalog.values.names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 
@@ -48,7 +47,7 @@ def decoders_of(
     from kafkalog.values.formats import decoder
 
     needed = any(form in WITH_SCHEMA for form in chosen.values())
-    known = schemas(*paths, logs=[local_path(file) for file in inputs if file != STDIN]) if needed else None
+    known = schemas(*paths, logs=[file for file in inputs if file != STDIN]) if needed else None
     decoders = {name: decoder(form, known) for name, form in chosen.items()}
     if needed and not known:
         forms = " and ".join(sorted(set(chosen.values()) & set(WITH_SCHEMA)))

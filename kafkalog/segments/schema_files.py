@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.names import FileKind, parse_name
+from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.segments.readers import records
 from kafkalog.untrusted import untrusted_json
 from kafkalog.values.schemas import SUFFIXES, Schemas
@@ -29,45 +30,56 @@ def schemas(*paths: str | os.PathLike[str], logs: Iterable[str | os.PathLike[str
     """
     found = Schemas()
     for path in logs:
-        for segment in _segments(os.fspath(path), _LEVELS):
-            _take(found, segment)
-    for path in [os.fspath(one) for one in paths]:
-        if not os.path.isdir(path):
-            _take(found, path)
-            continue
-        inside = sorted(os.listdir(path))
-        if len(inside) > _MOST_FILES:
-            raise UnreadableError(f"{path} has more than {_MOST_FILES:,} files")
-        before = bool(found)
-        for name in inside:
-            whole = os.path.join(path, name)
-            if os.path.isdir(whole):
-                for segment in _segments(whole, 0):
+        with suppress(OSError):  # what reads the log says it, here and below
+            for segment in _segments(os.fspath(path), _LEVELS):
+                with suppress(UnreadableError):
                     _take(found, segment)
-            elif name.endswith(SUFFIXES) or _is_segment(name):
-                _take(found, whole)
-        if not before and not found:
-            raise UnreadableError(f"{path} has no schema: files of these names are: {', '.join(SUFFIXES)}, .log")
+    for path in paths:
+        name = os.fspath(path)
+        try:
+            files = _files(name) if os.path.isdir(name) else [name]
+        except OSError as error:
+            raise UnreadableError(f"{name} can't be read: {error.strerror}") from error
+        for file in files:
+            _take(found, file)
+    return found
+
+
+def _files(folder: str) -> list[str]:
+    """Return the files of schemas in a folder, and the segments of a topic of schemas that it is or contains."""
+    inside = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    found = [path for path in inside if path.endswith(SUFFIXES) and os.path.isfile(path)]
+    found += _segments(folder, 1)
+    if not found:
+        raise UnreadableError(f"{folder} has no schema: the names of files end in {', '.join(SUFFIXES)}")
+    if len(found) > _MOST_FILES:
+        raise UnreadableError(f"{folder} has more than {_MOST_FILES:,} schemas")
     return found
 
 
 def _segments(path: str, levels: int) -> Iterator[str]:
     """Yield the segments of ``_schemas`` at a path, and so many levels below."""
-    whole = os.path.abspath(path)
-    if not os.path.isdir(path):
-        if _is_segment(path) and _TOPIC.fullmatch(os.path.basename(os.path.dirname(whole))):
+    local = local_path(path)
+    if not os.path.isdir(local):
+        packed = path.partition("!/")[0]  # a compressed segment is beside the others
+        if _is_segment(path) and (_is_topic(os.path.dirname(path)) or _is_topic(os.path.dirname(packed))):
             yield path
         return
-    is_topic = _TOPIC.fullmatch(os.path.basename(whole))
+    is_topic = _is_topic(path)
     if not is_topic and not levels:
         return
-    with os.scandir(path) as found:
-        inside = sorted((one.name, one.path) for one in found if (one.is_dir() if not is_topic else _is_segment(one)))
-    for _, one in inside:
+    with os.scandir(local) as found:
+        names = sorted(one.name for one in found if (_is_segment(one.name) if is_topic else one.is_dir()))
+    for name in names:
+        inside = os.path.join(path, name)
         if is_topic:
-            yield one
+            yield inside
         else:
-            yield from _segments(one, levels - 1)
+            yield from _segments(inside, levels - 1)
+
+
+def _is_topic(folder: str) -> bool:
+    return _TOPIC.fullmatch(os.path.basename(os.path.abspath(folder))) is not None
 
 
 def _is_segment(path: str | os.PathLike[str]) -> bool:
