@@ -435,6 +435,16 @@ def test_text_of_protobuf_is_compiled() -> None:
     assert "protoc says: " in str(decode(b"\0\0\0\0\x09\0"))
 
 
+def test_a_file_of_text_imports_those_beside_it(tmp_path: Path) -> None:
+    """In a folder 7.proto may import common.proto."""
+    (tmp_path / "common.proto").write_text('syntax = "proto3"; message B { int32 n = 1; }')
+    (tmp_path / "7.proto").write_text('syntax = "proto3"; import "common.proto"; message A { B b = 1; }')
+
+    found = decoder("protobuf", schemas(tmp_path))(b"\0\0\0\0\x07\0\x0a\x02\x08\x05")
+
+    assert found == Value('{"b":{"n":5}}', is_json=True)
+
+
 # Where schemas come from.
 
 

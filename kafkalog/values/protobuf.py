@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -124,7 +125,9 @@ class ProtobufReader:
             raise _DescriptorError(f"protoc has run for {_MOST_SECONDS} seconds already")
         begun = monotonic()
 
-        sources: dict[str, str] = {}
+        # Files import each other by their names.
+        beside = (other for other in self._schemas.unnumbered if other.kind == PROTO_TEXT and other is not schema)
+        sources: dict[str, str] = {os.path.basename(other.name): other.content for other in beside}
         waiting = list(schema.references)
         while waiting and len(sources) < _MOST_IMPORTS:
             name, subject, version = waiting.pop()
