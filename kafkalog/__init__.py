@@ -57,7 +57,7 @@ _HOMES: Final = {
     ),
     "tables.dump_tables": ("OUTCOMES",),
     "segments.decoded": ("RecordBlock",),
-    "segments.schema_files": ("schemas",),
+    "queries.schema_files": ("schemas",),
     "segments.salvage": ("Salvaged", "Stretch", "salvage"),
     "segments.segment": ("scan", "scan_source", "segment_chunks"),
     "segments.show": ("Shown", "show"),

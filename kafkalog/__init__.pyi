@@ -17,6 +17,7 @@ from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.queries.reading import Question, batch_table, record_columns, record_table, records
+from kafkalog.queries.schema_files import schemas
 from kafkalog.segments.chunk import Chunk, Limits
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.indexes import (
@@ -41,7 +42,6 @@ from kafkalog.segments.readers import (
     time_index,
 )
 from kafkalog.segments.salvage import Salvaged, Stretch, salvage
-from kafkalog.segments.schema_files import schemas
 from kafkalog.segments.segment import scan, scan_source, segment_chunks
 from kafkalog.segments.show import Shown, show
 from kafkalog.severity import Severity

@@ -43,7 +43,7 @@ def decoders_of(
         if paths:
             raise click.UsageError("--schema needs --key-format or --value-format.")
         return {}
-    from kafkalog.segments.schema_files import schemas
+    from kafkalog.queries.schema_files import schemas
     from kafkalog.values.formats import decoder
 
     needed = any(form in WITH_SCHEMA for form in chosen.values())

@@ -10,7 +10,7 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, local_path, parse_name
-from kafkalog.segments.readers import records
+from kafkalog.queries.reading import records
 from kafkalog.untrusted import untrusted_json
 from kafkalog.values.schemas import SUFFIXES, Schemas
 
