@@ -57,11 +57,15 @@ _HOMES: Final = {
     ),
     "tables.dump_tables": ("OUTCOMES",),
     "segments.decoded": ("RecordBlock",),
+    "queries.schema_files": ("schemas",),
     "segments.salvage": ("Salvaged", "Stretch", "salvage"),
     "segments.segment": ("scan", "scan_source", "segment_chunks"),
     "segments.show": ("Shown", "show"),
     "files.pipes": ("StreamSource",),
     "severity": ("Severity",),
+    "values.formats": ("decoder",),
+    "values.schemas": ("Schemas",),
+    "values.value": ("Undecoded", "Value"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

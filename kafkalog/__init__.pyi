@@ -17,6 +17,7 @@ from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.queries.reading import Question, batch_table, record_columns, record_table, records
+from kafkalog.queries.schema_files import schemas
 from kafkalog.segments.chunk import Chunk, Limits
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.indexes import (
@@ -45,6 +46,9 @@ from kafkalog.segments.segment import scan, scan_source, segment_chunks
 from kafkalog.segments.show import Shown, show
 from kafkalog.severity import Severity
 from kafkalog.tables.dump_tables import OUTCOMES
+from kafkalog.values.formats import decoder
+from kafkalog.values.schemas import Schemas
+from kafkalog.values.value import Undecoded, Value
 
 __version__: str
 
@@ -80,6 +84,7 @@ __all__ = [
     "RecordBlock",
     "Result",
     "Salvaged",
+    "Schemas",
     "Severity",
     "Shown",
     "Source",
@@ -88,8 +93,10 @@ __all__ = [
     "TimeEntry",
     "TimeIndexCheck",
     "TimeIndexErrors",
+    "Undecoded",
     "UnreadableError",
     "UnsupportedError",
+    "Value",
     "__version__",
     "audit",
     "batch_columns",
@@ -100,6 +107,7 @@ __all__ = [
     "control_finding",
     "control_record",
     "control_records",
+    "decoder",
     "groups",
     "kernel_form",
     "key_undecodable",
@@ -117,6 +125,7 @@ __all__ = [
     "salvage",
     "scan",
     "scan_source",
+    "schemas",
     "segment_chunks",
     "show",
     "space",

@@ -168,8 +168,8 @@ def groups(
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
     Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
-    pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a moment before the
-    first record.
+    pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a
+    moment before the first record.
     """
     from kafkalog.auditing.topics import group_rows
 

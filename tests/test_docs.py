@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from build import batch, record
 from invoke import PARTITION, SEGMENT, Ended, kafkalog
 from kafkalog_cli.exit import Exit
 from official import FIXTURES
@@ -55,6 +56,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(SEGMENT, folder / name)
     for name in ("copy/of/log.dirs", "broker-1", "broker-2", "DIR"):
         shutil.copytree(PARTITION.parent, folder / name)
+    (folder / "orders.avsc").write_text('"string"')
+    (folder / "copy" / "_schemas-0").mkdir()
+    registered = batch(record(b'{"subject":"orders-value","version":1,"id":7,"schema":"\\"string\\""}'))
+    (folder / "copy" / "_schemas-0" / SEGMENT.name).write_bytes(registered)
     (folder / "fixtures").symlink_to(FIXTURES)
     shutil.make_archive(str(folder / "backup"), "gztar", PARTITION.parent.parent, PARTITION.parent.name)
     (folder / "00000000000000000000.log.gz").write_bytes(gzip.compress(SEGMENT.read_bytes()))

@@ -17,6 +17,7 @@ from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
 if TYPE_CHECKING:
     from kafkalog.queries.given_file import GivenFile
+    from kafkalog.values.value import Decode
 
 __all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
 
@@ -34,6 +35,7 @@ class DumpRequest:
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
+    decoders: Mapping[str, Decode] = field(default_factory=dict)
     given: Mapping[str, GivenFile] = field(default_factory=dict)
 
     def selection_of(self, file: str) -> Selection:

@@ -90,6 +90,7 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
                 most,
                 sink.room,
                 spaced=sink.spaced,
+                decoders=request.decoders,
             )
         else:
             check_side_file(file)

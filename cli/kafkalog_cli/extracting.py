@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables import Table
+    from kafkalog.values.value import Decode
     from kafkalog_cli.filters import FoundFiles, RecordFilters
     from kafkalog_cli.render.row_formats import BlockSink
 
@@ -105,10 +107,12 @@ def at_stake(found: FoundFiles, filters: RecordFilters, incident_id: str | None)
 
 def write_rows(
     form: str, found: FoundFiles, limits: Limits, columns: Sequence[str], target: Target, told: Told, outcome: Outcome,
-    limit: int | None = None,
+    limit: int | None = None, decoders: Mapping[str, Decode] = MappingProxyType({}),
 ) -> None:  # fmt: skip
-    """Write the table ``records``, at most `limit` rows."""
-    request = DumpRequest(found.files, limits, found.selection, given=found.given, limit=limit, tables=(RECORDS.name,))
+    """Write the table ``records``, at most `limit` rows; `decoders` are by the names of columns."""
+    request = DumpRequest(
+        found.files, limits, found.selection, limit=limit, tables=(RECORDS.name,), given=found.given, decoders=decoders
+    )
     given = dict(found.given)
     with target.stream(found.files) as stream:
         if form in ("arrow", "parquet"):

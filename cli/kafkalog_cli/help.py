@@ -21,6 +21,7 @@ GROUPS: Final = {
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
+        "key-format", "value-format", "schema",
         "offsets-decoder", "transaction-log-decoder", "cluster-metadata-decoder", "remote-log-metadata-decoder",
         "share-group-state-decoder",
     ),

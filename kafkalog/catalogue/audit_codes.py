@@ -48,10 +48,10 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "key-undecodable": Code(
         WARNING,
-        "A record's key or value is too short for the decoder that was chosen.",
-        "Certain for this decoder; the bytes may be right for another one.",
+        "A record's key or value is not what the decoder or the format that was chosen reads.",
+        "Certain for this one; the bytes may be right for another one, or for another schema.",
         "kafka-dump-log throws and stops.",
-        "Choose another decoder class.",
+        "Choose another decoder class or format, or add the schema that the message names.",
     ),
     "sequence-broken": Code(
         WARNING,

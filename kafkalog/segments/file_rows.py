@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.files.names import FileKind
@@ -24,7 +25,9 @@ from kafkalog.tables.internal_tables import INTERNAL
 
 if TYPE_CHECKING:
     from kafkalog.folds.fates import BatchFates
+    from kafkalog.segments.decoded_values import Decoding
     from kafkalog.segments.internal_rows import InternalBlocks
+    from kafkalog.values.value import Decode
 
 __all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "one_by_one", "segment_rows", "side_file_rows"]
 
@@ -117,14 +120,20 @@ def segment_rows(
     room: int = ROOM,
     *,
     spaced: bool = False,
+    decoders: Mapping[str, Decode] = MappingProxyType({}),
 ) -> Iterator[Rows | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
     `wanted` has the columns by the name of their table. Rows come many at once, with these columns. Records are decoded
     only if a table or the selection needs them, and no more than `most_records` are looked at for rows; `internal` says
     which internal topic they belong to. A block has at most `room` records; `spaced` is as in ``InternalBlocks``.
+    `decoders` are those of ``key`` and ``value``.
     """
     segment = _Segment(file, wanted, selection, internal, most_records, room, spaced=spaced)
+    if decoders and "records" in wanted:
+        from kafkalog.segments.decoded_values import Decoding  # only for a format that was chosen
+
+        segment.decoding = Decoding(file, decoders)
     for chunk in chunks:
         yield from segment.rows(chunk)
         yield from chunk.findings
@@ -158,6 +167,7 @@ class _Segment:
         self._batch_blocks: BatchBlocks | None = None
         self._record_blocks: RecordBlocks | None = None
         self._control_blocks: ControlBlocks | None = None
+        self.decoding: Decoding | None = None
 
     def rows(self, chunk: Chunk) -> Iterator[Rows | Finding]:
         """Yield a chunk's rows, and the findings about its records."""
@@ -198,6 +208,8 @@ class _Segment:
             if self._record_blocks is None:
                 self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity, self._fates)
             records = self._record_blocks.of(chunk.heads, block, picks, self._found)
+        if records is not None and self.decoding is not None and picks.count:
+            yield from self.decoding.write(records, block, picks)
         if batches is not None and self.selection.looks_at_records:
             newest = yield from self._batches_of(block, batches, picks, newest)
         if "control" in self.wanted and block.outer is None:

@@ -119,12 +119,14 @@ def control_finding(file: str, batch: Batch, record: Record, error: MalformedErr
     )
 
 
-def key_undecodable(file: str, batch: Batch, offset: int, what: str, size: int) -> Finding:
+def key_undecodable(
+    file: str, batch: Batch, offset: int, what: str, size: int, why: str = "too few for the decoder"
+) -> Finding:
     """Make the finding for a key or value that the chosen decoder can't read."""
     return Finding.of(
         "key-undecodable",
         file,
-        f"the {what} at offset {offset} has {size} bytes, too few for the decoder",
+        f"the {what} at offset {offset} has {size} bytes, {why}",
         position=batch.position,
         length=batch.size,
         offset=offset,

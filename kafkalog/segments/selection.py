@@ -52,11 +52,10 @@ class Met:
     last_offset: int | None = None
     batches: int = 0
     records: int = 0
-    blocks: int = 0
 
     def words(self, *, of_records: bool) -> str | None:
         """Say that nothing was selected, and what there is; None where something was, or no batch was there."""
-        if self.last_offset is None or (self.batches and not (of_records and self.blocks and not self.records)):
+        if self.last_offset is None or (self.batches and not (of_records and not self.records)):
             return None
         begin = "" if self.first_offset is None else f"{self.first_offset} to "
         return f"nothing matches: there are offsets {begin}{self.last_offset}"
@@ -171,7 +170,6 @@ class Selection:
             rows[: len(found)] = found
             count = len(found)
         self.met.records += count
-        self.met.blocks += 1
         return Picks(rows, count)
 
     def _tests(self, block: RecordBlock) -> Iterator[Callable[[int], bool]]:

@@ -34,6 +34,7 @@ from kafkalog_cli.options import (
 from kafkalog_cli.output import FOLDERS, Target, say
 from kafkalog_cli.params import form_of
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
+from kafkalog_cli.value_formats import decoders_of, value_format_options
 
 __all__ = ["dump"]
 
@@ -108,6 +109,7 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
               default="org.apache.kafka.tools.api.StringDecoder", help="Decoder for values.")  # fmt: skip
 @_decoder_options
+@value_format_options
 @format_option(_FORMATS, "kafka; with -o, from its suffix")
 @click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
               help="Release of kafka-dump-log whose text is printed.")  # fmt: skip
@@ -128,7 +130,8 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], filters: RecordFilters, control_only: bool, limit: int | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool, **tool: Any,
+    max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool,
+    key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...], **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
@@ -139,6 +142,7 @@ def dump(
         kafkalog dump 00000000000000000000.log
         kafkalog dump --deep-iteration --print-data-log 00000000000000000000.log
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
+        kafkalog dump --value-format avro --schema orders.avsc --format ndjson 00000000000000000000.log
         kafkalog dump --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z 00000000000000000000.log
         kafkalog dump --print-data-log --since -5m 00000000000000000000.log.gz
         kafkalog dump --topic orders --outcome aborted --format ndjson /copy/of/log.dirs
@@ -157,6 +161,11 @@ def dump(
         raise click.UsageError(
             "--table and --columns need a --format of rows: table, ndjson, json, csv, arrow or parquet."
         )
+    decoders = decoders_of(key_format, value_format, schema_paths, files)
+    if decoders:
+        if form == "kafka":
+            raise click.UsageError("--key-format and --value-format need a --format of rows, for example ndjson.")
+        tool["deep_iteration"] = True
     terminal = target.on_terminal
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
@@ -173,6 +182,7 @@ def dump(
         limit=limit,
         options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
         tables=tables,
+        decoders=decoders,
     )
     outcome = Outcome(Severity[fail_on.upper()])
     outcome.incomplete = tell_unreadable(found)

@@ -28,6 +28,7 @@ from kafkalog_cli.options import (
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import TIMES, Time, form_of
+from kafkalog_cli.value_formats import decoders_of, value_format_options
 
 __all__ = ["extract"]
 
@@ -46,6 +47,7 @@ _VIEWS: Final = ("read-committed", "read-uncommitted")
 @record_filter_options
 @format_option(_FORMATS, "ndjson; with -o, from its suffix")
 @columns_option([RECORDS])
+@value_format_options
 @limit_options
 @jobs_option
 @unpacked_option
@@ -55,7 +57,7 @@ def extract(
     paths: tuple[str, ...], lost: bool, incident_id: str | None, view: str | None, at: When | None,
     filters: RecordFilters, form: str | None, columns: tuple[str, ...], max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, target: Target, fail_on: str,
-    exit_zero: bool,
+    exit_zero: bool, key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Write the records below DIRs out, with what became of them: without control records, of replicas each once.
 
@@ -74,9 +76,10 @@ def extract(
     form = form or ("ndjson" if target.path is None else form_of(target.path, _SUFFIXES))
     if form in ("segment", "console", "arrow", "parquet") and target.path is None:
         raise click.UsageError(f"--format {form} needs -o NAME.")
-    if form in ("segment", "console") and columns:
-        raise click.UsageError(f"--format {form} has whole records.")
+    if form in ("segment", "console") and (columns or key_format or value_format):
+        raise click.UsageError(f"--format {form} has whole records as they are.")
     paths = unpacked(paths)
+    decoders = decoders_of(key_format, value_format, schema_paths, paths)
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     moment = None
     if at is not None:
@@ -99,7 +102,7 @@ def extract(
     elif form == "segment":
         write_segments(found, limits, target, paths, told, outcome)
     else:
-        write_rows(form, found, limits, columns or (EVERY_COLUMN,), target, told, outcome)
+        write_rows(form, found, limits, columns or (EVERY_COLUMN,), target, told, outcome, decoders=decoders)
     for line in (told.line(), *groups_beside(found, told, paths, limits)):
         say(line)
     words = None if found.selection.everything else found.selection.met.words(of_records=True)

@@ -1,0 +1,140 @@
+"""Schemas by their ids: from files, from what a registry's REST answers, and from records of its topic ``_schemas``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kafkalog.errors import UnreadableError
+from kafkalog.untrusted import untrusted_json
+
+__all__ = ["SUFFIXES", "Schema", "Schemas"]
+
+AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
+
+# Of the files in a folder of schemas; those of `protoc -o` have no suffix of their own.
+SUFFIXES: Final = (".avsc", ".json", ".proto", ".desc", ".pb", ".protoset", ".bin")
+
+_MOST_BYTES: Final = 16 << 20  # of a file
+_MOST_KEPT: Final = 256 << 20  # of all schemas
+_MOST_SCHEMAS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema as it was found: JSON of Avro or JSON Schema, text of Protobuf, or the bytes of a FileDescriptorSet."""
+
+    kind: str
+    content: Any
+    references: tuple[tuple[str, str, int], ...] = ()  # name, subject, version
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Schemas:
+    """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind."""
+
+    by_id: dict[int, Schema] = field(default_factory=dict)
+    by_version: dict[tuple[str, int], Schema] = field(default_factory=dict)
+    unnumbered: list[Schema] = field(default_factory=list)
+    _size: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.by_id or self.unnumbered)
+
+    def find(self, schema_id: int, *kinds: str) -> Schema | str:
+        """Return the schema of an id, or why there is none."""
+        found = self.by_id.get(schema_id)
+        if found is not None:
+            return found if found.kind in kinds else f"schema id {schema_id} is of kind {found.kind}"
+        of_kind = [schema for schema in self.unnumbered if schema.kind in kinds]
+        if len(of_kind) == 1:
+            return of_kind[0]
+        if of_kind:
+            return f"schema id {schema_id} is not known: of {len(of_kind)} files none is named {schema_id}"
+        return f"schema id {schema_id} is not known"
+
+    def add_file(self, path: str | os.PathLike[str]) -> None:
+        """Read a file. A name that is a number, as in ``7.avsc``, is the schema's id. Raises UnreadableError."""
+        name = os.fspath(path)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+        except OSError as error:
+            raise UnreadableError(f"the schema {name} can't be read: {error.strerror}") from error
+        if len(data) > _MOST_BYTES:
+            raise UnreadableError(f"the schema {name} has more than {_MOST_BYTES:,} bytes")
+        stem, suffix = os.path.splitext(os.path.basename(name))
+        number = int(stem) if stem.isascii() and stem.isdigit() and len(stem) < 11 else None
+        try:
+            self._add(number, suffix.lower(), data, name)
+        except ValueError as error:
+            raise UnreadableError(f"the schema {name} can't be read: {error}") from error
+
+    def _add(self, number: int | None, suffix: str, data: bytes, name: str) -> None:
+        if suffix == ".proto":
+            self._keep(number, Schema(PROTO_TEXT, data.decode(), name=name), len(data))
+        elif suffix not in (".avsc", ".json"):
+            self._keep(number, Schema(PROTOBUF, data, name=name), len(data))
+        else:
+            content = untrusted_json(data)
+            listed = content if isinstance(content, list) else [content]
+            if listed and all(isinstance(one, dict) and isinstance(one.get("schema"), str) for one in listed):
+                for one in listed:
+                    if not self.add_registered(one, number):
+                        raise ValueError("a schema of the registry lacks its id, or is none")
+            else:
+                self._keep(number, Schema(_kind_of(content), content, name=name), len(data))
+
+    def add_registered(self, found: Any, number: int | None = None) -> bool:
+        """Take what a registry's topic or its REST says of a schema; answer whether it is one."""
+        if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
+            return False
+        schema_id, text = found.get("id", number), found["schema"]
+        kind = found.get("schemaType", AVRO)
+        if type(schema_id) is not int or not 0 <= schema_id < 1 << 32 or kind not in (AVRO, JSON, PROTOBUF):
+            return False
+        try:
+            content = text if kind == PROTOBUF else untrusted_json(text.encode())
+            references = tuple(_reference(one) for one in found.get("references") or ())
+        except (ValueError, TypeError):
+            return False
+        subject, version = found.get("subject"), found.get("version")
+        schema = Schema(PROTO_TEXT if kind == PROTOBUF else kind, content, references, f"{subject}")
+        self._keep(schema_id, schema, len(text))
+        if isinstance(subject, str) and type(version) is int:
+            self.by_version[subject, version] = schema
+        return True
+
+    def _keep(self, number: int | None, schema: Schema, size: int) -> None:
+        self._size += size
+        if self._size > _MOST_KEPT or len(self.by_id) + len(self.unnumbered) >= _MOST_SCHEMAS:
+            raise UnreadableError(f"there are more than {_MOST_SCHEMAS:,} schemas or {_MOST_KEPT:,} bytes of them")
+        if number is None:
+            self.unnumbered.append(schema)
+        else:
+            self.by_id[number] = schema
+
+
+def _reference(found: Any) -> tuple[str, str, int]:
+    name, subject, version = (found.get(what) if isinstance(found, dict) else None for what in _REFERENCE)
+    if not isinstance(name, str) or not isinstance(subject, str) or type(version) is not int:
+        raise ValueError("a reference is none")
+    return name, subject, version
+
+
+_REFERENCE: Final = ("name", "subject", "version")
+_OF_AVRO: Final = {
+    *("null", "boolean", "int", "long", "float", "double", "bytes", "string"),
+    *("record", "error", "enum", "array", "map", "fixed"),
+}
+
+
+def _kind_of(content: Any) -> str:
+    """Tell Avro's JSON from a JSON Schema."""
+    if isinstance(content, dict):
+        kind = content.get("type")
+        if "$schema" in content or "properties" in content or (isinstance(kind, str) and kind not in _OF_AVRO):
+            return JSON
+    return AVRO if isinstance(content, (dict, list, str)) else JSON
