@@ -130,7 +130,7 @@ NOTHING: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
         lambda root: [(root / f"data-{number}").mkdir() for number in range(7)],
         "it contains 7 directories (data-0, data-1, data-2, data-3, data-4, …)",
     ),
-    "segments in a directory of another name": (_loose, "kafkalog verify FILE"),
+    "segments in a directory of another name": (_loose, "kafkalog verify "),
     "too deep": (lambda root: broker(root / "1" / "2" / "3" / "4" / "5"), "1 directory 5 levels down was not opened"),
     "a link out of it": (lambda root: (root / "data").symlink_to(HANGING), f"a symbolic link to {HANGING.resolve()}"),
 }

@@ -109,7 +109,7 @@ FIRST = [
     First("groups empty", 3, "", "no log directory in it"),
     First("metadata logs", 3, "", "no log directory in it"),
     First("txn-audit notes.txt", 3, "INCOMPLETE  ", "not a file of Kafka's"),
-    First("txn-audit loose", 3, "INCOMPLETE  ", "kafkalog verify FILE"),
+    First("txn-audit loose", 3, "INCOMPLETE  ", "kafkalog verify "),
     # Files and archives.
     First(f"txn-audit data/{LOG}", 0, OK, "the whole partition in data/parcels-riders.94-0 was read"),
     First(f"txn-audit loose/{SEGMENT.name}", 3, "INCOMPLETE  ", f"kafkalog verify loose/{SEGMENT.name}"),

@@ -29,7 +29,8 @@ _Spans = tuple[tuple[int, int], ...]
 def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
     """Return the files with the records that an incident is about: of its transactions, or at its offsets.
 
-    Of lost records these are the copies that are left. Raises NothingMatchesError if no incident has this id.
+    Of lost records these are the copies that are left, and the transactions that the loss left open. Raises
+    NothingMatchesError if no incident has this id.
     """
     incidents = incidents_of_audit(audit)
     found = next((one for one in incidents if one.id == incident_id), None)
@@ -40,7 +41,9 @@ def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
         spans: dict[str, list[tuple[int, int]]] = {}
         for one in found.kept:
             spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
-        return [file for log, of_log in spans.items() for file in _of_spans(logs[log], tuple(of_log), {})]
+        copies = [file for log, of_log in spans.items() for file in _of_spans(logs[log], tuple(of_log), {})]
+        others = {name: log for name, log in logs.items() if name not in spans}
+        return copies + list(_of_findings(audit, found, others, of_producers=True))
     return list(_of_findings(audit, found, logs)) or list(_aborted(found, logs.values()))
 
 
@@ -63,7 +66,10 @@ def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile
             yield from (GivenFile(path, fates, extents=extents) for path in _paths(directory))
 
 
-def _of_findings(audit: Audit, incident: Incident, logs: dict[str, LogAudit]) -> Iterator[GivenFile]:
+def _of_findings(
+    audit: Audit, incident: Incident, logs: dict[str, LogAudit], *, of_producers: bool = False
+) -> Iterator[GivenFile]:
+    """Yield the files with what the findings are about; `of_producers` leaves out those that are about no producer."""
     wanted = set(incident.findings)
     by_log: dict[str, list[dict[str, object]]] = {}
     for row in rows_of_audit(audit, FINDINGS.name):
@@ -73,12 +79,11 @@ def _of_findings(audit: Audit, incident: Incident, logs: dict[str, LogAudit]) ->
     ids: dict[int, tuple[str, ...]] = {}
     for name, findings in sorted(by_log.items()):
         log = logs[name]
-        of_producers = [one for one in findings if one["producer_id"] is not None]
-        extents = _extents(log, of_producers)
+        extents = _extents(log, [one for one in findings if one["producer_id"] is not None])
         if extents is not None:
             fates = fates_of(log, ids)
             yield from (GivenFile(path, fates, extents=extents) for path in _paths(log.partition.directory))
-        else:
+        elif not of_producers:
             spans = tuple((int(str(one["offset"])), _last(one)) for one in findings)
             yield from _of_spans(log, spans, ids)
 

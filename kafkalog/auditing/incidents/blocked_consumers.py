@@ -269,7 +269,7 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
                 " No coordinator does it after any time."
             )
         return [Step.running(text, DESCRIBE, ("--transactional-id", one_id(every)))]
-    return abort_steps(every)
+    return abort_steps(known, every)
 
 
 def _is_prepared(every: list[Open]) -> bool:

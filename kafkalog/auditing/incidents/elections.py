@@ -32,7 +32,6 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.since import Since
-from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.quantities import iso
 
 __all__ = ["elections"]
@@ -186,7 +185,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     incident.title = _title(incident, together, told)
     if incident.certainty != "proved":
         incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = [step for of_loss in forks for fork in of_loss for step in _save(fork)][: 2 * _EVENTS]
+    incident.steps = _save(known, [fork for of_loss in forks for fork in of_loss])
     incident.steps += _steps(known, incident, together, hanging)
     return incident
 
@@ -366,29 +365,27 @@ def _is_given(known: Known, together: Sequence[_Loss], broker: int) -> bool:
     return all(any(log["node_id"] == str(broker) for log in known.replicas.get(loss.place, ())) for loss in together)
 
 
-def _save(fork: _Fork) -> Iterator[Step]:
-    """Yield the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
-    kept = fork.kept
-    text = (
-        f"Save the copy on {_node(kept)} before its broker starts: it truncates"
-        f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
-    )
-    yield Step.running(text, "cp -a", kept.log, "SAFE_PLACE")
-    what = "the committed records" + " and those of no transaction" * bool(fork.counts["of no transaction"])
-    spans, more = fork.wanted[:SHOWN], fork.wanted[SHOWN:]
-    if more:  # the rest together, with what is between
-        spans, more = spans[:-1], [spans[-1], *more]
-    again = "and write again what is still wanted: no command puts it back."
-    for first, last in spans:
-        yield _read(f"Read {what} at {offsets(first, last)}, {again}", kept.log, first, last)
-    if more:
-        first, last = more[0][0], more[-1][1]
-        text = f"Read {what} in {len(more)} more ranges, {offsets(first, last)} with others between, {again}"
-        yield _read(text, kept.log, first, last)
-
-
-def _read(text: str, log: str, first: int, last: int) -> Step:
-    return Step.running(text, READ_RECORDS, ("--offset", f"{first}..{last}"), log, files="/*.log")
+def _save(known: Known, forks: Sequence[_Fork]) -> list[Step]:
+    """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
+    steps = []
+    for fork in forks[:_EVENTS]:
+        kept = fork.kept
+        text = (
+            f"Save the copy on {_node(kept)} before its broker starts: it truncates"
+            f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
+        )
+        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
+    wanted = [f"{fork.kept.topic}-{fork.kept.partition} {offsets(*span)}" for fork in forks for span in fork.wanted]
+    if wanted:
+        plain = any(fork.counts["of no transaction"] for fork in forks)
+        what = "the committed records" + " and those of no transaction" * plain
+        text = (
+            f"Save {what} of {listed(wanted)}, and write again what is still wanted: no command puts it back. What"
+            " was aborted is not among them."
+        )
+        outcomes = ("committed", "not-transactional") if plain else ("committed",)
+        steps.append(known.save(text, *(("--outcome", word) for word in outcomes)))
+    return steps
 
 
 def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
@@ -412,7 +409,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
                 )
             )  # fmt: skip
     if hanging and incident.certainty == "proved":
-        steps += abort_steps(hanging)
+        steps += abort_steps(known, hanging)
     for loss in together[:SHOWN]:
         if loss.forks:
             steps += _go_on(known, loss)

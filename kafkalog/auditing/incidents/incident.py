@@ -59,16 +59,27 @@ class Event(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What to do, and the command that does it."""
+    """What to do, and the command that does it.
+
+    One that saves the records of its incident has `saves` instead, the arguments after the incident's id: the line is
+    written when that is known.
+    """
 
     text: str
     command: CommandLine | None = None
+    saves: tuple[str | tuple[object, ...], ...] = ()
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
         """Make a step of what ``command_line`` writes; a line that can't be shown is described."""
         line = command_line(program, *arguments, files=files)
         return cls(text if line is not None else f"{text} {described(program, *arguments)}.", line)
+
+    def of(self, incident_id: str) -> Step:
+        """Return the step with the line that it has in an incident."""
+        if not self.saves:
+            return self
+        return Step.running(self.text, "kafkalog extract", ("--incident", incident_id), *self.saves)
 
 
 class Kept(NamedTuple):
@@ -153,8 +164,10 @@ class Incident:
 
     def row(self) -> tuple[Any, ...]:
         """Return the row of the table ``incidents``."""
+        incident_id = self.id
+        steps = (step.of(incident_id) for step in self.steps)
         return INCIDENTS.of(
-            id=self.id,
+            id=incident_id,
             kind=self.kind,
             cause=self.cause,
             severity=self.severity.word,
@@ -180,7 +193,7 @@ class Incident:
             kept_in=[one._asdict() for one in self.kept[:LISTED]],
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers={level: text for level, text in self.consumers._asdict().items() if text},
-            next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
+            next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in steps],
             findings=self.findings[:_FINDINGS],
             findings_total=len(self.findings),
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
+from kafkalog.auditing.incidents.incident import Step
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
@@ -112,10 +113,12 @@ class Known:
     `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
     of a cause of which some are not. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first. `standing` are the groups in the partitions that a finding is about.
+    topic's, oldest first. `standing` are the groups in the partitions that a finding is about. `directories` are those
+    that were given.
     """
 
     cluster_id: str | None = None
+    directories: tuple[str, ...] = ()
     findings: list[Row] = field(default_factory=list)
     logs: dict[str, Row] = field(default_factory=dict)
     transactions: dict[str, list[Row]] = field(default_factory=dict)
@@ -128,6 +131,10 @@ class Known:
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
+
+    def save(self, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
+        """Make the step that writes the records of an incident to a file, those that the filters leave."""
+        return Step(text, saves=(*filters, ("-o", name), *self.directories))
 
     def decisions(self, finding: Row, state: str) -> list[Row]:
         """Return the decisions of this state of a finding's producer that list its partition, oldest first."""
@@ -171,7 +178,7 @@ def known_of_tables(
     metadata: Metadata | None, nodes: Sequence[LogDirectory], now: int,
 ) -> Known:  # fmt: skip
     """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
-    known = Known(cluster_id, _explained(findings), now=now)
+    known = Known(cluster_id, tuple(node.path for node in nodes), _explained(findings), now=now)
     _take_logs(known, _named(PARTITIONS, logs))
     _take_gaps(known, gaps)
     for row in sorted(_named(NOTABLE, notable), key=_begins):
@@ -236,7 +243,8 @@ def known_of_files(
     partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
 ) -> Known:  # fmt: skip
     """Return what a verification knows: rows of its ``findings`` and ``logs``, the gaps of its logs, who led them."""
-    known = Known(cluster_id, _explained(findings))
+    directories = tuple(node.path for nodes, _ in clusters for node in nodes)
+    known = Known(cluster_id, directories, _explained(findings))
     _take_logs(known, _named(LOGS, logs))
     _take_partitions(known, partitions)
     if len(clusters) == 1:  # else a partition's name is not one partition

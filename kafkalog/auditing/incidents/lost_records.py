@@ -414,7 +414,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps += around_gap(known, first.place, first.places)
     if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):
-        steps += abort_steps(hanging)
+        steps += abort_steps(known, hanging)
     return steps
 
 

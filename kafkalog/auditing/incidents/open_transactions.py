@@ -9,7 +9,7 @@ from kafkalog.auditing.incidents.incident import Event, Step, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.incidents.since import Since
-from kafkalog.auditing.transactions import ABORT, READ_RECORDS
+from kafkalog.auditing.transactions import ABORT
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
 
@@ -215,22 +215,23 @@ def _row_of(finding: Row) -> Row:
     return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
 
 
-def abort_steps(every: list[Open]) -> list[Step]:
+def abort_steps(known: Known, every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
+    to_save = [one for one in every[:SHOWN] if one.is_committed]
     for one in every[:SHOWN]:
         place = offsets(one.row["first_offset"], one.row["last_offset"])
         records = many(one.row["records"] or 0, "record")
         if one.is_committed:
             text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
                     " what was committed, and no other command ends the transaction.")  # fmt: skip
-            steps.append(
-                Step.running(
-                    text, READ_RECORDS, ("--producer-id", one.row["producer_id"]),
-                    ("--offset", f"{one.row['first_offset']}..{one.row['last_offset']}"), ("-o", "saved.ndjson"),
-                    one.finding["file"],
-                )
+            row = one.row
+            which = (
+                ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
+                ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
             )  # fmt: skip
+            name = "saved.ndjson" if len(to_save) == 1 else f"saved-{to_save.index(one) + 1}.ndjson"
+            steps.append(known.save(text, *which, name=name))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         text = f"{text} at {place}."
         end = Step.running(

@@ -10,7 +10,6 @@ from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.auditing.incidents.since import Since
-from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import by_number, iso
 
@@ -144,14 +143,14 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         incident.consumers = Consumers(
             f"They skip the records{place}, which belong to a committed transaction.", "They get all records."
         )
-        incident.steps = [_read(finding, row, "Read the records that read_committed consumers skip"),
+        incident.steps = [known.save("Save the records that read_committed consumers skip."),
                           Step("Write them again by hand: no command commits what was aborted."),
                           Step("Find out who ran kafka-transactions.sh abort on this partition.")]  # fmt: skip
     else:
         incident.consumers = Consumers(
             f"They get the records{place}, which belong to an aborted transaction.", "They get all records."
         )
-        incident.steps = [_read(finding, row, "Read the records that consumers got although they were aborted"),
+        incident.steps = [known.save("Save the records that consumers got although they were aborted."),
                           Step("Undo by hand what consumers did with them; find out who wrote the marker: no"
                                f" coordinator did, by {STATE_TOPIC}.")]  # fmt: skip
     return incident
@@ -183,13 +182,6 @@ def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Eve
         if without is not None:
             event, who = without.event(), decision["transactional_id"]
             yield event._replace(what=f"{event.what} A decision for {who} came {decided - without.since} ms later.")
-
-
-def _read(finding: Row, row: Row | None, why: str) -> Step:
-    return Step.running(
-        f"{why}.", READ_RECORDS, ("--producer-id", finding["producer_id"]),
-        ("--offset", f"{finding['offset']}..{_last(finding, row)}"), finding["file"],
-    )  # fmt: skip
 
 
 def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
@@ -225,5 +217,6 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     )
     gets = "They get them" if fate == "committed" else "They skip them"
     incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
-    incident.steps = [_read(finding, row, "Read the records of the older epoch, and decide whether they should count")]
+    text = "Save the transaction's records, and decide whether those of the older epoch should count."
+    incident.steps = [known.save(text)]
     return incident

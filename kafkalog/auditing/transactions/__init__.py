@@ -46,7 +46,6 @@ from kafkalog.auditing.transactions.table_rows import (
 from kafkalog.auditing.transactions.transaction_findings import (
     ABORT,
     OF_VERDICTS,
-    READ_RECORDS,
     findings_of_transactions,
 )
 
@@ -57,7 +56,6 @@ __all__ = [
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
-    "READ_RECORDS",
     "AtomicityCheck",
     "Audit",
     "AuditOptions",

@@ -35,11 +35,11 @@ from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ABORT", "OF_VERDICTS", "READ_RECORDS", "by_hand_not_shown", "findings_of_transactions"]
+__all__ = ["ABORT", "OF_VERDICTS", "by_hand_not_shown", "findings_of_transactions"]
 
 ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 
-READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
+_SAVE: Final = "kafkalog extract --view read-uncommitted"
 
 # The codes of findings about what is open.
 OF_VERDICTS: Final = frozenset(
@@ -194,7 +194,7 @@ def _each(
         message = _message(one, audit, coordinator) + one.kept_by
         remedy, instead = None, ""
         if is_read and one.code == "transaction-hanging" and verdict.certainty == "proved":
-            remedy, instead = _remedy(one, audit, file)
+            remedy, instead = _remedy(one, audit)
         found = Finding.of(
             one.code, file, message + instead, position=None if row["position"] == NONE else row["position"],
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
@@ -203,7 +203,7 @@ def _each(
         yield found if report.weaker is None else lowered(found, report.weaker)
 
 
-def _remedy(one: _Reported, audit: PartitionAudit, file: str) -> tuple[str | None, str]:
+def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:
     """Return the command for a hanging transaction; where it can't be shown, None and the end of the message.
 
     It ends the transaction, but for one that the coordinator committed: its records are saved first.
@@ -214,9 +214,9 @@ def _remedy(one: _Reported, audit: PartitionAudit, file: str) -> tuple[str | Non
         ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset", one.first),
     )  # fmt: skip
     if one.was_committed:
-        program = READ_RECORDS
+        program = _SAVE
         offsets = ("--offset", f"{one.first}..{one.row['last_offset']}")
-        arguments = (("--producer-id", one.producer), offsets, ("-o", "saved.ndjson"), file)
+        arguments = (("--producer-id", one.producer), offsets, ("-o", "saved.ndjson"), directory.log)
     line = command_line(program, *arguments)
     return line, "" if line is not None else f" {described(program, *arguments)}."
 
