@@ -32,7 +32,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.render.zone import Zone
+from kafkalog.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.escape import escape, escape_line
 from kafkalog.reports import INFORMATIVE, FirstScreen
 from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.zone import Zone
+from kafkalog.zone import Zone
 
 __all__ = [
     "Report",

@@ -10,7 +10,7 @@ from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
-from kafkalog_cli.render.zone import Zone
+from kafkalog.zone import Zone
 
 __all__ = ["report_of", "write_form"]
 

@@ -19,7 +19,7 @@ from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
 from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.row_formats import ChosenColumns, as_json
-from kafkalog_cli.render.zone import UTC, Zone
+from kafkalog.zone import UTC, Zone
 
 __all__ = ["TableSink"]
 
