@@ -10,7 +10,7 @@ from kafkalog.reports.also import INFORMATIVE
 from kafkalog.reports.first_screen import WORDS, FirstScreen, first_screen, headline
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
-from kafkalog.reports.page import SpaceReport, page, space_page
+from kafkalog.reports.page import Night, SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
     AuditSource,
@@ -35,6 +35,7 @@ __all__ = [
     "ClusterRead",
     "FirstScreen",
     "Lane",
+    "Night",
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",

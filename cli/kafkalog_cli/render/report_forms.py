@@ -58,7 +58,7 @@ def write_form(
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
         on_terminal = style["width"] is not None
-        for piece in page(source, origin()) if form == "html" else _FORMS[form](source):
+        for piece in page(source, origin(), zone) if form == "html" else _FORMS[form](source):
             stream.write(_harmless(piece) if on_terminal else piece)
 
 
