@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafkalog.reports.lanes import GAP, LEGAL_GAP, STATE_RANKS
+from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS
 
-__all__ = ["LOOKS", "Look", "name_of"]
+__all__ = ["LOOKS", "Look", "look_of", "name_of"]
 
 
 class Look(NamedTuple):
@@ -37,6 +37,11 @@ LOOKS: Final = {
 }
 
 _NAMES: Final = {rank: state for state, rank in STATE_RANKS.items()} | {GAP: "gap", LEGAL_GAP: "legal-gap"}
+
+
+def look_of(rank: int) -> Look | None:
+    """Return how a cell of a lane looks, None for an empty one."""
+    return None if rank == EMPTY else LOOKS[name_of(rank)]
 
 
 def name_of(rank: int) -> str:

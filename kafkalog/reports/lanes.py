@@ -28,9 +28,11 @@ __all__ = [
     "LEGAL_GAP",
     "STATE_RANKS",
     "Axis",
+    "Folded",
     "Lane",
     "Spans",
     "cut_lanes",
+    "fold_quiet",
     "is_time",
     "lanes_by_offset",
     "lanes_by_time",
@@ -140,7 +142,26 @@ class Lane:
 def lanes_by_offset(source: AuditSource, width: int, wanted: Test) -> list[Lane]:
     """Return a lane for each log that is `wanted`, those with something wrong first."""
     rows = partition_order(row for row in source.rows("partitions") if wanted(row))
-    return cut_lanes(source, width, [(row, Axis(row["log_start_offset"], row["log_end_offset"])) for row in rows])
+    cuts = [(row, Axis(row["log_start_offset"], row["log_end_offset"])) for row in rows]
+    return sorted(cut_lanes(source, width, cuts), key=lambda lane: lane.is_quiet)
+
+
+class Folded(NamedTuple):
+    """Healthy lanes as one: how many they are, and in which part of them each cell has a transaction, from 0 to 1."""
+
+    lanes: int
+    density: NDArray[np.float64]
+
+
+def fold_quiet(lanes: Sequence[Lane], most: int) -> tuple[list[Lane], Folded | None]:
+    """Return the lanes that are drawn one by one, and the healthy ones as one lane where they are more than `most`."""
+    quiet = [lane for lane in lanes if lane.is_quiet]
+    if len(quiet) <= most:
+        return list(lanes), None
+    density = np.zeros(len(quiet[0].cells))
+    for lane in quiet:
+        density += lane.cells > LEGAL_GAP
+    return [lane for lane in lanes if not lane.is_quiet], Folded(len(quiet), density / len(quiet))
 
 
 def cut_lanes(source: AuditSource, width: int, cuts: Sequence[tuple[Mapping[str, Any], Axis]]) -> list[Lane]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
 from kafkalog_cli.output import Target
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name, form_of
-from kafkalog.zone import Zone
 
 __all__ = ["report"]
 

@@ -19,6 +19,7 @@ from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
 from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.zone import Zone
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -37,7 +38,6 @@ from kafkalog_cli.options import (
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name
-from kafkalog.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, Summary

@@ -78,7 +78,7 @@ def hatches() -> Element:
             width=8,
             height=8,
             patternUnits="userSpaceOnUse",
-        )  # fmt: skip
+        )
         for name, look in LOOKS.items()
     ]
     return element("svg", element("defs", patterns), width=0, height=0, class_="hatches", aria_hidden="true")

@@ -65,7 +65,7 @@ def _incident(row: Row, zone: Zone, pictures: Mapping[str, Element | None], *, i
 def _line(row: Row, zone: Zone) -> Element:
     steps = row["next_steps"] or ()
     places = listed(row["partitions"] or (), row["partitions_total"], most=1) if row["partitions"] else "the inputs"
-    since: Content = "-" if row["since_ms"] is None else ["since ", moment(row["since_ms"], zone)]
+    since: Content = None if row["since_ms"] is None else ["since ", moment(row["since_ms"], zone)]
     return element(
         "summary",
         severity_mark(row["severity"]),
@@ -160,7 +160,7 @@ def _events(events: Iterable[Row], zone: Zone) -> Element | None:
             zone.prose(one["what"]),
             " ",
             element("span", _place(one), class_="where"),
-        )  # fmt: skip
+        )
         for one in events
     ]
     return element("div", element("h4", "What happened"), element("ol", items)) if items else None

@@ -32,7 +32,7 @@ def rows_table(
     cells = [[_cell(name, row[name], zone) for name in columns] for row in islice(rest, _MOST)]
     total = len(cells) + sum(1 for _ in rest)
     said = f"{caption}: {total:,} row{'s' * (total != 1)}"
-    notes = []
+    notes: list[Content] = []
     if total > len(cells):
         notes.append(f"The first {len(cells):,} are here; all of them: --format ndjson --table {source}.")
     if len(cells) > _SHOWN:

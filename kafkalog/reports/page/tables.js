@@ -1,4 +1,5 @@
 // Tables of up to 100,000 rows: sorted, filtered, their columns chosen, copied; only the rows that are seen are elements.
+const TIME = /^\d{4}-\d\d-\d\dT/;
 const LINE = 26, FEW = 300; // px of a row where they are many
 
 function grid(caption, heads, numbers, columns, onRow) {
@@ -99,6 +100,7 @@ function grid(caption, heads, numbers, columns, onRow) {
       for (const number of chosen) {
         const cell = make("td", columns[number][shown[at]]);
         if (numbers.has(number)) cell.classList.add("number");
+        else if (TIME.test(cell.textContent)) cell.classList.add("time");
         row.append(cell);
       }
       if (onRow) row.addEventListener("click", () => onRow(shown[at]));
