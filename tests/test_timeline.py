@@ -32,7 +32,7 @@ def test_ten_thousand_partitions_are_few_lines() -> None:
 
     assert len(lines) == 4
     assert lines[0].startswith("orders-0 ")
-    assert lines[1].startswith("9,999 healthy partitions │█")
+    assert lines[1].startswith("9,999 healthy partitions │▂█")
 
 
 def test_few_healthy_lanes_are_lines() -> None:

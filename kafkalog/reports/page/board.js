@@ -74,7 +74,7 @@ function board(model) {
     $("axis").disabled = ["id", "producer"].includes($("lanes").value);
     const said = [`${lanes.length} lanes`];
     if (found.more) said.push(`${many(found.more)} more are not drawn`);
-    if (found.clocks) said.push(`${many(found.clocks)} transactions of wrong clocks are at the edges`);
+    if (found.clocks) said.push(`outside of the brokers' time, by their producers' clocks, and drawn at the edges: ${many(found.clocks)}`);
     $("status").textContent = said.join(", ");
     drawStrip();
     ask();
@@ -352,7 +352,8 @@ function board(model) {
   // Details of one transaction: its row, its decision, its records, its other partitions.
   function select(row) {
     selected = row;
-    same = new Set(row === null ? [] : model.others(row));
+    const found = row === null ? { rows: [] } : model.others(row);
+    same = new Set(found.rows);
     side.hidden = row === null;
     side.replaceChildren();
     ask();
@@ -367,7 +368,7 @@ function board(model) {
     say("records' range", `offsets ${texts[4]} to ${texts[5]}`);
     side.append(make("h3", `Transaction in ${texts[1]}`), close, list);
     if (same.size) {
-      side.append(make("h4", `The same one in ${same.size} other partition${same.size > 1 ? "s" : ""}`));
+      side.append(make("h4", `${found.are} in ${same.size} other partition${same.size > 1 ? "s" : ""}`));
       for (const other of [...same].slice(0, 50)) {
         const go = make("button", `${model.title(data.lane[other])}: ${about.states[data.state[other]]}`, { type: "button" });
         go.addEventListener("click", () => {

@@ -12,6 +12,7 @@ from kafkalog.reports.colours import LOOKS, name_of
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane
 from kafkalog.reports.page.elements import Element, element
 from kafkalog.reports.source import leader_words
+from kafkalog.zone import UTC, Zone
 
 __all__ = ["UNCLEAN", "Drawn", "by_log", "cut_picture", "hatches", "legend", "picture", "shortened", "ticks"]
 
@@ -31,11 +32,12 @@ _TICKS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What is drawn one by one, by log: transactions, gaps, changes of leaders."""
+    """What is drawn one by one, by log: transactions, gaps, changes of leaders, whose times are said in `zone`."""
 
     transactions: Rows = field(default_factory=dict)
     gaps: Rows = field(default_factory=dict)
     changes: Rows = field(default_factory=dict)
+    zone: Zone = UTC
 
 
 def by_log(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -169,7 +171,7 @@ def _lane(lane: Lane, place: _Place, drawn: Drawn) -> Iterator[Element]:
     for row in drawn.changes.get(log, ()):
         if not lane.cut or _touches(place.axis, row["first_offset"], row["first_offset"]):
             kind = "unclean" if row["change"] == UNCLEAN else "leader"
-            yield place.rule(row["first_offset"], 4, leader_words(row), class_=kind)
+            yield place.rule(row["first_offset"], 4, drawn.zone.prose(leader_words(row)), class_=kind)
     if lane.stable is not None:
         stable = lane.row["last_stable_offset"]
         yield place.rule(stable, 3, f"last stable offset {stable} of {lane.row['log_end_offset']}", class_="stable")

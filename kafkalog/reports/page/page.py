@@ -65,7 +65,7 @@ def page(
     if "partitions" in source.tables:
         found["Bytes"] = _bytes(source)
     found["Provenance"] = _provenance(source, provenance, zone)
-    yield opening(f"kafkalog: {screen.headline}")
+    yield opening(f"kafkalog: {zone.prose(screen.headline)}")
     span = timeline.span if timeline else None
     yield (html(first_view(source, screen, incidents, list(found), span, zone, nights)) + "\n<main>\n").encode()
     for part in found.values():

@@ -60,7 +60,9 @@ def _is_time(name: str) -> bool:
 
 
 def _cell(name: str, value: Any, zone: Zone) -> Content:
-    return moment(value, zone) if _is_time(name) else text_of(value)
+    if _is_time(name):
+        return moment(value, zone)
+    return zone.prose(text_of(value)) if name == "message" else text_of(value)
 
 
 def _packed(rows: Sequence[Sequence[Content]]) -> str:

@@ -181,28 +181,28 @@ function timelineOf(data) {
     return seen;
   }
 
-  // The coordinator's decision that ended a transaction: the last one of its id before its marker.
+  // The coordinator's decision that ended a transaction: the last one of its id and kind before its marker.
   function decisionOf(row) {
-    const numbers = decisionsOf.get(data.id[row]) ?? [];
     if (!data.id[row] || Number.isNaN(data.marker[row])) return null;
-    const limit = data.ended[row] + 1000; // clocks of two brokers
+    const aborts = data.state[row] === ABORTED ? 1 : 0;
     let found = null;
-    for (const number of numbers) if (data.decided[number] <= limit) found = number;
-    return found === null || data.decided[found] < data.begin[row] - 1000 ? null : found;
+    for (const number of decisionsOf.get(data.id[row]) ?? [])
+      if (data.abort[number] === aborts && data.decided[number] <= data.ended[row]) found = number;
+    return found;
   }
 
-  // The same transaction in other partitions: of the same producer, and under way at the same time.
+  // The same transaction in other partitions: of the same decision, or open as it is; where no decision is known, those
+  // of its producer at the same time.
   function others(row) {
-    const until = Number.isNaN(data.ended[row]) ? Infinity : data.ended[row] + 1000;
-    const found = new Map();
+    const decision = decisionOf(row), open = Number.isNaN(data.marker[row]), found = new Map();
+    const until = open ? Infinity : data.ended[row];
     for (let one = 0; one < about.rows; one++) {
-      if (data.producer[one] !== data.producer[row] || data.id[one] !== data.id[row]) continue;
-      if (data.lane[one] === data.lane[row] || found.has(data.lane[one]) || data.begin[one] <= NO_TIME) continue;
+      if (data.producer[one] !== data.producer[row] || data.id[one] !== data.id[row] || data.lane[one] === data.lane[row]) continue;
+      if (open !== Number.isNaN(data.marker[one]) || found.has(data.lane[one])) continue;
       const last = Number.isNaN(data.ended[one]) ? Infinity : data.ended[one];
-      if (data.begin[one] <= until && last >= data.begin[row] && Math.abs(last - until) <= 2000) found.set(data.lane[one], one);
-      else if (last === Infinity && until === Infinity) found.set(data.lane[one], one);
+      if (decision === null ? data.begin[one] <= until && last >= data.begin[row] : decisionOf(one) === decision) found.set(data.lane[one], one);
     }
-    return [...found.values()];
+    return { rows: [...found.values()], are: decision !== null || open ? "The same transaction" : "Its producer at the same time" };
   }
 
   const changeWords = ([since, first, epoch, leader, change]) => {

@@ -80,7 +80,7 @@ class TimelineView:
         lanes = lanes_by_offset(source, _CELLS, lambda row: row["log"] in few)
         one_by_one = sum(sum(lane.counts.values()) for lane in lanes) <= _ONE_BY_ONE
         transactions = transaction_rows(source, lambda columns: _among(columns, few)) if one_by_one else ()
-        drawn = Drawn(by_log(transactions), by_log(gaps), by_log(changes))
+        drawn = Drawn(by_log(transactions), by_log(gaps), by_log(changes), zone)
         words = list(_words(packed, (len(gaps), more_gaps), (len(changes), more_changes), (len(lanes), len(order))))
         section = element(
             "section", hatches(), element("h2", "Timeline"), element("p", words, class_="quiet") if words else None,
@@ -134,7 +134,7 @@ def _pictures(
     transactions = by_log(_transactions_of(source, shown))
     for row, some in zip(about, of_incident, strict=False):
         one_by_one = all(sum(lane.counts.values()) <= _ONE_BY_ONE for lane in some)
-        of_lanes = Drawn(transactions if one_by_one else {}, drawn.gaps, drawn.changes)
+        of_lanes = Drawn(transactions if one_by_one else {}, drawn.gaps, drawn.changes, drawn.zone)
         yield row["id"], cut_picture(some, of_lanes, _framed(row)) if some else None
     yield from ((row["id"], None) for row in about[_PICTURES:])
 
