@@ -30,7 +30,7 @@ function board(model) {
 
   const paint = canvas.getContext("2d"), strip = overview.getContext("2d");
   let from = 0, to = 1, lanes = [], chosen = 0, selected = null, same = new Set(), incident = null, asked = false;
-  let wide = 600, names = 230, mouse = null, span = null, inDark = {};
+  let wide = 600, names = 230, mouse = null, span = null;
   const axis = () => (["log", "topic", "broker"].includes($("lanes").value) ? $("axis").value : "time");
   const perLog = () => $("lanes").value === "log";
   const axisOf = () => (axis() !== "time" && !perLog() ? "common" : axis());
@@ -99,12 +99,12 @@ function board(model) {
     paint.rect(names, top - 5, width, ROW);
     paint.clip();
     const drawBins = () => {
-      const bin = (own.high - own.low) / BINS, shade = (count) => (count ? Math.ceil((SHADES * count) / own.most) : 0);
-      let number = clamp(Math.floor((range.left - own.low) / bin), 0, BINS);
+      const count = own.bins.length, bin = (own.high - own.low) / count, shade = (some) => (some ? Math.ceil((SHADES * some) / own.most) : 0);
+      let number = clamp(Math.floor((range.left - own.low) / bin), 0, count);
       paint.fillStyle = colours.committed;
-      while (number < BINS && own.low + number * bin < range.right) {
+      while (number < count && own.low + number * bin < range.right) {
         const first = number, now = shade(own.bins[number]);
-        while (number < BINS && shade(own.bins[number]) === now) number++;
+        while (number < count && shade(own.bins[number]) === now) number++;
         if (!now) continue;
         paint.globalAlpha = 0.35 + (0.65 * now) / SHADES;
         const begin = x(own.low + first * bin);
@@ -152,7 +152,7 @@ function board(model) {
     else
       for (let number = firstRow; number < lastRow; number++)
         if (data.state[own.rows[number]] === model.COMMITTED) bar(own.rows[number]);
-    for (const row of own.special) if (model.begins(row, kind) < range.right && model.ends(row, kind) >= range.left) bar(row);
+    for (const row of model.specialIn(own, range.left, range.right)) if (model.ends(row, kind) >= range.left) bar(row);
     if ($("lanes").value === "id")
       for (const number of model.decisionsOf.get(lane.key) ?? []) {
         paint.fillStyle = colours[data.abort[number] ? "aborted" : "text"];
@@ -275,9 +275,9 @@ function board(model) {
     let most = 1;
     for (const lane of shown) {
       const own = model.ready(lane, kind);
-      for (let bin = 0; bin < BINS; bin++)
+      for (let bin = 0; bin < own.bins.length; bin++)
         if (own.bins[bin]) {
-          const at = Math.floor((bin / BINS) * width);
+          const at = Math.floor((bin / own.bins.length) * width);
           most = Math.max(most, (counts[at] += own.bins[bin]));
         }
     }

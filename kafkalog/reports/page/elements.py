@@ -13,7 +13,7 @@ from kafkalog.quantities import iso
 from kafkalog.reports.colours import LOOKS
 from kafkalog.zone import Zone
 
-__all__ = ["Content", "Element", "command", "data", "element", "html", "moment", "opening", "script", "table"]
+__all__ = ["HOST", "Content", "Element", "command", "data", "element", "html", "moment", "opening", "script", "table"]
 
 Element: TypeAlias = ElementTree.Element
 Content: TypeAlias = "Element | str | Iterable[Content] | None"
@@ -105,7 +105,7 @@ def table(
 # How every page begins: its style, and a Content-Security-Policy that lets nothing run or load but the page's own.
 
 
-_STYLES: Final = ("page.css", "timeline.css", "treemap.css")
+_STYLES: Final = ("page.css", "timeline.css", "treemap.css", "print.css")
 
 _SCRIPTS: Final = ("base.js", "data.js", "axis.js", "timeline.js", "board.js", "tables.js", "incidents.js", "start.js")
 
@@ -136,7 +136,7 @@ def _colours() -> str:
     dark = "".join(f"--{name}:{look.dark};" for name, look in LOOKS.items())
     return (
         f":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
-        f":root[data-theme=dark]{{{dark}}}\n"
+        f":root[data-theme=dark]{{{dark}}}\n@media print{{:root:root:root{{{light}}}}}\n"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.reports.also import listed
-from kafkalog.reports.page.elements import Content, Element, command, element, moment
+from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment
 from kafkalog.zone import Zone
 
 __all__ = ["by_severity", "incident_list", "severity_mark"]
@@ -40,7 +40,7 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
     ordered = by_severity(rows)
     above = [row for row in ordered if row["severity"] != "note"]
     notes = ordered[len(above) :]
-    if above:
+    if any(HOST in (step["command"] or "") for row in ordered for step in row["next_steps"] or ()):
         yield _host()
     yield from (_incident(row, zone, pictures, is_open=row is ordered[0]) for row in above)
     if notes:
@@ -50,7 +50,7 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
 
 
 def _host() -> Element:
-    field = element("input", id="host", placeholder="HOST:PORT", autocomplete="off", spellcheck="false", size=28)
+    field = element("input", id="host", placeholder=HOST, autocomplete="off", spellcheck="false", size=28)
     words = "A broker, for the commands below "
     return element("p", element("label", words, field), element("output", id="host-said"), class_="scripted")
 

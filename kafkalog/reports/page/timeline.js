@@ -136,17 +136,21 @@ function timelineOf(data) {
       rows.set(Uint32Array.from(order, (number) => lane.rows[number]));
       rows.forEach((row, number) => (starts[number] = start(row)));
     }
-    let longest = 0, most = 1;
-    const special = [], bins = new Uint32Array(BINS);
+    let longest = 0, specialLongest = 0, most = 1;
+    const count = clamp(Math.ceil(high - low), 1, BINS); // no bin is narrower than an offset or a millisecond
+    const special = [], specialStarts = [], bins = new Uint32Array(count);
     rows.forEach((row, number) => {
-      if (data.state[row] !== COMMITTED && !lane.folded) special.push(row);
-      else {
-        longest = Math.max(longest, ends(row, axis) - starts[number]);
-        const bin = clamp(Math.floor(((starts[number] - low) / (high - low)) * BINS), 0, BINS - 1);
-        most = Math.max(most, ++bins[bin]);
+      const size = ends(row, axis) - starts[number];
+      if (data.state[row] !== COMMITTED && !lane.folded) {
+        special.push(row);
+        specialStarts.push(starts[number]);
+        specialLongest = Math.max(specialLongest, size);
+      } else {
+        longest = Math.max(longest, size);
+        most = Math.max(most, ++bins[clamp(Math.floor(((starts[number] - low) / (high - low)) * count), 0, count - 1)]);
       }
     });
-    return (lane.ready = { axis, low, high, rows, starts, longest, special, bins, most });
+    return (lane.ready = { axis, low, high, rows, starts, longest, special, specialStarts, specialLongest, bins, most });
   }
 
   // The first of ascending values that is not below one.
@@ -160,12 +164,16 @@ function timelineOf(data) {
     return low;
   };
 
+  // What is not committed of a lane and may reach into a part of it.
+  const specialIn = (own, left, right) =>
+    own.special.slice(below(own.specialStarts, left - own.specialLongest), below(own.specialStarts, right));
+
   // The transaction of a lane that is nearest to a place, what is not committed first; null for none.
   function rowAt(lane, axis, value, near) {
     if (!lane || lane.folded) return null;
     const own = ready(lane, axis);
     const hit = (row) => begins(row, axis) - near <= value && ends(row, axis) + near >= value;
-    const special = own.special.find(hit);
+    const special = specialIn(own, value - near, value + near).find(hit);
     if (special !== undefined) return special;
     for (let index = below(own.starts, value + near) - 1, tries = 0; index >= 0 && tries < 2000; index--, tries++)
       if (hit(own.rows[index])) return own.rows[index];
@@ -175,7 +183,7 @@ function timelineOf(data) {
   // The rows of a lane from one place to another, what is not committed first.
   function rowsIn(lane, axis, left, right) {
     const own = ready(lane, axis);
-    const seen = own.special.filter((row) => begins(row, axis) < right && ends(row, axis) >= left);
+    const seen = specialIn(own, left, right).filter((row) => ends(row, axis) >= left);
     for (let at = below(own.starts, left - own.longest); at < own.rows.length && own.starts[at] < right; at++)
       if (data.state[own.rows[at]] === COMMITTED && ends(own.rows[at], axis) >= left) seen.push(own.rows[at]);
     return seen;
@@ -212,6 +220,6 @@ function timelineOf(data) {
 
   return {
     data, COMMITTED, isWrong, laneName, title, idOf, decisionsOf, incidentsOf, words, begins, ends, build, ready,
-    below, rowAt, rowsIn, decisionOf, others, changeWords,
+    below, rowAt, rowsIn, specialIn, decisionOf, others, changeWords,
   };
 }
