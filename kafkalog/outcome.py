@@ -47,6 +47,12 @@ class Outcome:
         self.count(finding.severity)
         self.incomplete = self.incomplete or not leaves_complete(finding.code)
 
+    def of_search(self, matches: int) -> Exit:
+        """Return the exit status of a search, as grep's: none is a finding only where all was read."""
+        if self.incomplete:
+            return Exit.INCOMPLETE
+        return Exit.FINE if matches else Exit.FINDINGS
+
     def status(self, *, exit_zero: bool = False) -> Exit:
         """Return the exit status; with `exit_zero`, findings do not fail the command."""
         if self.incomplete:

@@ -18,6 +18,6 @@ __all__ = ["dumped"]
 def dumped(
     file: str, chunks: Iterable[Chunk], tables: Iterable[str], selection: Selection, internal: Internal | None = None
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
-    """Yield the selected rows of these tables with all columns, and every finding."""
-    wanted = {name: TABLES[name].names for name in tables}
+    """yield the selected rows of these tables with their usual columns, and every finding."""
+    wanted = {name: TABLES[name].usual for name in tables}
     yield from one_by_one(segment_rows(file, chunks, wanted, selection, internal))

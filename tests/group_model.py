@@ -14,6 +14,7 @@ from kafkalog.auditing.topics.internal import Written, of_directory
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.quantities import by_number
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
@@ -76,10 +77,12 @@ def modelled_rows(folder: str, moment: Moment, chosen: str | None) -> Iterator[I
         group.newest_commit = record
         yield OFFSETS, offset_row(record, directory.log, state, found if record.transactional else None)
     yield from findings
-    for name, group in sorted(groups.items()):
+    for name, group in sorted(groups.items(), key=lambda item: by_number(item[0])):
         yield GROUPS, group_row(name, group, directory.log)
-    for name, group in sorted(groups.items()):
-        for (topic, partition), commits in sorted(group.commits.items()):
+    for name, group in sorted(groups.items(), key=lambda item: by_number(item[0])):
+        for (topic, partition), commits in sorted(
+            group.commits.items(), key=lambda item: (by_number(item[0][0]), item[0][1])
+        ):
             yield COMMITTED, committed_row((name, topic, partition), commits, directory.log)
 
 

@@ -31,7 +31,7 @@ MANY = b"".join(
 
 
 def batches(data: bytes, table: Table, selection: Selection, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    schema = chosen_schema(table, names or table.names, coded=True, files=True)
+    schema = chosen_schema(table, names or table.usual, coded=True, files=True)
     return segment_as_arrow("f", library.scan(data), table, schema, selection, lambda _: None)
 
 
@@ -61,14 +61,14 @@ def same(data: bytes, table: Table, selection: Selection) -> None:
     """Hold Arrow's rows to those that are made one by one."""
     found = [row for batch in batches(data, table, selection) for row in batch.to_pylist()]
     rows = [item[1] for item in dumped("f", library.scan(data), [table.name], selection) if item[0] is table]
-    assert found == [_narrowed(dict(zip(table.names, row, strict=True)), table) for row in rows]
+    assert found == [_narrowed(dict(zip(table.usual, row, strict=True)), table) for row in rows]
 
 
 def _narrowed(row: dict[str, Any], table: Table) -> dict[str, Any]:
     """Make null what is too large for its column's type, as Arrow has it."""
     for column in table.columns:
         bits = {"int32": 31, "int16": 15, "int8": 7}.get(column.type)
-        if bits is not None and row[column.name] is not None and not -(2**bits) <= row[column.name] < 2**bits:
+        if bits is not None and row.get(column.name) is not None and not -(2**bits) <= row[column.name] < 2**bits:
             row[column.name] = None
     return row
 

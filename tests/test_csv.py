@@ -51,7 +51,7 @@ def test_a_csv_holds_what_ndjson_holds(case: Path) -> None:
     for name in tables:
         ended = kafkalog("dump", "--format", "csv", "--table", name, *files, cwd=case)
         header, *lines = read(ended.out)
-        assert tuple(header) == TABLES[name].names
+        assert tuple(header) == TABLES[name].usual
         wanted = [[written(row[column]) for column in header] for row in rows if row["table"] == name]
         assert lines == wanted, name
 
@@ -105,9 +105,9 @@ def test_exactly_one_table() -> None:
 
 def test_batches_or_records_by_default() -> None:
     """Without ``--table`` a csv has batches, with the tool's options for records it has records."""
-    assert read(dump(SEGMENT))[0] == list(TABLES["batches"].names)
-    assert read(dump(SEGMENT, "--deep-iteration"))[0] == list(TABLES["records"].names)
-    assert read(dump(SEGMENT, "--print-data-log"))[0] == list(TABLES["records"].names)
+    assert read(dump(SEGMENT))[0] == list(TABLES["batches"].usual)
+    assert read(dump(SEGMENT, "--deep-iteration"))[0] == list(TABLES["records"].usual)
+    assert read(dump(SEGMENT, "--print-data-log"))[0] == list(TABLES["records"].usual)
 
 
 @pytest.mark.parametrize("name", ["00000000000000000000.index", "00000000000000000000.txnindex", "partition.metadata"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import build
 from group_model import modelled_rows
-from kafkalog.auditing.topics.commits import STATES, UNKNOWN, Fates
+from kafkalog.auditing.topics.commits import STATES, UNKNOWN, CommitFates
 from kafkalog.auditing.topics.groups import GROUP_TABLES, group_rows
 from kafkalog.columns.named import Columns
 from kafkalog.columns.texts import Numbered
@@ -117,7 +117,7 @@ def test_a_record_belongs_to_the_last_transaction_of_its_producer_that_covers_it
             cells[name][at] = value
     packed = Columns.empty(fold.COLUMNS)
     packed += Columns(cells).packed()
-    fates = Fates(packed)
+    fates = CommitFates(packed)
     rows = fates.rows(np.array([one[0] for one in asked], np.int64), np.array([one[1] for one in asked], np.int64))
     states = fates.states(rows, Moment(20))
     words = {fold.OPEN: "pending", fold.COMMIT: "committed", fold.ABORT: "aborted"}

@@ -237,7 +237,7 @@ def rows_of(data: bytes, internal: Internal) -> tuple[list[Row], list[Row], list
     rows = {"internal": [], "records": []}
     for item in items:
         if not isinstance(item, Finding):
-            rows[item[0].name].append(dict(zip(item[0].names, item[1], strict=True)))
+            rows[item[0].name].append(dict(zip(item[0].usual, item[1], strict=True)))
     kept = [row for row in rows["records"] if not row["is_control"]]
     return rows["internal"], kept, [item for item in items if isinstance(item, Finding)]
 

@@ -71,7 +71,7 @@ def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str,
     out = io.BytesIO()
     with _forms(form), mock.patch.multiple(row_formats, row_text=form["row_text"], _OUT=room):
         sink = make(out)
-        wanted = {table: library_tables[table].names}
+        wanted = {table: library_tables[table].usual}
         for item in _items(data, wanted):
             if isinstance(item, blocks.Rows):
                 sink.block(item)
@@ -102,11 +102,11 @@ def test_json_is_what_python_writes(form: dict[str, ModuleType], room: int, tabl
     """Each line is json.dumps of the row, in ASCII, whether the row fits the buffer or is written in pieces."""
     rows = [item[1] for item in dumped("f\udc80", library.scan(data), [table.name], Selection()) if item[0] == table]
     head = {"table": table.name, "schema_version": 2}
-    wanted = [as_json({**head, **dict(zip(table.names, row, strict=True))}) for row in rows]
+    wanted = [as_json({**head, **dict(zip(table.usual, row, strict=True))}) for row in rows]
     text = written(lambda out: NdjsonSink(out, ()), data, table.name, form, room).decode()
     assert text.splitlines() == wanted
     whole = json.loads(written(lambda out: JsonSink(out, (), [table.name]), data, table.name, form, room))
-    assert whole[table.name] == [dict(zip(table.names, row, strict=True)) for row in rows]
+    assert whole[table.name] == [dict(zip(table.usual, row, strict=True)) for row in rows]
 
 
 @FORMS
@@ -126,8 +126,8 @@ def test_csv_is_what_the_rows_are(form: dict[str, ModuleType], room: int, data: 
 
     assert text == one_by_one.getvalue()
     read = list(csv.reader(io.StringIO(text.decode("utf-8", "surrogateescape"), newline=""), strict=True))[1:]
-    assert [line[RECORDS.names.index("value")] for line in read] == [
-        row[RECORDS.names.index("value")] or "" for row in rows
+    assert [line[RECORDS.usual.index("value")] for line in read] == [
+        row[RECORDS.usual.index("value")] or "" for row in rows
     ]
 
 
@@ -144,7 +144,7 @@ def test_a_big_row_is_written_before_it_is_whole(tmp_path: Path) -> None:
     data = build.batch(build.record(value, b"k", [(b"h", header), (b"", None)] + [(b"", b"")] * 20_000))
     out = Out()
     sink = NdjsonSink(out, ())
-    (rows,) = (item for item in _items(data, {"records": RECORDS.names}) if isinstance(item, blocks.Rows))
+    (rows,) = (item for item in _items(data, {"records": RECORDS.usual}) if isinstance(item, blocks.Rows))
     sink.block(rows)
     sink.close()
 

@@ -62,7 +62,7 @@ def test_a_huge_row_is_shown_in_pieces(form: str, what: str) -> None:
     out = Out()
     sink = CsvSink(out, (), RECORDS, escaped=True) if form == "csv" else TableSink(out, (), color=False, width=80)
     tracemalloc.start()
-    for item in segment_rows("f", library.scan(data), {"records": RECORDS.names}, Selection()):
+    for item in segment_rows("f", library.scan(data), {"records": RECORDS.usual}, Selection()):
         if isinstance(item, Rows):
             sink.block(item)
     sink.close()

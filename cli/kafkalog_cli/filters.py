@@ -12,10 +12,11 @@ import click
 
 from kafkalog import Limits
 from kafkalog.files.directories import is_directory
+from kafkalog.files.names import FileKind, is_remote
 from kafkalog.quantities import Ago, When
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
-from kafkalog_cli.inputs import STDIN
+from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import in_order, topic_option, transactional_id_option
 from kafkalog_cli.output import say
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-__all__ = ["FoundFiles", "RecordFilters", "record_filter_options", "tell_unreadable"]
+__all__ = ["FoundFiles", "RecordFilters", "is_folder", "record_filter_options", "tell_unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class RecordFilters:
             **conditions,
         )
         with_fates = with_fates or selection.needs_fates
-        if not (with_fates or self.of_logs or any(path != STDIN and is_directory(path) for path in paths)):
+        if not (with_fates or self.of_logs or any(map(is_folder, paths))):
             return FoundFiles(tuple(paths), self._timed(selection, paths, limits))
         from kafkalog.narrowing import Narrowing
         from kafkalog.queries.given_logs import given_logs
@@ -99,6 +100,13 @@ class RecordFilters:
         newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (self.since, self.until)) else -1
         since, until = absolute("--since", self.since, newest), absolute("--until", self.until, newest)
         return replace(selection, since_ms=since, until_ms=until)
+
+
+def is_folder(path: str) -> bool:
+    """Say whether a directory is there; a store is not asked about what has the name of one of Kafka's files."""
+    if path == STDIN or (is_remote(path) and name_of(path).kind is not FileKind.UNKNOWN):
+        return False
+    return is_directory(path)
 
 
 def _header(text: str | None) -> tuple[bytes, bytes | None] | None:

@@ -11,7 +11,6 @@ from typing import Final
 
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
-from kafkalog.escape import command_line
 from kafkalog.files.names import local_path, sibling
 from kafkalog.files.opening import open_source
 
@@ -104,16 +103,8 @@ def _is_text(head: bytes) -> bool:
 
 
 def _head(file: str) -> bytes:
-    try:
-        with contextlib.closing(open_source(file, max_bytes=_HEAD)) as source:
-            return source.read(0, _HEAD)
-    except UnreadableError:
-        from kafkalog.files.directories import is_directory
-
-        if not is_directory(file):
-            raise
-        line = command_line("kafkalog txn-audit", file.removesuffix("!")) or "kafkalog txn-audit DIR"
-        raise UnreadableError(f"{file}: a directory: did you mean `{line}`?") from None
+    with contextlib.closing(open_source(file, max_bytes=_HEAD)) as source:
+        return source.read(0, _HEAD)
 
 
 def check_segment(file: str, name: FileName) -> None:

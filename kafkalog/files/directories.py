@@ -6,7 +6,6 @@ a thousand names, in however many directories they are.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
@@ -183,8 +182,10 @@ def _matching(folder: str, part: str) -> list[str]:
         entries = open_tree(folder, deep=False).entries(folder or ".")
     except UnreadableError:  # reported when the pattern itself is read as a path
         return []
+    from fnmatch import fnmatchcase
+
     names = (entry.name for entry in entries if part.startswith(".") or not entry.name.startswith("."))
-    return sorted(folder + between + name for name in names if fnmatch.fnmatchcase(name, part))
+    return sorted(folder + between + name for name in names if fnmatchcase(name, part))
 
 
 # Symbolic links in evidence: followed inside the given directory, and reported if they lead out of it.

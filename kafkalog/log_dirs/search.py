@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.escape import command_line
 from kafkalog.files.directories import leaving
 from kafkalog.files.names import FileKind, is_virtual, local_path, parse_name
 from kafkalog.files.recognition import DirectoryKind, recognized
@@ -100,7 +101,10 @@ def _nothing(
         parts.append(f"{len(deeper)} {verb.format(DEPTH + 1)} not opened")
     parts += [f"{finding.message} ({finding.code})" for finding in findings[:_SHOWN]]
     if segments:
-        advice = "read its segments with `kafkalog dump FILE` or `kafkalog verify FILE`, or name it TOPIC-PARTITION"
+        path = f"{root.rstrip('/')}/{segments[0]}"
+        lines = [command_line(command, path) for command in ("kafkalog dump", "kafkalog verify")]
+        by_file = " or ".join(f"`{line}`" for line in lines if line) or "`kafkalog dump FILE`"
+        advice = f"read a segment with {by_file}, or name the directory TOPIC-PARTITION"
     else:
         advice = "give a directory of the broker's log.dirs, or one above it"
     return f"{root}: no log directory in it or up to {DEPTH} levels below: {'; '.join(parts)}; {advice}"

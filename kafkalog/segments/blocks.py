@@ -68,13 +68,13 @@ __all__ = [
     "BlockColumn",
     "BlockLayout",
     "BlockStep",
+    "CellValue",
     "Chosen",
     "ControlBlocks",
     "Kind",
     "RecordBlocks",
     "Rows",
     "Tables",
-    "Value",
 ]
 
 
@@ -84,7 +84,7 @@ __all__ = [
 # their declaration in ``tables.dump``.
 
 
-class Value(NamedTuple):
+class CellValue(NamedTuple):
     """A column's value: what `rule` makes of a cell of `column`, null where `absent` says so.
 
     `words` are the words for the numbers.
@@ -104,46 +104,46 @@ _NUMBERED: Final = (*CODECS, *(str(number) for number in range(len(CODECS), CODE
 _TIMESTAMP_TYPES: Final = ("none", "create_time", "log_append_time")
 
 # Of a batch, by the kernel's table of headers.
-BATCH: Final[dict[str, Value]] = {
-    "position": Value(buffers.POSITION),
-    "size_bytes": Value(buffers.SIZE),
-    "base_offset": Value(buffers.BASE_OFFSET, absent=UNKNOWN),
-    "last_offset": Value(buffers.LAST_OFFSET),
-    "last_offset_delta": Value(buffers.BASE_OFFSET, DELTA, absent=UNKNOWN),
-    "count": Value(buffers.COUNT, absent=UNKNOWN),
-    "magic": Value(buffers.MAGIC),
-    "crc": Value(buffers.CRC),
-    "crc_holds": Value(buffers.VALID, HOLDS),
-    "attributes": Value(buffers.ATTRIBUTES),
-    "codec": Value(buffers.ATTRIBUTES, BITS, CODEC_MASK, words=_NUMBERED),
-    "timestamp_type": Value(buffers.ATTRIBUTES, TIMES, LOG_APPEND_TIME, words=_TIMESTAMP_TYPES),
-    "is_transactional": Value(buffers.ATTRIBUTES, BIT, TRANSACTIONAL),
-    "is_control": Value(buffers.ATTRIBUTES, BIT, CONTROL),
-    "has_delete_horizon": Value(buffers.ATTRIBUTES, BIT, DELETE_HORIZON),
-    "unused_attribute_bits": Value(buffers.ATTRIBUTES, SINCE_2, _UNUSED_BITS),
-    "base_timestamp_ms": Value(buffers.BASE_TIMESTAMP, absent=OLD),
-    "delete_horizon_ms": Value(buffers.BASE_TIMESTAMP, absent=NO_HORIZON),
-    "max_timestamp_ms": Value(buffers.MAX_TIMESTAMP),
-    "producer_id": Value(buffers.PRODUCER_ID),
-    "producer_epoch": Value(buffers.PRODUCER_EPOCH),
-    "base_sequence": Value(buffers.BASE_SEQUENCE),
-    "last_sequence": Value(buffers.LAST_SEQUENCE),
-    "partition_leader_epoch": Value(buffers.LEADER_EPOCH),
+BATCH: Final[dict[str, CellValue]] = {
+    "position": CellValue(buffers.POSITION),
+    "size_bytes": CellValue(buffers.SIZE),
+    "base_offset": CellValue(buffers.BASE_OFFSET, absent=UNKNOWN),
+    "last_offset": CellValue(buffers.LAST_OFFSET),
+    "last_offset_delta": CellValue(buffers.BASE_OFFSET, DELTA, absent=UNKNOWN),
+    "count": CellValue(buffers.COUNT, absent=UNKNOWN),
+    "magic": CellValue(buffers.MAGIC),
+    "crc": CellValue(buffers.CRC),
+    "crc_holds": CellValue(buffers.VALID, HOLDS),
+    "attributes": CellValue(buffers.ATTRIBUTES),
+    "codec": CellValue(buffers.ATTRIBUTES, BITS, CODEC_MASK, words=_NUMBERED),
+    "timestamp_type": CellValue(buffers.ATTRIBUTES, TIMES, LOG_APPEND_TIME, words=_TIMESTAMP_TYPES),
+    "is_transactional": CellValue(buffers.ATTRIBUTES, BIT, TRANSACTIONAL),
+    "is_control": CellValue(buffers.ATTRIBUTES, BIT, CONTROL),
+    "has_delete_horizon": CellValue(buffers.ATTRIBUTES, BIT, DELETE_HORIZON),
+    "unused_attribute_bits": CellValue(buffers.ATTRIBUTES, SINCE_2, _UNUSED_BITS),
+    "base_timestamp_ms": CellValue(buffers.BASE_TIMESTAMP, absent=OLD),
+    "delete_horizon_ms": CellValue(buffers.BASE_TIMESTAMP, absent=NO_HORIZON),
+    "max_timestamp_ms": CellValue(buffers.MAX_TIMESTAMP),
+    "producer_id": CellValue(buffers.PRODUCER_ID),
+    "producer_epoch": CellValue(buffers.PRODUCER_EPOCH),
+    "base_sequence": CellValue(buffers.BASE_SEQUENCE),
+    "last_sequence": CellValue(buffers.LAST_SEQUENCE),
+    "partition_leader_epoch": CellValue(buffers.LEADER_EPOCH),
 }
 
 # Of a record, by the kernel's table of records.
-RECORD: Final[dict[str, Value]] = {
-    "offset": Value(buffers.OFFSET),
-    "timestamp_ms": Value(buffers.TIMESTAMP),
-    "sequence": Value(buffers.SEQUENCE),
-    "size_bytes": Value(buffers.RECORD_SIZE),
-    "key_size": Value(buffers.KEY_SIZE),
-    "value_size": Value(buffers.VALUE_SIZE),
-    "headers_count": Value(buffers.HEADERS_COUNT),
+RECORD: Final[dict[str, CellValue]] = {
+    "offset": CellValue(buffers.OFFSET),
+    "timestamp_ms": CellValue(buffers.TIMESTAMP),
+    "sequence": CellValue(buffers.SEQUENCE),
+    "size_bytes": CellValue(buffers.RECORD_SIZE),
+    "key_size": CellValue(buffers.KEY_SIZE),
+    "value_size": CellValue(buffers.VALUE_SIZE),
+    "headers_count": CellValue(buffers.HEADERS_COUNT),
 }
 
 # Of a record's batch; for a message inside a wrapper of magic 0 or 1, of the wrapper.
-BATCH_VALUES: Final[dict[str, Value]] = {
+BATCH_VALUES: Final[dict[str, CellValue]] = {
     **{
         name: BATCH[name]
         for name in ("timestamp_type", "producer_id", "producer_epoch", "is_transactional", "is_control", "magic")
@@ -153,9 +153,9 @@ BATCH_VALUES: Final[dict[str, Value]] = {
 }
 
 # Of the message of magic 0 or 1 that a record is, inside a wrapper or alone; the batch of a record of magic 2.
-MESSAGE: Final[dict[str, Value]] = {
-    "message_crc": Value(buffers.CRC, absent=NO_MESSAGE),
-    "message_crc_holds": Value(buffers.VALID, HOLDS, absent=NO_MESSAGE),
+MESSAGE: Final[dict[str, CellValue]] = {
+    "message_crc": CellValue(buffers.CRC, absent=NO_MESSAGE),
+    "message_crc_holds": CellValue(buffers.VALID, HOLDS, absent=NO_MESSAGE),
 }
 
 # Of a record's bytes: where they begin and how many there are.
@@ -191,7 +191,7 @@ class BlockColumn(NamedTuple):
     bit: int = -1
     words: tuple[str, ...] = ()
     source: int = OF_ROW
-    value: Value | None = None
+    value: CellValue | None = None
     piece: tuple[int, int] | None = None
 
 
@@ -199,7 +199,7 @@ class BlockStep(NamedTuple):
     """Cells of a block that are filled from the kernel's tables."""
 
     source: int
-    value: Value
+    value: CellValue
     at: int
     bit: int = -1
 
@@ -419,7 +419,7 @@ class BlockLayout:
         self.columns[name] = BlockColumn(name, kind, self.run(), bit, words)
         return self.columns[name]
 
-    def values(self, source: int, of: Mapping[str, Value], names: Sequence[str]) -> None:
+    def values(self, source: int, of: Mapping[str, CellValue], names: Sequence[str]) -> None:
         """Add those of the named columns that have a value in `of`."""
         for name in names:
             value = of.get(name)
@@ -437,7 +437,7 @@ class BlockLayout:
     def cells(self, *columns: int) -> int:
         """Add runs that are columns of the rows' own table; return where the first begins."""
         at = self.run(len(columns))
-        self._steps += [BlockStep(OF_ROW, Value(column), at + i * self._room) for i, column in enumerate(columns)]
+        self._steps += [BlockStep(OF_ROW, CellValue(column), at + i * self._room) for i, column in enumerate(columns)]
         return at
 
     def block(self, names: Sequence[str]) -> Block:
@@ -470,7 +470,7 @@ class FateCells:
         self._fates = fates
         self._first = first
 
-    def values(self) -> dict[str, Value]:
+    def values(self) -> dict[str, CellValue]:
         """Return what each column is made of, by its name."""
         fates = self._fates
         words = {
@@ -482,7 +482,7 @@ class FateCells:
             "outcome_cause": OUTCOME_CAUSES,
             "visible": (),
         }
-        return {name: Value(self._first + at, absent=MISSING, words=words[name]) for at, name in enumerate(OF_LOG)}
+        return {name: CellValue(self._first + at, absent=MISSING, words=words[name]) for at, name in enumerate(OF_LOG)}
 
     def fill(
         self, table: CellTable, found: BatchFates, shown: NDArray[np.int64], of: NDArray[np.int64] | slice

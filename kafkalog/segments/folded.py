@@ -14,10 +14,10 @@ from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
 from kafkalog.segments.chunk import CROWDED, Chunk
 
-__all__ = ["Extents", "FileFindings", "counted", "is_extent"]
+__all__ = ["DamagedExtents", "FileFindings", "counted", "is_extent"]
 
 
-class Extents:
+class DamagedExtents:
     """Where the bytes of one damage code are in a file, in the order in which they were found."""
 
     __slots__ = ("first", "lengths", "positions")
@@ -114,16 +114,16 @@ class FileFindings:
         self._is_counted = is_counted
         self._table = table
         self._kept: list[Finding] = []
-        self._extents: dict[str, Extents] = {}
+        self._extents: dict[str, DamagedExtents] = {}
         self._places: dict[tuple[str, int | None], _Places] = {}
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
         is_counted, code = self._is_counted(finding), finding.code
         if not is_counted or self._table is not None:
-            many: Extents | _Places
+            many: DamagedExtents | _Places
             if is_counted:
-                many = self._extents.get(code) or self._extents.setdefault(code, Extents(finding))
+                many = self._extents.get(code) or self._extents.setdefault(code, DamagedExtents(finding))
             else:
                 place = code, finding.producer_id
                 many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
@@ -156,7 +156,7 @@ class FileFindings:
             return self._kept
         found = []
         for finding in self._kept:
-            one: Extents | _Places | None
+            one: DamagedExtents | _Places | None
             if self._is_counted(finding):
                 one = extents.get(finding.code)
             else:

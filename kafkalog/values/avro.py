@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.schemas import AVRO, Schema, Schemas
+from kafkalog.values.schemas import AVRO, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
 from kafkalog.values.wire import Framed, framed
 
@@ -73,7 +73,7 @@ class AvroReader:
             why = str(error) if isinstance(error, _PayloadError) else "it has a text or number that is none"
             return Undecoded(f"it does not fit the Avro schema of id {found.schema_id}: {why}")
 
-    def _parsed(self, found: Schema) -> dict[str, Any] | str:
+    def _parsed(self, found: ValueSchema) -> dict[str, Any] | str:
         """Return a record whose only field is the schema, parsed with its references; or why it can't be used."""
         names: dict[str, Any] = {}
         try:
@@ -87,9 +87,9 @@ class AvroReader:
             return f"{type(error).__name__}: {str(error)[:200]}"
         return parsed
 
-    def _in_order(self, schema: Schema) -> list[Schema]:
+    def _in_order(self, schema: ValueSchema) -> list[ValueSchema]:
         """Return the schemas that this one refers to, each after those that it refers to itself."""
-        order: list[Schema] = []
+        order: list[ValueSchema] = []
         begun: set[int] = {id(schema)}
         stack = [(schema, iter(schema.references))]
         while stack:

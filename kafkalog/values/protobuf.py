@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schema, Schemas
+from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
 from kafkalog.values.wire import Framed, framed
 
@@ -71,7 +71,7 @@ class ProtobufReader:
             decode = self._messages[id(schema), indexes] = made
         return decode(data[start:])
 
-    def _message(self, schema: Schema, indexes: tuple[int, ...]) -> _Decode | str:
+    def _message(self, schema: ValueSchema, indexes: tuple[int, ...]) -> _Decode | str:
         """Return what decodes a message, or why nothing does."""
         from google.protobuf.json_format import Error, MessageToDict
         from google.protobuf.message import DecodeError
@@ -110,7 +110,7 @@ class ProtobufReader:
 
         return decode
 
-    def _file(self, schema: Schema) -> _File | str:
+    def _file(self, schema: ValueSchema) -> _File | str:
         try:
             content = self._compiled(schema) if schema.kind == PROTO_TEXT else schema.content
             return _file_of(content)
@@ -118,7 +118,7 @@ class ProtobufReader:
             why = str(error) if isinstance(error, (_DescriptorError, UnsupportedError)) else "its descriptors are wrong"
             return f"can't be used: {why}"
 
-    def _compiled(self, schema: Schema) -> bytes:
+    def _compiled(self, schema: ValueSchema) -> bytes:
         from kafkalog.values.proto_text import compiled
 
         if self._seconds > _MOST_SECONDS:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
 
-__all__ = ["SUFFIXES", "Schema", "Schemas"]
+__all__ = ["SUFFIXES", "Schemas", "ValueSchema"]
 
 AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 
@@ -22,7 +22,7 @@ _MOST_SCHEMAS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class ValueSchema:
     """A schema as it was found: JSON of Avro or JSON Schema, text of Protobuf, or the bytes of a FileDescriptorSet."""
 
     kind: str
@@ -35,15 +35,15 @@ class Schema:
 class Schemas:
     """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind."""
 
-    by_id: dict[int, Schema] = field(default_factory=dict)
-    by_version: dict[tuple[str, int], Schema] = field(default_factory=dict)
-    unnumbered: list[Schema] = field(default_factory=list)
+    by_id: dict[int, ValueSchema] = field(default_factory=dict)
+    by_version: dict[tuple[str, int], ValueSchema] = field(default_factory=dict)
+    unnumbered: list[ValueSchema] = field(default_factory=list)
     _size: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.by_id or self.unnumbered)
 
-    def find(self, schema_id: int, *kinds: str) -> Schema | str:
+    def find(self, schema_id: int, *kinds: str) -> ValueSchema | str:
         """Return the schema of an id, or why there is none."""
         found = self.by_id.get(schema_id)
         if found is not None:
@@ -74,9 +74,9 @@ class Schemas:
 
     def _add(self, number: int | None, suffix: str, data: bytes, name: str) -> None:
         if suffix == ".proto":
-            self._keep(number, Schema(PROTO_TEXT, data.decode(), name=name), len(data))
+            self._keep(number, ValueSchema(PROTO_TEXT, data.decode(), name=name), len(data))
         elif suffix not in (".avsc", ".json"):
-            self._keep(number, Schema(PROTOBUF, data, name=name), len(data))
+            self._keep(number, ValueSchema(PROTOBUF, data, name=name), len(data))
         else:
             content = untrusted_json(data)
             listed = content if isinstance(content, list) else [content]
@@ -85,7 +85,7 @@ class Schemas:
                     if not self.add_registered(one, number):
                         raise ValueError("a schema of the registry lacks its id, or is none")
             else:
-                self._keep(number, Schema(_kind_of(content), content, name=name), len(data))
+                self._keep(number, ValueSchema(_kind_of(content), content, name=name), len(data))
 
     def add_registered(self, found: Any, number: int | None = None) -> bool:
         """Take what a registry's topic or its REST says of a schema; answer whether it is one."""
@@ -101,13 +101,13 @@ class Schemas:
         except (ValueError, TypeError):
             return False
         subject, version = found.get("subject"), found.get("version")
-        schema = Schema(PROTO_TEXT if kind == PROTOBUF else kind, content, references, f"{subject}")
+        schema = ValueSchema(PROTO_TEXT if kind == PROTOBUF else kind, content, references, f"{subject}")
         self._keep(schema_id, schema, len(text))
         if isinstance(subject, str) and type(version) is int:
             self.by_version[subject, version] = schema
         return True
 
-    def _keep(self, number: int | None, schema: Schema, size: int) -> None:
+    def _keep(self, number: int | None, schema: ValueSchema, size: int) -> None:
         self._size += size
         if self._size > _MOST_KEPT or len(self.by_id) + len(self.unnumbered) >= _MOST_SCHEMAS:
             raise UnreadableError(f"there are more than {_MOST_SCHEMAS:,} schemas or {_MOST_KEPT:,} bytes of them")

@@ -19,7 +19,7 @@ from kafkalog.segments.internal_blocks import TOPICS
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.arrow import arrow_batches, chosen_schema
 from official import FIXTURES
 
 OF_LOGS: Final = ("transactions", "findings", "gaps", "producers", "offsets")
@@ -44,7 +44,7 @@ def library_rows(view: str, *paths: str) -> list[Row]:
         rows = _offsets(paths)
     else:
         rows = audit_rows(audit(paths), view) if view in OF_LOGS else _of_segments(view, paths)
-    batches = arrow_batches(rows, arrow_schema(TABLES[view]))
+    batches = arrow_batches(rows, chosen_schema(TABLES[view], TABLES[view].usual))
     return in_order(row.values() for batch in batches for row in batch.to_pylist())
 
 

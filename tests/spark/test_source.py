@@ -31,7 +31,7 @@ def test_every_fixture_at_once_gives_the_library_s_rows(view: str, spark: SparkS
     found = read(spark, *DIRECTORIES, view=view)
 
     assert in_order(found.collect()) == library_rows(view, *DIRECTORIES)
-    assert tuple(found.columns) == TABLES[view].names
+    assert tuple(found.columns) == TABLES[view].usual
 
 
 def test_a_directory_alone_shows_its_transactions(spark: SparkSession) -> None:
@@ -48,7 +48,7 @@ def test_only_the_columns_that_are_named_are_made(spark: SparkSession) -> None:
     """In their order; a view has them by name, whatever it would have else."""
     found = read(spark, *DIRECTORIES, view="batches", columns="producer_id, file,crc_holds")
     whole = library_rows("batches", *DIRECTORIES)
-    places = [TABLES["batches"].names.index(name) for name in ("producer_id", "file", "crc_holds")]
+    places = [TABLES["batches"].usual.index(name) for name in ("producer_id", "file", "crc_holds")]
 
     assert found.columns == ["producer_id", "file", "crc_holds"]
     assert in_order(found.collect()) == in_order([row[place] for place in places] for row in whole)
@@ -76,7 +76,7 @@ def test_patterns_and_topics_choose(spark: SparkSession) -> None:
 def test_filters_go_down_where_the_session_lets_them(spark: SparkSession) -> None:
     """The rows are the same with and without; a session that does not let them never sees the reader that takes them."""
     case = str(PARTITION.parent)
-    offset, producer = (TABLES["records"].names.index(name) for name in ("offset", "producer_id"))
+    offset, producer = (TABLES["records"].usual.index(name) for name in ("offset", "producer_id"))
     someone = next(row[producer] for row in library_rows("records", case) if row[offset] == 20)
     condition = f"offset >= 10 and offset < 30 and producer_id = {someone}"
     without = in_order(read(spark, case, view="records").where(condition).collect())

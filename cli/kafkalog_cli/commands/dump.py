@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.files.directories import is_directory
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
@@ -17,7 +16,7 @@ from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable
+from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.options import (
@@ -152,7 +151,7 @@ def dump(
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
     files = unpacked(files)
     internal = _internal(tool)
-    below = any(file != STDIN and is_directory(file) for file in files)
+    below = any(map(is_folder, files))
     form = form or ("table" if below else "kafka" if target.path is None else form_of(target.path, _SUFFIXES))
     if below and form != "kafka":
         tables = tables or (() if internal else ("records",))

@@ -6,7 +6,7 @@ applied.
 
 from __future__ import annotations
 
-from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, Fates, Names
+from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
 from kafkalog.auditing.topics.groups import group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
@@ -36,7 +36,7 @@ __all__ = [
     "SPANS",
     "STATES",
     "Broker",
-    "Fates",
+    "CommitFates",
     "GroupAt",
     "LeadersAt",
     "Led",

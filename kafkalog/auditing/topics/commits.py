@@ -16,6 +16,7 @@ from kafkalog.kafka.message_primitives import uuid_text
 from kafkalog.kernel import buffers
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.narrowing import matches
+from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
 from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.internal_blocks import InternalRecords, Part
@@ -34,17 +35,16 @@ __all__ = [
     "PENDING",
     "STATES",
     "UNKNOWN",
+    "CommitFates",
     "CommitKeys",
     "Commits",
     "Committed",
-    "Fates",
     "InForce",
     "Names",
     "OffsetBlocks",
     "WantedNames",
     "grown",
     "newest",
-    "ranks",
 ]
 
 
@@ -57,7 +57,7 @@ ABORTED: Final = "aborted"
 
 PENDING: Final = "pending"
 
-STATES: Final = (COMMITTED, ABORTED, PENDING, None)  # by the numbers of `Fates.states`
+STATES: Final = (COMMITTED, ABORTED, PENDING, None)  # by the numbers of `CommitFates.states`
 
 UNKNOWN: Final = STATES.index(None)  # damage hides the transaction
 
@@ -70,7 +70,7 @@ _NUMBERS: Final = {
 }
 
 
-class Fates:
+class CommitFates:
     """A log's transactions with data that ended in one of some states, sorted by producer and first offset."""
 
     def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
@@ -279,7 +279,7 @@ class Commits(NamedTuple):
 
     @classmethod
     def of(
-        cls, records: InternalRecords, rows: NDArray[Any], keys: NDArray[Any], fates: Fates, moment: Moment
+        cls, records: InternalRecords, rows: NDArray[Any], keys: NDArray[Any], fates: CommitFates, moment: Moment
     ) -> Commits:
         """Read the commits in these rows, which ascend and could be read; states are those at the moment."""
         is_transactional = records.is_transactional[rows]
@@ -424,7 +424,7 @@ class Committed:
         `lag` gives the columns that the partitions' logs fill, by the numbers of the keys.
         """
         keys = self.keys
-        group, topic = (ranks(names.texts) for names in (keys.groups, keys.topics))
+        group, topic = (_ranks(names.texts) for names in (keys.groups, keys.topics))
         order = np.lexsort((keys.partition, topic[keys.topic], group[keys.group]))
         order = order[self._columns["is_known"][order] != 0]
         waiting = self._is_waiting
@@ -493,10 +493,10 @@ def newest(keys: NDArray[Any], is_one: NDArray[np.bool_]) -> tuple[NDArray[np.in
     return at[order[is_last]], ordered[is_last]
 
 
-def ranks(texts: list[str]) -> NDArray[np.int64]:
-    """Return each text's place in their order."""
+def _ranks(texts: list[str]) -> NDArray[np.int64]:
+    """Return each name's place in their order, as people count."""
     found = np.empty(len(texts), np.int64)
-    found[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    found[sorted(range(len(texts)), key=lambda number: by_number(texts[number]))] = np.arange(len(texts))
     return found
 
 
@@ -535,7 +535,7 @@ class OffsetBlocks:
         self._cells = np.frombuffer(self._block.cells, np.int64)
         self._valid = np.frombuffer(self._block.valid, np.uint8)
 
-    def of(self, commits: Commits, keys: CommitKeys, fates: Fates) -> Iterator[Rows]:
+    def of(self, commits: Commits, keys: CommitKeys, fates: CommitFates) -> Iterator[Rows]:
         """Yield the rows of these commits, all at once unless clients stored much; the next ones use the same cells."""
         sizes = np.cumsum(np.maximum(commits.fields["metadata_size"], 0))
         first = 0
@@ -546,7 +546,7 @@ class OffsetBlocks:
             yield self._rows(commits if is_all else commits.part(first, stop), keys, fates)
             first = stop
 
-    def _rows(self, commits: Commits, keys: CommitKeys, fates: Fates) -> Rows:
+    def _rows(self, commits: Commits, keys: CommitKeys, fates: CommitFates) -> Rows:
         block, count = self._block, len(commits.rows)
         block.count = count
         fields, there = commits.fields, ~commits.is_tombstone

@@ -13,10 +13,10 @@ import numpy as np
 
 from kafkalog.auditing.topics.commits import (
     COMMIT_TYPES,
+    CommitFates,
     CommitKeys,
     Commits,
     Committed,
-    Fates,
     InForce,
     Names,
     OffsetBlocks,
@@ -127,7 +127,7 @@ class GroupLog:
 
         `transactions` are those of the log.
         """
-        fates = Fates(transactions)
+        fates = CommitFates(transactions)
         findings: list[Finding] = []
         for records in blocks_of_directory(self._directory, limits, findings.append):
             findings += records.findings()
@@ -136,7 +136,7 @@ class GroupLog:
         for numbered in (self._names, self._keys, self._records):
             numbered.forget_bytes()
 
-    def _take(self, records: InternalRecords, fates: Fates) -> Iterator[Item]:
+    def _take(self, records: InternalRecords, fates: CommitFates) -> Iterator[Item]:
         chosen, is_held = self._chosen, until(self._chosen.moment, records)
         is_read = records.is_read & is_held
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
@@ -169,7 +169,7 @@ class GroupLog:
             if done < len(numbers):
                 yield Rows(some.block, some.start + done, some.stop)
 
-    def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: Fates) -> Commits:
+    def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: CommitFates) -> Commits:
         keys = self._keys.numbers(records, rows)
         if self._wanted.narrow:
             is_one = self._wanted.of(self._keys.group[keys])

@@ -113,7 +113,12 @@ def until(moment: Moment | None, records: InternalRecords) -> NDArray[np.bool_]:
 
 
 def held_by(moment: Moment, directories: Iterable[PartitionDirectory], limits: Limits) -> None:
-    """Raise NothingMatchesError if all records of some directories were written after a moment: it says when."""
+    """Raise NothingMatchesError if all records of some directories were written after a moment: it says when.
+
+    Without a moment nothing is read.
+    """
+    if moment.offset is None and not isinstance(moment.timestamp, int):
+        return
     logs = [one for one in directories if one.segments]
     blocks = [block for one in logs for block in islice(blocks_of_directory(one, limits, _ignore), 1)]
     times = [int(block.timestamp.min()) for block in blocks if block.count]

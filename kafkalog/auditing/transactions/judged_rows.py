@@ -16,7 +16,7 @@ from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
-from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.moments import Certainty, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
     NOT_JUDGED,
@@ -352,11 +352,11 @@ class _Judge:
     def _known(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
         sent: NDArray[np.bool_],
-    ) -> list[Known]:  # fmt: skip
+    ) -> list[Certainty]:  # fmt: skip
         """Say how certain it is that no marker ends open transactions."""
         context, states = self.context, self.coordinator.states
         if context.one_moment:
-            return [Known(is_proved=True, is_too_early=False, is_recent=False)] * len(rows)
+            return [Certainty(is_proved=True, is_too_early=False, is_recent=False)] * len(rows)
         is_said, is_decided = entry >= 0, decision >= 0
         decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
         times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))

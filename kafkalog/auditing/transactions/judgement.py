@@ -27,7 +27,7 @@ from kafkalog.auditing.topics import (
     COMMIT_TYPES,
     PENDING,
     STATES,
-    Fates,
+    CommitFates,
     LeadersAt,
     Led,
     Metadata,
@@ -70,7 +70,7 @@ __all__ = ["Judgement", "LogAudit", "judge", "pending_offsets", "say_once", "spe
 
 def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
     """Yield for each group and producer how many offset commits are in open and in aborted transactions."""
-    fates = Fates(verdicts.rows, (PENDING, ABORTED))
+    fates = CommitFates(verdicts.rows, (PENDING, ABORTED))
     if not len(fates):
         return
     counts: Counter[tuple[int, str, str]] = Counter()
@@ -105,7 +105,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
         )
 
 
-def _count(records: InternalRecords, fates: Fates, counts: Counter[tuple[int, str, str]]) -> None:
+def _count(records: InternalRecords, fates: CommitFates, counts: Counter[tuple[int, str, str]]) -> None:
     """Count a block's commits whose keys could be read, by producer, group and state."""
     producer_id = records.of_batches(buffers.PRODUCER_ID)
     fate = fates.rows(producer_id, records.offset)

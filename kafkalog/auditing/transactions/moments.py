@@ -22,7 +22,7 @@ from kafkalog.folds.fold import MARKER_COLUMNS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read", "Seen", "known_of"]
+__all__ = ["NEVER", "Bracket", "Certainty", "Moments", "Read", "Seen", "known_of"]
 
 NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
 
@@ -31,7 +31,7 @@ def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
 
 
-class Known(NamedTuple):
+class Certainty(NamedTuple):
     """How certain it is that no marker ends an open transaction.
 
     `is_proved` says so for certain, `is_too_early` that one of the logs ends too early to know, `is_recent` that a
@@ -67,10 +67,10 @@ class Seen(NamedTuple):
     never_comes: bool = False
 
 
-def known_of(seen: Seen) -> Known:
+def known_of(seen: Seen) -> Certainty:
     """Say how certain it is that no marker ends an open transaction."""
     if seen.never_comes:
-        return Known(is_proved=True, is_too_early=False, is_recent=False)
+        return Certainty(is_proved=True, is_too_early=False, is_recent=False)
     age = seen.newest - max(_between(seen.before, seen.last, seen.after), seen.decided)
     is_recent = age <= seen.copy_ms + seen.max_timeout_ms
     # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
@@ -79,7 +79,7 @@ def known_of(seen: Seen) -> Known:
     has_markers = max(seen.log, copied) > seen.said
     is_proved = (has_registrations and has_markers) or (seen.after == NEVER and _go_on(seen))
     is_early = seen.state < _between(seen.before, seen.begins, seen.after) or seen.log < seen.due
-    return Known(is_proved, is_early and is_recent and not is_proved, is_recent)
+    return Certainty(is_proved, is_early and is_recent and not is_proved, is_recent)
 
 
 def _go_on(seen: Seen) -> bool:
@@ -176,7 +176,7 @@ class Moments:
         times_before, times_after = np.append(last.times, -1), np.append(first.times, NEVER)
         return Bracket(times_before[before][of_row], times_after[after][of_row])
 
-    def known(self, rows: Columns, read: Read) -> list[Known]:
+    def known(self, rows: Columns, read: Read) -> list[Certainty]:
         """Say what is known of open transactions in files that may be of different moments."""
         newest, log, log_any = min(read.newest, NEVER), self._audit.newest_broker, self._audit.newest
         bracket = self.bracket(rows["first_offset"])
