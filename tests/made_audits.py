@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafkalog.columns.named import NONE
-from kafkalog.reports.source import DECIDING, Decisions
+from kafkalog.reports.source import DECIDING, ClusterRead, Decisions, Steps
 from kafkalog.tables import TABLES
 
 __all__ = ["HOSTILE", "MadeAudit", "hostile_audit", "many_transactions"]
@@ -31,6 +31,7 @@ class MadeAudit:
     totals: str = ""
     worst: str | None = None
     complete: bool = True
+    scope: list[str] = field(default_factory=list)
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         return iter(self.tables.get(table, ()))
@@ -45,6 +46,15 @@ class MadeAudit:
             np.array([row["transactional_id"] for row in rows], object),
             np.array([row["state"] == DECIDING[1] for row in rows], bool),
         )
+
+    def steps(self) -> Iterator[Steps]:
+        return iter(())
+
+    def notes(self, codes: frozenset[str]) -> Iterator[dict[str, Any]]:
+        return (row for row in self.rows("findings") if row["code"] in codes)
+
+    def about(self) -> list[ClusterRead]:
+        return []
 
 
 def _row(table: str, **cells: Any) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def hostile_audit() -> MadeAudit:
                 "incidents",
                 id=f"i{number}",
                 kind="records-unreadable",
+                cause=text,
                 severity="error",
                 certainty="proved",
                 title=text,

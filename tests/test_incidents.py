@@ -23,8 +23,8 @@ from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
+from kafkalog.zone import Zone
 from kafkalog_cli.render.report import incident_lines
-from kafkalog_cli.render.zone import Zone
 from official import CORPUS, FIXTURES, cases
 from told_incidents import OF_REMEDIES, TOLD, Told
 

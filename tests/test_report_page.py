@@ -48,22 +48,28 @@ def test_a_report_opens_without_a_word(running: Any, fixture: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("fixture", ["v3.9-codecs", "v2.8-hanging", "k4-i-cleaner-failed"])
 def test_a_report_of_a_verification_opens_without_a_word(running: Any, fixture: str, tmp_path: Path) -> None:
-    """It has no timeline; its tables can be filtered."""
+    """It has no timeline, and no link to one; its tables can be filtered."""
     source = source_of_verification(verify([str(FIXTURES[0].parent / fixture)]))
 
     with opened(running, _written(source, tmp_path / "report.html")) as shown:
         assert shown.said == []
-        shown.page.fill("#rows", "no row has this")
-        assert not shown.page.is_visible("#tables tbody tr")
+        for link in shown.page.query_selector_all("a[href^='#']"):
+            assert shown.page.query_selector(link.get_attribute("href")) is not None
+        shown.page.click("#table-files > summary")
+        assert shown.page.is_visible("#table-files tbody tr")
+        shown.page.fill("#table-files input[type=search]", "no row has this")
+        assert not shown.page.is_visible("#table-files tbody tr")
 
 
 def test_hostile_names_run_nothing(running: Any, tmp_path: Path) -> None:
     """Every text of the evidence is text, in each kind of lane and in the table of what was chosen."""
     with opened(running, _written(hostile_audit(), tmp_path / "report.html")) as shown:
-        for lanes in ("log", "topic", "id", "producer"):
+        for lanes in ("log", "topic", "id", "producer", "broker"):
             shown.page.select_option("#lanes", lanes)
-            shown.page.focus("canvas")
+            shown.page.focus("#view canvas")
             shown.page.keyboard.press("Enter")
+        for folded in shown.page.query_selector_all("details"):
+            folded.evaluate("one => one.open = true")
         for link in shown.page.query_selector_all("[data-incident]"):
             link.click()
 
@@ -82,7 +88,7 @@ def test_nobody_is_left_out(running: Any, scheme: str, tmp_path: Path) -> None:
         source_of(audit([str(FIXTURES[0].parent / "k4-f-hanging-late-produce-tv0")])), tmp_path / "report.html"
     )
     with opened(running, file, color_scheme=scheme) as shown:
-        shown.page.focus("canvas")
+        shown.page.focus("#view canvas")
         shown.page.keyboard.press("Enter")
 
         found = Axe().run(shown.page).response["violations"]
@@ -102,7 +108,7 @@ def test_lanes_hold_what_the_table_says(running: Any, tmp_path: Path) -> None:
     )  # fmt: skip
 
     with opened(running, _written(source, tmp_path / "report.html")) as shown:
-        shown.page.focus("canvas")
+        shown.page.focus("#view canvas")
         seen = []
         for _ in range(len(list(source.rows("partitions")))):
             shown.page.keyboard.press("Enter")
@@ -123,6 +129,7 @@ def test_an_incident_leads_to_its_lane(running: Any, tmp_path: Path) -> None:
         for incident in source.rows("incidents"):
             if incident["kind"] != "consumers-stopped":
                 continue
+            shown.page.evaluate(f"document.getElementById('incident-{incident['id']}').parentElement.open = true")
             shown.page.click(f"[data-incident='{incident['id']}']")
             assert incident["partitions"][0] in shown.page.inner_text("#picked caption")
             assert "hanging" in shown.page.inner_text("#picked tbody")
@@ -156,7 +163,7 @@ def test_many_transactions_open_and_pan(running: Any, tmp_path: Path) -> None:
         assert "a sample" in shown.page.inner_text("#timeline")
         shown.page.select_option("#state", "hanging")
         assert shown.page.inner_text("#status") == "1 lanes"
-        shown.page.focus("canvas")
+        shown.page.focus("#view canvas")
         shown.page.keyboard.press("Enter")
         assert "hanging" in shown.page.inner_text("#picked tbody")
 
@@ -178,9 +185,10 @@ def test_leader_changes_are_rules(running: Any, tmp_path: Path) -> None:
         assert len(shown.page.query_selector_all("svg.lanes line.unclean")) == 1
         assert shown.page.query_selector_all("svg.lanes line.leader") == []
     with opened(running, file) as shown:
-        box = shown.page.query_selector("canvas").bounding_box()
+        box = shown.page.query_selector("#view canvas").bounding_box()
         at = offset / log["log_end_offset"]
-        shown.page.mouse.move(box["x"] + 230 + at * (box["width"] - 238), box["y"] + 12)
+        names = float(shown.page.get_attribute("#view canvas", "data-names"))
+        shown.page.mouse.move(box["x"] + names + at * (box["width"] - names - 8), box["y"] + 52)
         words = f"leader epoch 2 from offset {offset} on: broker 3 leads, unclean-election, {iso(1_795_251_278_500)}"
         assert words in shown.page.inner_text("#tip")
 
@@ -200,15 +208,15 @@ def test_leaders_of_a_real_log_are_rules(running: Any, tmp_path: Path) -> None:
 
 
 def test_ten_thousand_partitions_are_a_page(running: Any, tmp_path: Path) -> None:
-    """What is open has a lane, the rest of each topic one, which unfolds; search finds a folded one."""
+    """What is open has a lane, all that is healthy one, which unfolds; search finds a folded one."""
     file = _written(many_transactions(100_000, logs=10_000), tmp_path / "report.html")
     assert file.stat().st_size < 4_000_000
 
     with opened(running, file) as shown:
         assert shown.page.inner_text("#status") == "2 lanes"
-        shown.page.focus("canvas")
+        shown.page.focus("#view canvas")
         shown.page.keyboard.press("ArrowDown")
-        assert "9999 more partitions, 99990 transactions drawn" in shown.page.inner_text("#status")
+        assert "9,999 healthy partitions, 99,990 transactions drawn" in shown.page.inner_text("#status")
         shown.page.keyboard.press("Enter")
         assert shown.page.inner_text("#status") == "10000 lanes"
         shown.page.fill("#search", "orders-1234")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkalog.segments.moment import Moment
-    from kafkalog_cli.render.zone import Zone
+    from kafkalog.zone import Zone
 
 __all__ = [
     "REPORT_FORMS",
@@ -27,6 +27,7 @@ __all__ = [
     "Size",
     "Time",
     "TimeZone",
+    "check_name",
     "form_of",
     "names_of",
 ]
@@ -136,7 +137,7 @@ class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Zone:
-        from kafkalog_cli.render.zone import Zone
+        from kafkalog.zone import Zone
 
         if isinstance(value, Zone):
             return value
@@ -158,6 +159,12 @@ def form_of(output: Path, others: Mapping[str, str]) -> str:
     if form is None:
         raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form
+
+
+def check_name(form: str, output: Path | None) -> None:
+    """Refuse a name by which Timesketch takes lines of JSON for CSV. Raises UsageError."""
+    if form == "timesketch" and output is not None and output.suffix.lower() == ".csv":
+        raise click.UsageError("--format timesketch is lines of JSON: give the file a name that ends in .jsonl.")
 
 
 class NumberRanges(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -7,10 +7,11 @@ give the same bytes.
 from __future__ import annotations
 
 from kafkalog.reports.also import INFORMATIVE
+from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import WORDS, FirstScreen, first_screen, headline
 from kafkalog.reports.junit import junit
-from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
-from kafkalog.reports.page import SpaceReport, page, space_page
+from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time
+from kafkalog.reports.page import Night, SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
     AuditSource,
@@ -24,25 +25,25 @@ from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
 
 __all__ = [
-    "EMPTY",
-    "GAP",
     "INFORMATIVE",
-    "LEGAL_GAP",
-    "STATE_RANKS",
     "WORDS",
     "AuditSource",
     "Axis",
     "ClusterRead",
     "FirstScreen",
+    "Folded",
     "Lane",
+    "Night",
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",
     "first_screen",
+    "fold_quiet",
     "headline",
     "junit",
     "lanes_by_offset",
     "lanes_by_time",
+    "look_of",
     "page",
     "prometheus",
     "source_of",

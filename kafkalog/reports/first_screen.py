@@ -35,14 +35,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """The sentence with its first word, what it is about and stands on, and the lines of ``Also``.
+    """The sentence with its first word, the facts that it is about and stands on, and the lines of ``Also``.
 
     `calm` says that there is nothing but what everybody decided themselves.
     """
 
     word: str
     sentence: str
-    identity: str
+    facts: Sequence[str]
     also: Sequence[Line]
     calm: bool
 
@@ -50,6 +50,11 @@ class FirstScreen:
     def headline(self) -> str:
         """Return the verdict as one line."""
         return f"{self.word}: {self.sentence}"
+
+    @property
+    def identity(self) -> str:
+        """Return the facts as one line."""
+        return " · ".join(self.facts)
 
 
 def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
@@ -78,7 +83,7 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     sentence = " ".join([sentence, *(f"({words})" for words in source.scope)])
-    return FirstScreen(word, sentence, " · ".join(filter(None, behind)), lines, word == "OK" and not (lines or notes))
+    return FirstScreen(word, sentence, [*filter(None, behind)], lines, word == "OK" and not (lines or notes))
 
 
 def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
@@ -108,7 +113,7 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
     if word == "OK":
         word, _, sentence = source.verdict.partition(": ")
         sentence = f"{sentence.removesuffix(', nothing wrong')}."
-    return FirstScreen(word, sentence, source.totals, (), word == "OK" and not incidents)
+    return FirstScreen(word, sentence, (source.totals,), (), word == "OK" and not incidents)
 
 
 def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:

@@ -7,9 +7,9 @@ the drawing is. Cost: one pass over the transactions, and memory by lanes and ce
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,18 @@ __all__ = [
     "LEGAL_GAP",
     "STATE_RANKS",
     "Axis",
+    "Folded",
     "Lane",
+    "Spans",
+    "cut_lanes",
+    "fold_quiet",
     "is_time",
     "lanes_by_offset",
     "lanes_by_time",
+    "on_brokers_clock",
+    "partition_order",
     "span_of",
+    "time_axis",
 ]
 
 
@@ -97,7 +104,8 @@ class Axis:
 class Lane:
     """A lane: its name, its axis, what each of its cells shows, and how many transactions each state has.
 
-    `stable` is the cell where the last stable offset is, None where nothing waits or the axis is time.
+    `stable` is the cell where the last stable offset is, None where nothing waits or the axis is time. Of a `cut` log
+    only a part is drawn.
     """
 
     name: str
@@ -106,10 +114,24 @@ class Lane:
     row: Mapping[str, Any] = field(default_factory=dict)
     stable: int | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    cut: bool = False
+
+    @property
+    def worst(self) -> int:
+        """Return the worst that it shows, that of a healthy lane at most what is aborted."""
+        return int(self.cells.max(initial=EMPTY))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Say whether nothing is open, missing or waiting in it."""
+        return self.worst <= STATE_RANKS["aborted"] and self.stable is None
 
     def draw(self, rank: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
-        """Draw ranges, both ends included, over what is less bad."""
+        """Draw ranges, both ends included, over what is less bad; of a cut log nothing that is outside."""
         width = len(self.cells)
+        if self.cut:
+            inside = (last >= self.axis.first) & (first < self.axis.last)
+            first, last = first[inside], last[inside]
         edges = np.zeros(width + 1, np.int64)
         np.add.at(edges, self.axis.cells(first, width), 1)
         np.add.at(edges, self.axis.cells(last, width) + 1, -1)
@@ -118,81 +140,204 @@ class Lane:
 
 
 def lanes_by_offset(source: AuditSource, width: int, wanted: Test) -> list[Lane]:
-    """Return a lane for each log that is `wanted`, in the order of the table ``partitions``."""
-    lanes: dict[str, Lane] = {}
-    for row in source.rows("partitions"):
-        if wanted(row):
-            axis = Axis(row["log_start_offset"], row["log_end_offset"])
-            lane = lanes[row["log"]] = Lane(f"{row['topic']}-{row['partition']}", axis, _empty(width), row)
-            if row["last_stable_offset"] < row["log_end_offset"]:
-                lane.stable = int(axis.cells(np.array([row["last_stable_offset"]]), width)[0])
+    """Return a lane for each log that is `wanted`, those with something wrong first."""
+    rows = partition_order(row for row in source.rows("partitions") if wanted(row))
+    cuts = [(row, Axis(row["log_start_offset"], row["log_end_offset"])) for row in rows]
+    return sorted(cut_lanes(source, width, cuts), key=lambda lane: lane.is_quiet)
+
+
+class Folded(NamedTuple):
+    """Healthy lanes as one: how many they are, and in which part of them each cell has a transaction, from 0 to 1."""
+
+    lanes: int
+    density: NDArray[np.float64]
+
+
+def fold_quiet(lanes: Sequence[Lane], most: int) -> tuple[list[Lane], Folded | None]:
+    """Return the lanes that are drawn one by one, and the healthy ones as one lane where they are more than `most`."""
+    quiet = [lane for lane in lanes if lane.is_quiet]
+    if len(quiet) <= most:
+        return list(lanes), None
+    density = np.zeros(len(quiet[0].cells))
+    for lane in quiet:
+        density += lane.cells > LEGAL_GAP
+    return [lane for lane in lanes if not lane.is_quiet], Folded(len(quiet), density / len(quiet))
+
+
+def cut_lanes(source: AuditSource, width: int, cuts: Sequence[tuple[Mapping[str, Any], Axis]]) -> list[Lane]:
+    """Return a lane of offsets for each cut: a row of ``partitions``, and from where to where its log is drawn."""
+    lanes: list[Lane] = []
+    of_log: dict[str, list[Lane]] = {}
+    for row, axis in cuts:
+        whole = axis.first <= row["log_start_offset"] and axis.last >= row["log_end_offset"]
+        lane = Lane(f"{row['topic']}-{row['partition']}", axis, _empty(width), row, cut=not whole)
+        stable = row["last_stable_offset"]
+        if stable < row["log_end_offset"] and axis.first <= stable < axis.last:
+            lane.stable = int(axis.cells(np.array([stable]), width)[0])
+        lanes.append(lane)
+        of_log.setdefault(row["log"], []).append(lane)
     gaps: dict[tuple[str, int], array[int]] = {}
     for row in source.rows("gaps"):
-        if row["log"] in lanes:
+        if row["log"] in of_log:
             key = row["log"], LEGAL_GAP if row["kind"] == "legal" else GAP
             gaps.setdefault(key, array("q")).extend((row["first_offset"], row["last_offset"]))
     for (log, rank), ends in gaps.items():
         both = np.frombuffer(ends, np.int64).reshape(-1, 2)
-        lanes[log].draw(rank, both[:, 0], both[:, 1])
+        for lane in of_log[log]:
+            lane.draw(rank, both[:, 0], both[:, 1])
     for columns in source.transactions():
         has_data = columns["first_offset"] != NONE
         for name, rows in _groups(columns["log"], has_data):
-            if name in lanes:
-                _draw_states(lanes[name], columns["state"][rows], columns["first_offset"][rows],
-                             columns["last_offset"][rows])  # fmt: skip
-    return list(lanes.values())
+            for lane in of_log.get(name, ()):
+                _draw_states(lane, columns["state"][rows], columns["first_offset"][rows], columns["last_offset"][rows])
+    return lanes
+
+
+def partition_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows of ``partitions``, the worst first: what hangs, is open or found; Kafka's own topics last."""
+    return sorted(
+        rows,
+        key=lambda row: (
+            -row["hanging"], -row["open"], -row["findings"], -(row["log_end_offset"] - row["last_stable_offset"]),
+            row["topic"].startswith("__"), by_number(row["topic"]), row["partition"], row["log"],
+        ),
+    )  # fmt: skip
+
+
+# Times of the brokers: a producer's own clock may be wrong by any amount, a marker's time is a broker's. Between two
+# markers of a log a record was written between their times.
+
+
+class Spans(NamedTuple):
+    """When transactions were under way on the brokers' clock, in ms; an end is NONE while open.
+
+    `known` says which have a time at all; of the others both are NONE.
+    """
+
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    known: NDArray[np.bool_]
+
+
+def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> Spans:
+    """Return when rows of ``transactions`` were under way; `logs` numbers the log of each.
+
+    A producer's time is taken where it lies between the markers around its record, else the nearer of their times.
+    """
+    first, last, marker = (columns[name] for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms"))
+    first = np.where(_believed(first), first, NONE)
+    last = np.where(_believed(last), last, first)
+    has_marker = columns["marker_offset"] != NONE
+    at = np.where(columns["first_offset"] == NONE, columns["marker_offset"], columns["first_offset"])
+    ended = np.where(has_marker & _believed(marker), marker, NONE)
+    earliest, latest = _bounds(logs, at, columns["marker_offset"], ended)
+    begins = np.where(first == NONE, latest, first)
+    begins = np.where((latest != NONE) & (begins > latest), latest, begins)
+    begins = np.where((begins != NONE) & (begins < earliest), earliest, begins)
+    begins = np.where((begins == NONE) & (earliest != NONE), earliest, begins)
+    ends = np.where(ended != NONE, ended, np.where(has_marker, np.maximum(last, begins), NONE))
+    return Spans(begins, ends, begins != NONE)
+
+
+def _bounds(
+    logs: NDArray[np.int64], at: NDArray[np.int64], markers: NDArray[np.int64], ended: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the latest marker's time before an offset of each row and the earliest one after it, NONE for none."""
+    some = np.flatnonzero(ended != NONE)
+    count = len(at)
+    offsets = np.concatenate([at, markers[some]])
+    of_log = np.concatenate([logs, logs[some]])
+    times = np.concatenate([np.full(count, NONE), ended[some]])
+    order = np.lexsort((offsets, of_log))
+    found = []
+    for step, worst, forwards in ((np.maximum, 0, True), (np.minimum, _TIMES - 1, False)):
+        rows = order if forwards else order[::-1]
+        numbers = of_log[rows]  # each log has times of its own
+        steps = numbers * _TIMES + np.where(times[rows] == NONE, worst, times[rows])
+        seen = step.accumulate(steps) - numbers * _TIMES
+        bound = np.empty(len(rows), np.int64)
+        bound[rows] = np.where(seen == worst, NONE, seen)
+        found.append(bound[:count])
+    return found[0], found[1]
+
+
+_TIMES: Final = 1 << 42  # more than any time in ms that is believed
+
+
+def time_axis(begins: NDArray[np.int64], ends: NDArray[np.int64], brokers: NDArray[np.int64]) -> Axis:
+    """Return the axis of what was under way: the times of `brokers`, and what begins not far from them.
+
+    What a wrong clock puts elsewhere is drawn at the edge. Without a broker's time it is what most begins are near to.
+    """
+    if not len(begins):
+        return Axis(0, 1)
+    if len(brokers):
+        low, high = int(brokers.min()), int(brokers.max())
+    else:
+        low, high = (int(value) for value in np.quantile(begins, (0.05, 0.95)))
+    room = max(high - low, _ROOM_MS)
+    every = np.concatenate([begins, ends[ends != NONE]])
+    near = every[(every >= low - room) & (every <= high + room)]
+    return Axis(min(low, int(near.min(initial=low))), max(high, int(near.max(initial=high))) + 1)
+
+
+_ROOM_MS: Final = 60_000
 
 
 def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -> list[Lane]:
     """Return a lane for each value of the column `lane_of` of the logs that are `wanted`, all with the same axis.
 
-    Transactions without a time that can be believed are in no lane. One that is open reaches to the axis' end.
+    Those with something wrong come first. The times are the brokers'; a transaction without any is in no lane. One that
+    is open reaches to the axis' end. What is outside of the axis, by a wrong clock, is in the first or last cell.
     """
     logs = {row["log"]: row for row in source.rows("partitions") if wanted(row)}
     pieces = [piece for columns in source.transactions() for piece in _timed(columns, logs, lane_of)]
     if not pieces:
         return []
-    axis = Axis(
-        min(int(piece.first.min()) for piece in pieces),
-        max(max(int(piece.first.max()), int(piece.last[piece.last != NONE].max(initial=0))) for piece in pieces) + 1,
-    )
+    brokers = [piece.markers for piece in pieces]
+    axis = time_axis(
+        np.concatenate([piece.first for piece in pieces]), np.concatenate([piece.last for piece in pieces]),
+        np.concatenate(brokers),
+    )  # fmt: skip
     lanes: dict[Any, Lane] = {}
     for piece in pieces:
-        lane = lanes.setdefault(piece.name, Lane(str(piece.name), axis, _empty(width)))
+        lane = lanes.setdefault(piece.name, Lane(str(piece.name), axis, _empty(width), piece.row))
         last = np.where(piece.last == NONE, axis.last, piece.last)
         _draw_states(lane, piece.states, piece.first, last)
-    return [
-        lanes[name]
-        for name in sorted(
-            lanes, key=lambda name: (str(type(name)), by_number(name) if isinstance(name, str) else name)
-        )
-    ]
+    return sorted(
+        lanes.values(),
+        key=lambda lane: (-lane.worst, lane.name.startswith("__"), by_number(lane.name)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
     name: Any
+    row: Mapping[str, Any]
     states: NDArray[Any]
     first: NDArray[np.int64]
     last: NDArray[np.int64]  # NONE: open
+    markers: NDArray[np.int64]
 
 
 def _timed(columns: Mapping[str, NDArray[Any]], logs: Mapping[str, Any], lane_of: str) -> Iterator[_Piece]:
-    first, last, marker = (columns[name] for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms"))
-    known_first, known_marker = _believed(first), _believed(marker)
-    begins = np.where(known_first & known_marker, np.minimum(first, marker), np.where(known_first, first, marker))
-    ends = np.where(known_marker, marker, np.where(columns["marker_offset"] == NONE, NONE, np.maximum(last, begins)))
-    some = (columns["first_offset"] != NONE) & (known_first | known_marker)
+    names: dict[Any, int] = {}
+    numbers = np.fromiter(
+        (names.setdefault(log, len(names)) for log in columns["log"].tolist()), np.int64, len(columns["log"])
+    )
+    spans = on_brokers_clock(numbers, columns)
+    marked = columns["marker_timestamp_ms"]
+    some = (columns["first_offset"] != NONE) & spans.known
     for log, in_log in _groups(columns["log"], some):
         if log not in logs:
             continue
-        if lane_of == "log":
-            name = f"{logs[log]['topic']}-{logs[log]['partition']}"
-            yield _Piece(name, columns["state"][in_log], begins[in_log], ends[in_log])
-            continue
-        for name, rows in _groups(columns[lane_of], in_log):
-            if name is not None and name != NONE:
-                yield _Piece(name, columns["state"][rows], begins[rows], ends[rows])
+        name = f"{logs[log]['topic']}-{logs[log]['partition']}"
+        groups = [(name, in_log)] if lane_of == "log" else _groups(columns[lane_of], in_log)
+        for value, rows in groups:
+            if value is not None and value != NONE:
+                row = logs[log] if lane_of == "log" else {}
+                markers = marked[rows][_believed(marked[rows])]
+                yield _Piece(value, row, columns["state"][rows], spans.begins[rows], spans.ends[rows], markers)
 
 
 def _believed(times: NDArray[np.int64]) -> NDArray[np.bool_]:

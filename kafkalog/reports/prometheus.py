@@ -16,7 +16,7 @@ from kafkalog.tables.audit_tables import STATES
 
 __all__ = ["prometheus"]
 
-_VERDICTS: Final = ("ok", "suspicious", "wrong", "incomplete")
+_VERDICTS: Final = ("ok", "empty", "suspicious", "wrong", "incomplete")
 _OPEN: Final = tuple(state for state in STATES if state not in ("committed", "aborted"))
 
 

@@ -395,10 +395,13 @@ def leader_words(row: Mapping[str, Any]) -> str:
     return f"leader epoch {row['leader_epoch']} from offset {row['first_offset']} on: {leader}{change}{since}"
 
 
-def transaction_rows(source: AuditSource) -> Iterator[Row]:
-    """Yield the rows of ``transactions``, for what is written row by row."""
+def transaction_rows(
+    source: AuditSource, where: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.bool_]] | None = None
+) -> Iterator[Row]:
+    """Yield the rows of ``transactions``, or those that are chosen, for what is written row by row."""
     for columns in source.transactions():
-        for cells in zip(*(column.tolist() for column in columns.values()), strict=True):
+        chosen = slice(None) if where is None else np.flatnonzero(where(columns))
+        for cells in zip(*(columns[name][chosen].tolist() for name in columns), strict=True):
             yield {name: None if cell == NONE else cell for name, cell in zip(columns, cells, strict=True)}
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
 from kafkalog_cli.output import Target
-from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, form_of
-from kafkalog_cli.render.zone import Zone
+from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name, form_of
 
 __all__ = ["report"]
 
@@ -33,6 +33,7 @@ def report(audit: Path, form: str | None, findings: bool, zone: Zone, target: Ta
     from kafkalog_cli.render.sinks import style
 
     form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))
+    check_name(form, target.path)
 
     source = WrittenAudit(audit)
     with target.stream([str(audit)]) as stream:

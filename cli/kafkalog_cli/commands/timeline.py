@@ -15,7 +15,9 @@ from kafkalog_cli.output import Target, is_terminal, say
 
 __all__ = ["timeline"]
 
+_FOLDED: Final = 20  # healthy lanes: more of them are one line
 _LANES: Final = {"partition": "log", "transactional-id": "transactional_id", "producer": "producer_id"}
+_WORDS: Final = {"partition": "partitions", "transactional-id": "transactional ids", "producer": "producers"}
 _NARROWEST: Final = 10
 _STABLE: Final = 24  # characters for the last stable offset after a lane
 
@@ -31,14 +33,17 @@ _STABLE: Final = 24  # characters for the last stable offset after a lane
 @click.option("--by", type=click.Choice(("offset", "time")), help="What goes from left to right; ids and producers are"
               " drawn by time.  [default: offset]")  # fmt: skip
 @click.option("--width", type=click.IntRange(min=40), help="Characters of a line.  [default: the terminal's, or 80]")
+@click.option("--all", "every", is_flag=True, help=f"Draw each healthy lane; else more than {_FOLDED} are one line.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters.")
 @jobs_option
 @limit_options
 def timeline(
     paths: tuple[str, ...], topic: str | None, ids: str | None, incident: str | None, lanes: str, by: str | None,
-    width: int | None, ascii_only: bool, jobs: int | None, **limited: Any,
+    width: int | None, every: bool, ascii_only: bool, jobs: int | None, **limited: Any,
 ) -> int:  # fmt: skip
-    """Draw the transactions under DIRs: a line for each partition, transactional id or producer.
+    """Draw the transactions under DIRs: a line for each partition, transactional id or producer, the worst first.
+
+    Times are the brokers': a producer's own clock may be wrong.
 
     \b
         kafkalog timeline /copy/of/log.dirs
@@ -47,7 +52,7 @@ def timeline(
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
     from kafkalog.findings import Severity
-    from kafkalog.reports import lanes_by_offset, lanes_by_time, source_of
+    from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
     from kafkalog_cli.exit import Outcome
     from kafkalog_cli.render.lanes_text import timeline_lines
     from kafkalog_cli.render.people import encoded, is_ascii
@@ -79,10 +84,13 @@ def timeline(
         drawn = [lane for lane in drawn if lanes != "transactional-id" or matches(lane.name, (ids,))]
         if not drawn:
             raise nothing_matches("transactional id", [ids], known)
+    shown, folded = (drawn, None) if every else fold_quiet(drawn, _FOLDED)
     with Target(None).stream(()) as stream:
         color = style(is_terminal())["color"]
         plain = ascii_only or is_ascii()
-        for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=plain, color=color):
+        for line in timeline_lines(
+            shown, folded, width=cells, by_time=by_time, kind=_WORDS[lanes], ascii_only=plain, color=color
+        ):
             stream.write(encoded(f"{line}\n"))
     return Outcome(Severity.ERROR, incomplete=not summary.complete).status()
 

@@ -19,6 +19,7 @@ from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
 from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.zone import Zone
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -36,8 +37,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES
-from kafkalog_cli.render.zone import Zone
+from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, Summary
@@ -113,6 +113,7 @@ def txn_audit(
     """
     chosen = _Filter(narrowing, state)
     form = row_form(form, target, tables, REPORT_SUFFIXES)
+    check_name(form, target.path)
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
     if incident is not None and (form != "table" or tables or everything or state):

@@ -14,6 +14,7 @@ from kafkalog import Limits, Severity
 from kafkalog.escape import escape
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.verify_tables import REPLICAS, VERIFY_TABLES
+from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -32,7 +33,6 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape, escape_line
 from kafkalog.reports import INFORMATIVE, FirstScreen
+from kafkalog.zone import Zone
 from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.zone import Zone
 
 __all__ = [
     "Report",

@@ -8,9 +8,9 @@ from typing import Any, BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.zone import Zone
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
-from kafkalog_cli.render.zone import Zone
 
 __all__ = ["report_of", "write_form"]
 
@@ -58,7 +58,7 @@ def write_form(
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
         on_terminal = style["width"] is not None
-        for piece in page(source, origin()) if form == "html" else _FORMS[form](source):
+        for piece in page(source, origin(), zone) if form == "html" else _FORMS[form](source):
             stream.write(_harmless(piece) if on_terminal else piece)
 
 

@@ -8,9 +8,9 @@ from typing import Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
+from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
-from kafkalog_cli.render.zone import UTC, Zone
 
 __all__ = ["Style", "sink_of", "style", "write_summary"]
 

@@ -17,9 +17,9 @@ from kafkalog.escape import escape
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
+from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.row_formats import ChosenColumns, as_json
-from kafkalog_cli.render.zone import UTC, Zone
 
 __all__ = ["TableSink"]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import re
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -24,7 +26,12 @@ def provenance(
     command: str, summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float,
     engine: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more."""
+    """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more.
+
+    Where SOURCE_DATE_EPOCH is set, it is both times: then equal inputs give equal bytes.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    fixed = int(epoch) if re.fullmatch(r"[0-9]{1,11}", epoch) else None
     return {
         **mark(command),
         "kernel": form(),
@@ -32,8 +39,8 @@ def provenance(
         "python": platform.python_version(),
         "schema_version": SCHEMA_VERSION,
         "arguments": list(arguments),
-        "started_ms": round(started * 1000),
-        "ended_ms": round(time.time() * 1000),
+        "started_ms": round((started if fixed is None else fixed) * 1000),
+        "ended_ms": round((time.time() if fixed is None else fixed) * 1000),
         "verdict": summary.verdict(),
         "worst": None if summary.worst is None else summary.worst.word,
         "complete": summary.complete,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from kafkalog.reports.page.first_view import Night
 from kafkalog.reports.page.page import page
 from kafkalog.reports.page.space_page import SpaceReport, space_page
 
-__all__ = ["SpaceReport", "page", "space_page"]
+__all__ = ["Night", "SpaceReport", "page", "space_page"]

@@ -1,94 +1,207 @@
-"""The timeline as a picture in the page: what is seen without a script, and in print."""
+"""Lanes as pictures in the page: what is seen without a script, in print, and beside an incident."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Lane
+from kafkalog.reports.colours import LOOKS, name_of
+from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane
 from kafkalog.reports.page.elements import Element, element
 from kafkalog.reports.source import leader_words
+from kafkalog.zone import UTC, Zone
 
-__all__ = ["NAMES", "UNCLEAN", "legend", "picture"]
+__all__ = ["UNCLEAN", "Drawn", "by_log", "cut_picture", "hatches", "legend", "picture", "shortened", "ticks"]
 
-ByLog = Mapping[str, Sequence[Mapping[str, Any]]]
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
-NAMES: Final = {rank: state for state, rank in STATE_RANKS.items()} | {GAP: "gap", LEGAL_GAP: "legal-gap"}
-_WORDS: Final = {"gap": "offsets missing", "legal-gap": "legal gap"}
 UNCLEAN: Final = "unclean-election"
 _ROW: Final = 22  # px
 _BAR: Final = 14
 _LEFT: Final = 240
-_WIDTH: Final = 960
+_WIDTH: Final = 820
+_RIGHT: Final = 140
+_NAME: Final = 36  # characters of a lane's name
+_CUT_WIDTH: Final = 480
+_CUT_ROW: Final = 62
+_TICKS: Final = 5
 
 
-def picture(lanes: Sequence[Lane], drawn: ByLog, changes: ByLog) -> Element:
-    """Draw lanes by offset; `drawn` has the transactions, by log, that are drawn one by one with their words.
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn one by one, by log: transactions, gaps, changes of leaders, whose times are said in `zone`."""
 
-    `changes` are the logs' changes of leaders.
-    """
-    height = _ROW * len(lanes) + 4
-    parts = [
-        _lane(lane, number, drawn.get(lane.row["log"], ()), changes.get(lane.row["log"], ()))
-        for number, lane in enumerate(lanes)
+    transactions: Rows = field(default_factory=dict)
+    gaps: Rows = field(default_factory=dict)
+    changes: Rows = field(default_factory=dict)
+    zone: Zone = UTC
+
+
+def by_log(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return rows by their column ``log``."""
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[row["log"]].append(row)
+    return found
+
+
+def shortened(text: str, most: int) -> str:
+    """Shorten a name in its middle: names of a topic's partitions differ at their end."""
+    if len(text) <= most:
+        return text
+    tail = most * 2 // 3
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def ticks(first: int, last: int, most: int = _TICKS) -> list[int]:
+    """Return round numbers from `first` to `last`, at most so many: multiples of 1, 2 or 5 with zeros after it."""
+    step, factors = 1, (2, 5, 10)
+    scale, number = 1, 0
+    while (last - first) // step > most:
+        step = scale * factors[number]
+        number += 1
+        if number == len(factors):
+            scale, number = scale * 10, 0
+    begin = -(-first // step) * step
+    return list(range(begin, last + 1, step))
+
+
+def hatches() -> Element:
+    """Make the patterns that lanes are filled with: a state is known by its hatching, too."""
+    patterns = [
+        element(
+            "pattern",
+            element("rect", width=8, height=8, class_=f"of-{name}"),
+            element("path", d=look.hatch, class_=f"on-{name}") if look.hatch else None,
+            id=f"hatch-{name}",
+            width=8,
+            height=8,
+            patternUnits="userSpaceOnUse",
+        )
+        for name, look in LOOKS.items()
     ]
+    return element("svg", element("defs", patterns), width=0, height=0, class_="hatches", aria_hidden="true")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a lane is drawn: its axis from `left` on, as wide as `width`, its bars from `top` on."""
+
+    axis: Axis
+    left: int
+    top: int
+    width: int
+
+    def x(self, offset: int) -> float:
+        span = max(self.axis.last - self.axis.first, 1)
+        return round(self.left + min(max((offset - self.axis.first) / span, 0), 1) * self.width, 1)
+
+    def range(self, first: int, last: int, *content: Element, least: float = 2, **attributes: str) -> Element:
+        """Draw the offsets from `first` to `last`, both included."""
+        left = self.x(first)
+        wide = max(round(self.x(last + 1) - left, 1), least)
+        return element("rect", *content, x=left, y=self.top, width=wide, height=_BAR, **attributes)
+
+    def rule(self, offset: int, above: int, words: str, **attributes: str) -> Element:
+        """Draw an upright line at an offset that is higher than the bar."""
+        at = self.x(offset)
+        title = element("title", words)
+        return element("line", title, x1=at, x2=at, y1=self.top - above, y2=self.top + _BAR + above, **attributes)
+
+
+def picture(lanes: Sequence[Lane], drawn: Drawn) -> Element:
+    """Draw lanes by offset."""
+    height = _ROW * len(lanes) + 4
+    parts = []
+    for number, lane in enumerate(lanes):
+        place = _Place(lane.axis, _LEFT, number * _ROW + 4, _WIDTH)
+        name = element(
+            "text", element("title", lane.name), shortened(lane.name, _NAME), x=_LEFT - 8, y=place.top + _BAR - 3,
+            text_anchor="end",
+        )  # fmt: skip
+        ends = element("text", _ends(lane), x=_LEFT + _WIDTH + 8, y=place.top + _BAR - 3)
+        parts.append(element("g", name, list(_lane(lane, place, drawn)), ends))
+    wide = _LEFT + _WIDTH + _RIGHT
     return element(
-        "svg", element("title", "Transactions by partition and offset"), parts, width=_LEFT + _WIDTH, height=height,
-        viewBox=f"0 0 {_LEFT + _WIDTH} {height}", role="img", class_="lanes",
+        "svg", element("title", "Transactions by partition and offset"), parts, width=wide, height=height,
+        viewBox=f"0 0 {wide} {height}", role="img", class_="lanes",
     )  # fmt: skip
 
 
-def _lane(
-    lane: Lane, number: int, transactions: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, Any]]
-) -> Element:
-    top = number * _ROW + 4
-    name = element("text", lane.name, x=_LEFT - 8, y=top + _BAR - 3, text_anchor="end")
-    ground = element("rect", x=_LEFT, y=top, width=_WIDTH, height=_BAR, class_="ground")
-    bars = list(_bars(lane, transactions, top)) if transactions else list(_cells(lane, top))
-    return element("g", name, ground, bars, list(_rules(lane, changes, top)), _stable(lane, top))
+def cut_picture(lanes: Sequence[Lane], drawn: Drawn, framed: tuple[int, int] | None) -> Element:
+    """Draw parts of lanes by offset, each with a ruler; `framed` are the offsets that it is about."""
+    height = _CUT_ROW * len(lanes)
+    parts = []
+    for number, lane in enumerate(lanes):
+        place = _Place(lane.axis, 1, number * _CUT_ROW + 20, _CUT_WIDTH - 2)
+        words = f"offsets {lane.axis.first:,} to {lane.axis.last - 1:,}"
+        head = element("text", f"{shortened(lane.name, 40)}, {words}", x=0, y=place.top - 7)
+        frame = place.range(*framed, least=4, class_="frame") if framed is not None else None
+        ruler = []
+        for at in ticks(lane.axis.first, lane.axis.last):
+            x = place.x(at)
+            anchor = "start" if x < 30 else "end" if x > _CUT_WIDTH - 30 else "middle"
+            ruler += [
+                element("line", x1=x, x2=x, y1=place.top + _BAR, y2=place.top + _BAR + 5, class_="tick"),
+                element("text", f"{at:,}", x=x, y=place.top + _BAR + 16, text_anchor=anchor, class_="tick"),
+            ]
+        parts.append(element("g", head, list(_lane(lane, place, drawn)), frame, ruler))
+    return element(
+        "svg", element("title", "What happened there, by offset"), parts, viewBox=f"0 0 {_CUT_WIDTH} {height}",
+        width=_CUT_WIDTH, height=height, role="img", class_="cut",
+    )  # fmt: skip
 
 
-def _cells(lane: Lane, top: int) -> Iterator[Element]:
-    cell = _WIDTH / len(lane.cells)
+def _lane(lane: Lane, place: _Place, drawn: Drawn) -> Iterator[Element]:
+    log = lane.row["log"]
+    yield element("rect", x=place.left, y=place.top, width=place.width, height=_BAR, class_="ground")
+    transactions = drawn.transactions.get(log, ())
+    if not transactions:
+        yield from _cells(lane, place)
+    for row in drawn.gaps.get(log, ()) if transactions else ():
+        kind = "legal-gap" if row["kind"] == "legal" else "gap"
+        words = f"{LOOKS[kind].words}: {row['first_offset']}-{row['last_offset']}"
+        if _touches(place.axis, row["first_offset"], row["last_offset"]):
+            title = element("title", words)
+            yield place.range(row["first_offset"], row["last_offset"], title, class_=f"s-{kind}")
+    yield from _bars(place, transactions)
+    for row in drawn.changes.get(log, ()):
+        if not lane.cut or _touches(place.axis, row["first_offset"], row["first_offset"]):
+            kind = "unclean" if row["change"] == UNCLEAN else "leader"
+            yield place.rule(row["first_offset"], 4, drawn.zone.prose(leader_words(row)), class_=kind)
+    if lane.stable is not None:
+        stable = lane.row["last_stable_offset"]
+        yield place.rule(stable, 3, f"last stable offset {stable} of {lane.row['log_end_offset']}", class_="stable")
+
+
+def _touches(axis: Axis, first: int, last: int) -> bool:
+    return last >= axis.first and first <= axis.last
+
+
+def _cells(lane: Lane, place: _Place) -> Iterator[Element]:
+    cell = place.width / len(lane.cells)
     at = 0
     for rank, run in groupby(lane.cells.tolist()):
         count = sum(1 for _ in run)
         if rank != EMPTY:
             yield element(
-                "rect", x=round(_LEFT + at * cell, 1), y=top, width=round(count * cell, 1), height=_BAR,
-                class_=f"s-{NAMES[rank]}",
+                "rect", x=round(place.left + at * cell, 1), y=place.top, width=round(count * cell, 1), height=_BAR,
+                class_=f"s-{name_of(rank)}",
             )  # fmt: skip
         at += count
 
 
-def _bars(lane: Lane, transactions: Sequence[Mapping[str, Any]], top: int) -> Iterator[Element]:
-    span = max(lane.axis.last - lane.axis.first, 1)
-
-    def x(offset: int) -> float:
-        return round(_LEFT + min(max((offset - lane.axis.first) / span, 0), 1) * _WIDTH, 1)
-
+def _bars(place: _Place, transactions: Iterable[Mapping[str, Any]]) -> Iterator[Element]:
     for row in transactions:
-        if row["first_offset"] is not None:
-            left = x(row["first_offset"])
-            yield element(
-                "rect", element("title", _words(row)), x=left, y=top,
-                width=max(round(x(row["last_offset"] + 1) - left, 1), 2), height=_BAR, class_=f"s-{row['state']}",
-            )  # fmt: skip
-        if row["marker_offset"] is not None:
-            at = x(row["marker_offset"])
-            yield element("line", x1=at, x2=at, y1=top - 2, y2=top + _BAR + 2, class_=f"m-{row['state']}")
-
-
-def _rules(lane: Lane, changes: Sequence[Mapping[str, Any]], top: int) -> Iterator[Element]:
-    """Draw a rule where the log's leader changed: the offset of the first batch after it."""
-    span = max(lane.axis.last - lane.axis.first, 1)
-    for row in changes:
-        at = round(_LEFT + min(max((row["first_offset"] - lane.axis.first) / span, 0), 1) * _WIDTH, 1)
-        yield element(
-            "line", element("title", leader_words(row)), x1=at, x2=at, y1=top - 4, y2=top + _BAR + 4,
-            class_="unclean" if row["change"] == UNCLEAN else "leader",
-        )  # fmt: skip
+        if row["first_offset"] is not None and _touches(place.axis, row["first_offset"], row["last_offset"]):
+            title = element("title", _words(row))
+            yield place.range(row["first_offset"], row["last_offset"], title, class_=f"s-{row['state']}")
+        marker = row["marker_offset"]
+        if marker is not None and _touches(place.axis, marker, marker):
+            yield place.rule(marker, 2, f"marker at {marker}", class_=f"m-{row['state']}")
 
 
 def _words(row: Mapping[str, Any]) -> str:
@@ -99,23 +212,37 @@ def _words(row: Mapping[str, Any]) -> str:
     return f"{row['state']}: {who}, offsets {row['first_offset']}-{row['last_offset']}{end}"
 
 
-def _stable(lane: Lane, top: int) -> Element | None:
+def _ends(lane: Lane) -> str:
     if lane.stable is None:
-        return None
-    span = max(lane.axis.last - lane.axis.first, 1)
-    at = round(_LEFT + (lane.row["last_stable_offset"] - lane.axis.first) / span * _WIDTH, 1)
-    words = f"last stable offset {lane.row['last_stable_offset']} of {lane.row['log_end_offset']}"
-    return element("line", element("title", words), x1=at, x2=at, y1=top - 3, y2=top + _BAR + 3, class_="stable")
+        return f"{lane.row['log_start_offset']}-{lane.row['log_end_offset']}"
+    return f"LSO {lane.row['last_stable_offset']} of {lane.row['log_end_offset']}"
 
 
-def legend(ranks: set[int]) -> Element:
-    """Say what the colours stand for."""
-    items = []
-    for rank in sorted(ranks - {EMPTY}):
-        swatch = element("svg", element("rect", width=12, height=12, class_=f"s-{NAMES[rank]}"), width=12, height=12,
-                         aria_hidden="true")  # fmt: skip
-        items.append(element("li", swatch, " ", _WORDS.get(NAMES[rank], NAMES[rank])))
-    return element(
-        "ul", items, element("li", "│ marker"), element("li", "┃ last stable offset"),
-        element("li", "┆ other leader"), element("li", "┇ unclean election"), class_="legend",
-    )  # fmt: skip
+def legend(lanes: Sequence[Lane], drawn: Drawn) -> Element:
+    """Say what colours, hatchings and lines stand for, of those that are drawn."""
+    names = {name_of(rank) for lane in lanes for rank in set(lane.cells.tolist()) - {EMPTY}}
+    names |= {name_of(LEGAL_GAP if row["kind"] == "legal" else GAP) for rows in drawn.gaps.values() for row in rows}
+    items = [
+        element("li", _swatch(element("rect", width=20, height=12, class_=f"s-{name}")), " ", look.words)
+        for name, look in LOOKS.items()
+        if name in names
+    ]
+    changes = {row["change"] for rows in drawn.changes.values() for row in rows}
+    lines = {
+        "marker": any(row["marker_offset"] is not None for rows in drawn.transactions.values() for row in rows),
+        "stable": any(lane.stable is not None for lane in lanes),
+        "leader": bool(changes - {UNCLEAN}),
+        "unclean": UNCLEAN in changes,
+    }
+    words = {"marker": "marker", "stable": "last stable offset", "leader": "other leader",
+             "unclean": "unclean election"}  # fmt: skip
+    items += [
+        element("li", _swatch(element("line", x1=10, x2=10, y1=0, y2=12, class_=f"swatch {kind}")), " ", words[kind])
+        for kind, is_drawn in lines.items()
+        if is_drawn
+    ]
+    return element("ul", items, class_="legend", id="legend")
+
+
+def _swatch(shape: Element) -> Element:
+    return element("svg", shape, width=20, height=12, aria_hidden="true")

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 from xml.etree import ElementTree
 
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_line
 from kafkalog.quantities import iso
+from kafkalog.reports.colours import LOOKS
+from kafkalog.zone import Zone
 
-__all__ = ["Content", "Element", "data", "element", "html", "moment", "opening", "resource", "table", "text_of"]
+__all__ = ["HOST", "Content", "Element", "command", "data", "element", "html", "moment", "opening", "script", "table"]
 
 Element: TypeAlias = ElementTree.Element
 Content: TypeAlias = "Element | str | Iterable[Content] | None"
@@ -53,34 +55,47 @@ def html(made: Element) -> str:
     return ElementTree.tostring(made, encoding="unicode", method="html")
 
 
-def moment(time_ms: int | None) -> Element | str:
+def moment(time_ms: int | None, zone: Zone) -> Element | str:
     """Write a time for people and for programs; a dash for none."""
     if time_ms is None:
         return "-"
     written = iso(time_ms)
-    return written if written.startswith("@") else element("time", written, datetime=written)
+    return written if written.startswith("@") else element("time", zone.time(time_ms), datetime=written)
 
 
-def text_of(value: object) -> str:
-    """Write a cell's value for people."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(text_of, value)) or "-"
-    return str(value)
+HOST: Final = "HOST:PORT"  # what the reader of a command replaces
 
 
-def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[Content]], **attributes: str) -> Element:
-    """Make a table that a screen reader can read: a caption, heads with a scope, cells."""
+def command(line: str) -> Element:
+    """Make a command that can be copied; its HOST:PORT is what a reader types once for all of them."""
+    made = ElementTree.Element("code")
+    first, *others = escape_line(line).split(HOST)  # its backslashes are its own
+    made.text = first
+    for text in others:
+        place = ElementTree.SubElement(made, "span", {"class": "host"})
+        place.text, place.tail = HOST, text
+    return element("pre", made, class_="command", tabindex="0")
+
+
+def table(
+    caption: str, heads: Iterable[str], rows: Iterable[Iterable[Content]], numbers: frozenset[int] = frozenset(),
+    **attributes: str,
+) -> Element:  # fmt: skip
+    """Make a table that a screen reader can read: a caption, heads with a scope, cells; `numbers` are to the right."""
+
+    def cells(tag: str, row: Iterable[Content], **others: str) -> list[Element]:
+        return [
+            element(tag, cell, **others, **({"class_": "number"} if at in numbers else {}))
+            for at, cell in enumerate(row)
+        ]
+
     return element(
         "div",
         element(
             "table",
             element("caption", caption),
-            element("thead", element("tr", [element("th", head, scope="col") for head in heads])),
-            element("tbody", [element("tr", [element("td", cell) for cell in row]) for row in rows]),
+            element("thead", element("tr", cells("th", heads, scope="col"))),
+            element("tbody", [element("tr", cells("td", row)) for row in rows]),
             **attributes,
         ),
         class_="wide", tabindex="0", role="region", aria_label=caption,
@@ -90,16 +105,22 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[Content]],
 # How every page begins: its style, and a Content-Security-Policy that lets nothing run or load but the page's own.
 
 
-_STYLES: Final = ("report.css", "treemap.css")
+_STYLES: Final = ("page.css", "timeline.css", "treemap.css", "print.css")
+
+_SCRIPTS: Final = ("base.js", "data.js", "axis.js", "timeline.js", "board.js", "tables.js", "incidents.js", "start.js")
 
 
-def opening(title: str, script: str | None = None) -> bytes:
-    """Return a page up to its body's first element; without a `script` none may run."""
-    style = "".join(map(resource, _STYLES))
-    scripts = "'none'" if script is None else f"'sha256-{_digest(script)}'"
+def script() -> str:
+    """Return the script of every page: its files one after the other, in a function of their own."""
+    return '"use strict";\n(() => {\n' + "".join(map(_resource, _SCRIPTS)) + "})();\n"
+
+
+def opening(title: str) -> bytes:
+    """Return a page up to its body's first element."""
+    style = _colours() + "".join(map(_resource, _STYLES))
     policy = (
-        f"default-src 'none'; script-src {scripts}; style-src 'sha256-{_digest(style)}'; base-uri 'none';"
-        " form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{_digest(script())}'; style-src 'sha256-{_digest(style)}';"
+        " base-uri 'none'; form-action 'none'"
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -109,7 +130,17 @@ def opening(title: str, script: str | None = None) -> bytes:
     ).encode()
 
 
-def resource(name: str) -> str:
+def _colours() -> str:
+    """Return the colours of states as properties: for light, and for dark where the system or the reader is."""
+    light = "".join(f"--{name}:{look.light};" for name, look in LOOKS.items())
+    dark = "".join(f"--{name}:{look.dark};" for name, look in LOOKS.items())
+    return (
+        f":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+        f":root[data-theme=dark]{{{dark}}}\n@media print{{:root:root:root{{{light}}}}}\n"
+    )
+
+
+def _resource(name: str) -> str:
     """Read a file beside this module."""
     from importlib.resources import files  # imports tempfile, also for an audit that writes no page
 

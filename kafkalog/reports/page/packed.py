@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.columns.named import NONE
-from kafkalog.reports.lanes import FIRST_MS, LAST_MS
+from kafkalog.reports.lanes import FIRST_MS, LAST_MS, Axis, Spans, on_brokers_clock, time_axis
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.audit_tables import STATES
 
@@ -38,6 +38,7 @@ class PackedTimeline:
 
     First come those of the transactions, `rows` each: `drawn` of `committed` committed ones are in them. Then those of
     the coordinator's decisions, `decisions` each. `ids` are the transactional ids that columns number, from 1 on.
+    `axis` is from when to when they were under way, on the brokers' clock.
     """
 
     data: str
@@ -46,6 +47,7 @@ class PackedTimeline:
     committed: int
     drawn: int
     decisions: int
+    axis: Axis
 
 
 def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> PackedTimeline:
@@ -66,9 +68,18 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     joined = {name: np.concatenate([piece[name] for piece in pieces] or [np.zeros(0, np.int64)]) for name in names}
     order = np.lexsort((joined["first_offset"], joined["lane"]))
     decisions = _decisions(source, ids, most)
-    columns_of_both = [*_differences({name: joined[name][order] for name in names}), *decisions]
+    joined = {name: joined[name][order] for name in names}
+    spans = on_brokers_clock(joined["lane"], joined)
+    marked = joined["marker_timestamp_ms"]
+    brokers = marked[(marked >= FIRST_MS) & (marked < LAST_MS)]
+    some = spans.known & (joined["first_offset"] != NONE)
+    axis = time_axis(spans.begins[some], spans.ends[some], brokers)
+    columns_of_both = [*_differences(joined, spans), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
-    return PackedTimeline(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
+    return PackedTimeline(
+        base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]),
+        axis,
+    )  # fmt: skip
 
 
 def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDArray[np.int64]]:
@@ -104,20 +115,14 @@ def _piece(
     return piece
 
 
-def _differences(columns: dict[str, NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def _differences(columns: dict[str, NDArray[np.int64]], spans: Spans) -> list[NDArray[np.int64]]:
     """Return the columns in the order in which the script reads them, small where neighbours are alike.
 
     0 stands for no value where one may be missing, so what is there is one more.
     """
     first = _filled(columns["first_offset"], columns["marker_offset"])
     last = _filled(columns["last_offset"], first)
-    begin, end, marker_time = (
-        np.where((columns[name] >= FIRST_MS) & (columns[name] < LAST_MS), columns[name], NONE)
-        for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms")
-    )
-    marker_time = _filled(marker_time, np.where(columns["marker_offset"] == NONE, NONE, end))
-    known = _filled(begin, marker_time)  # a time for each row, if it has any
-    known = np.where(known == NONE, FIRST_MS, known)
+    begin = np.where(spans.known, spans.begins, FIRST_MS)
     return [
         np.diff(columns["lane"], prepend=0),
         columns["state"],
@@ -127,10 +132,16 @@ def _differences(columns: dict[str, NDArray[np.int64]]) -> list[NDArray[np.int64
         last - first,
         np.where(columns["marker_offset"] == NONE, 0, columns["marker_offset"] - last + 1),
         np.where(columns["first_offset"] == NONE, 0, columns["records"]),
-        np.diff(known, prepend=0),
-        np.where(end == NONE, 0, end - known),
-        np.where(marker_time == NONE, 0, marker_time - known + 1),
+        np.diff(begin, prepend=0),
+        np.where(spans.ends == NONE, 0, spans.ends - begin + 1),
+        *(_own(columns[name], begin) for name in ("first_timestamp_ms", "last_timestamp_ms")),
     ]
+
+
+def _own(times: NDArray[np.int64], begin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how far a producer's own times are from the brokers', twice that and one more; 0 for none."""
+    known = (times >= FIRST_MS) & (times < LAST_MS)
+    return np.where(known, (times - begin) * 2 + 1, 0)
 
 
 def _filled(values: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What holds the bytes of log directories, as a page: a drawing of all bytes, their causes, the tables."""
+"""What holds the bytes of log directories, as a page: the causes, a drawing of all bytes, the tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.quantities import iso, size_text
-from kafkalog.reports.page.elements import Element, element, html, opening, table
-from kafkalog.reports.page.page import incident_sections, limited_table
+from kafkalog.reports.page.elements import Element, element, html, opening, script, table
+from kafkalog.reports.page.first_view import theme_choice
+from kafkalog.reports.page.incident_view import incident_list
+from kafkalog.reports.page.rows_table import rows_table
 from kafkalog.reports.page.treemap import Tile, bytes_table, cause_legend, treemap
 from kafkalog.tables import TABLES
+from kafkalog.zone import UTC
 
 __all__ = ["SpaceReport", "space_page"]
 
@@ -39,7 +42,7 @@ class SpaceReport:
 
 
 def space_page(report: SpaceReport) -> Iterator[bytes]:
-    """Yield the page in pieces, in UTF-8. It has no script."""
+    """Yield the page in pieces, in UTF-8."""
     rows = report.rows["space"]
     title = _title(rows)
     yield opening(f"kafkalog space: {title}")
@@ -47,7 +50,7 @@ def space_page(report: SpaceReport) -> Iterator[bytes]:
     yield b"\n<main>\n"
     for part in _body(report):
         yield (html(part) + "\n").encode()
-    yield b"</main>\n</body>\n</html>\n"
+    yield f"</main>\n<script>{script()}</script>\n</body>\n</html>\n".encode()
 
 
 def _title(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -62,12 +65,12 @@ def _title(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _header(title: str, report: SpaceReport) -> Element:
-    parts = ("Bytes", "Causes", "Incidents", "Tables", "Provenance")
+    parts = ("Causes", "Incidents", "Bytes", "Tables", "Provenance")
     links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
     said = "; ".join(f"now: {iso(now)} ({source})" for now, source in report.moments)
     return element(
         "header", element("h1", title), element("p", said),
-        element("nav", element("ul", links), aria_label="Contents"),
+        element("nav", element("ul", links), theme_choice(), aria_label="Contents"),
     )  # fmt: skip
 
 
@@ -81,19 +84,21 @@ def _body(report: SpaceReport) -> Iterator[Element]:
     held = [row for row in rows if row["cause"] != "none"]
     held.sort(key=lambda row: -(row["reclaimable_bytes"] or 0))
     yield element(
+        "section", element("h2", "Causes"),
+        rows_table("What holds bytes that could go", _HELD, held, "space", UTC, is_open=True, anchor="causes")
+        if held
+        else element("p", "None."),
+        id="causes",
+    )  # fmt: skip
+    sections = list(incident_list(report.rows["incidents"], UTC, {})) or element("p", "None.")
+    yield element("section", element("h2", "Incidents"), sections, id="incidents")
+    yield element(
         "section", element("h2", "Bytes"),
         element("p", "An area is a directory's bytes; its coloured part can be freed. The table below says the same."),
         element("figure", treemap(tiles)), cause_legend(row["cause"] for row in held), bytes_table(tiles), id="bytes",
     )  # fmt: skip
-    yield element(
-        "section", element("h2", "Causes"),
-        limited_table("What holds bytes that could go", _HELD, held, "space") if held else element("p", "None."),
-        id="causes",
-    )  # fmt: skip
-    sections = list(incident_sections(report.rows["incidents"], timeline=False)) or element("p", "None.")
-    yield element("section", element("h2", "Incidents"), sections, id="incidents")
     tables = [
-        limited_table(_CAPTIONS[name], TABLES[name].names, of_table, name)
+        rows_table(_CAPTIONS[name], TABLES[name].names, of_table, name, UTC)
         for name, of_table in report.rows.items()
         if name in _CAPTIONS
     ]

@@ -14,6 +14,10 @@ __all__ = ["UTC", "Zone"]
 
 _TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
+_MINUTE_MS: Final = 60_000
+
+_DAY_MS: Final = 86_400_000
+
 
 @dataclass(frozen=True, slots=True)
 class Zone:
@@ -34,6 +38,28 @@ class Zone:
     def prose(self, text: str) -> str:
         """Write the times of a sentence, which are in UTC, in this zone."""
         return text if self._is_utc else _TIME.sub(lambda found: self._written(found[0]), text)
+
+    def offsets(self, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
+        """Return how many minutes this zone is ahead of UTC, each with the time (ms) from which on it holds.
+
+        For a program that has no table of zones. Changes are found to the minute; the first one is `first_ms`.
+        """
+        found = [(first_ms, self._ahead(first_ms))]
+        if self._is_utc:
+            return found
+        for at in range(first_ms, last_ms, _DAY_MS):
+            low, high = at, min(at + _DAY_MS, last_ms)
+            if (ahead := self._ahead(high)) == found[-1][1]:
+                continue
+            while high - low > _MINUTE_MS:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._ahead(middle) == ahead else (middle, high)
+            found.append((high // _MINUTE_MS * _MINUTE_MS, ahead))
+        return found
+
+    def _ahead(self, time_ms: int) -> int:
+        ahead = datetime.fromtimestamp(time_ms / 1000, _UTC).astimezone(self.zone).utcoffset()
+        return 0 if ahead is None or self._is_utc else round(ahead.total_seconds() / 60)
 
     def _written(self, written: str) -> str:
         try:

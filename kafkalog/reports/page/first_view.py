@@ -1,0 +1,111 @@
+"""The first view of a page: the verdict in a sentence, a strip of facts, what else happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafkalog.reports.also import age, number_of
+from kafkalog.reports.first_screen import FirstScreen
+from kafkalog.reports.lanes import Axis
+from kafkalog.reports.page.elements import Content, Element, element, moment
+from kafkalog.reports.source import AuditSource
+from kafkalog.zone import Zone
+
+__all__ = ["Night", "also_section", "first_view", "theme_choice"]
+
+Row = Mapping[str, Any]
+
+_CALM: Final = frozenset({"OK"})
+
+_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY"})
+
+
+class Night(NamedTuple):
+    """How an earlier audit ended: its day, and the first word of its verdict."""
+
+    day: str
+    word: str
+
+
+def first_view(
+    source: AuditSource, screen: FirstScreen, incidents: Sequence[Row], parts: Sequence[str], span: Axis | None,
+    zone: Zone, nights: Sequence[Night],
+) -> Element:  # fmt: skip
+    """Make the head of the page: what a person asks first.
+
+    `parts` are the sections that the page has, `span` is from when to when transactions were under way.
+    """
+    facts = [
+        element("div", element("dt", label), element("dd", value), class_=f"fact {kind}")
+        for label, value, kind in _facts(source, incidents, span, zone)
+    ]
+    links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
+    return element(
+        "header",
+        element("h1", element("span", screen.word, class_=f"verdict {_tone(screen.word)}"), " ",
+                zone.prose(screen.sentence)),
+        element("dl", facts, class_="facts"),
+        element("ul", [element("li", zone.prose(fact)) for fact in screen.facts], class_="about"),
+        _strip(nights) if nights else None,
+        element("nav", element("ul", links), theme_choice(), aria_label="Contents"),
+    )  # fmt: skip
+
+
+def _tone(word: str) -> str:
+    first = word.partition(" ")[0]
+    return "ok" if first in _CALM else "warning" if first in _MILD else "error"
+
+
+def _facts(
+    source: AuditSource, incidents: Sequence[Row], span: Axis | None, zone: Zone
+) -> Iterator[tuple[str, Content, str]]:
+    severities = Counter(row["severity"] for row in incidents)
+    said = [number_of(severities[one], one) for one in ("error", "warning", "note") if severities[one]]
+    worst = next((one for one in ("error", "warning") if severities[one]), "")
+    yield "Incidents", ", ".join(said) or "none", worst
+    if "partitions" not in source.tables:
+        return
+    about = source.about()
+    ends = about[0].ends_ms if len(about) == 1 else None
+    lost = sum(row["lost_records"] or 0 for row in incidents)
+    yield "Records lost", f"{lost:,}", "error" if lost else ""
+    partitions = list(source.rows("partitions"))
+    blocked = {name for row in incidents if _blocks(row) for name in row["partitions"] or ()}
+    oldest = min((row["since_ms"] for row in incidents if _blocks(row) and row["since_ms"] is not None), default=None)
+    words: list[Content] = [f"{len(blocked):,} of {len({(row['topic'], row['partition']) for row in partitions}):,}"]
+    if blocked and oldest is not None and ends is not None and ends >= oldest:
+        words.append(f", for {age(ends - oldest)}")
+    yield "Partitions blocked", words, "error" if blocked else ""
+    if span is not None:
+        yield "Span", [age(span.last - span.first), ", from ", moment(span.first, zone)], ""
+
+
+def _blocks(row: Row) -> bool:
+    return bool(row["kind"] == "consumers-stopped" and row["severity"] != "note")
+
+
+def _strip(nights: Sequence[Night]) -> Element:
+    """Say how earlier audits ended, the oldest first."""
+    items = [
+        element("li", element("span", night.day), " ", element("b", night.word, class_=f"verdict {_tone(night.word)}"))
+        for night in nights
+    ]
+    return element("ol", items, class_="nights", aria_label="Earlier audits")
+
+
+def also_section(screen: FirstScreen, zone: Zone) -> Element | None:
+    """Say what a healthy cluster has, too, and a person asks about."""
+    if not screen.also:
+        return None
+    items: list[Element] = []
+    for line in screen.also:
+        items += [element("dt", line.label), element("dd", zone.prose(line.text))]
+    return element("section", element("h2", "Also"), element("dl", items), id="also")
+
+
+def theme_choice() -> Element:
+    """Let a reader choose dark or light."""
+    options = [element("option", name, value=name) for name in ("system", "light", "dark")]
+    return element("label", "Colours ", element("select", options, id="theme"), class_="scripted")

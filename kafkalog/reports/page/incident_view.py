@@ -1,0 +1,190 @@
+"""Incidents in the page: a line for each, the worst first, that unfolds to what happened and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkalog.reports.also import listed
+from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment
+from kafkalog.zone import Zone
+
+__all__ = ["by_severity", "incident_list", "severity_mark"]
+
+Row = Mapping[str, Any]
+
+_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+
+_SHAPES: Final = {"error": "M6 0L12 12H0Z", "warning": "M6 0L12 6L6 12L0 6Z", "note": "M6 1a5 5 0 1 0 .1 0Z"}
+
+_CONSUMERS: Final = {"read_committed": "With read_committed", "read_uncommitted": "With read_uncommitted"}
+
+
+def by_severity(rows: Iterable[Row]) -> list[Row]:
+    """Return incidents, the worst first; equal ones as they are."""
+    return sorted(rows, key=lambda row: _ORDER[row["severity"]])
+
+
+def severity_mark(severity: str) -> Element:
+    """Say how bad something is: by a shape, a colour and the word."""
+    shape = element("svg", element("path", d=_SHAPES[severity]), viewBox="0 0 12 12", width=12, height=12,
+                    aria_hidden="true")  # fmt: skip
+    return element("span", shape, " ", severity, class_=f"severity {severity}")
+
+
+def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Element | None]) -> Iterator[Element]:
+    """Yield the incidents, the first one unfolded, the notes folded together.
+
+    `pictures` has the ids of those that are in the page's timeline, with their own part of it where that is drawn.
+    """
+    ordered = by_severity(rows)
+    above = [row for row in ordered if row["severity"] != "note"]
+    notes = ordered[len(above) :]
+    if any(HOST in (step["command"] or "") for row in ordered for step in row["next_steps"] or ()):
+        yield _host()
+    yield from (_incident(row, zone, pictures, is_open=row is ordered[0]) for row in above)
+    if notes:
+        folded = [_incident(row, zone, pictures, is_open=False) for row in notes]
+        said = f"{len(notes)} note{'s' * (len(notes) != 1)}"
+        yield element("details", element("summary", severity_mark("note"), element("b", said)), folded, class_="notes")
+
+
+def _host() -> Element:
+    field = element("input", id="host", placeholder=HOST, autocomplete="off", spellcheck="false", size=28)
+    words = "A broker, for the commands below "
+    return element("p", element("label", words, field), element("output", id="host-said"), class_="scripted")
+
+
+def _incident(row: Row, zone: Zone, pictures: Mapping[str, Element | None], *, is_open: bool) -> Element:
+    return element(
+        "details", _line(row, zone), _whole(row, zone, pictures),
+        class_=f"incident {row['severity']}", **({"open": ""} if is_open else {}),
+    )  # fmt: skip
+
+
+def _line(row: Row, zone: Zone) -> Element:
+    steps = row["next_steps"] or ()
+    places = listed(row["partitions"] or (), row["partitions_total"], most=1) if row["partitions"] else "the inputs"
+    since: Content = None if row["since_ms"] is None else ["since ", moment(row["since_ms"], zone)]
+    return element(
+        "summary",
+        severity_mark(row["severity"]),
+        element("b", row["kind"].replace("-", " ")),
+        element("span", places, class_="place"),
+        element("span", since, class_="since"),
+        element("span", zone.prose(steps[0]["text"]) if steps else "nothing to do", class_="first-step"),
+    )
+
+
+def _whole(row: Row, zone: Zone, pictures: Mapping[str, Element | None]) -> Element:
+    links = [element("a", "Link to this incident", href=f"#incident-{row['id']}")]
+    if row["id"] in pictures:
+        links.append(element("a", "Show in the timeline", href="#timeline", data_incident=row["id"]))
+    return element(
+        "article",
+        element("h3", zone.prose(row["title"])),
+        element(
+            "div",
+            element("div", element("dl", list(_facts(row, zone))), _events(row["events"] or (), zone), class_="story"),
+            element("div", _consumers(row["consumers"] or {}, zone), _steps(row["next_steps"] or (), zone),
+                    class_="remedy"),
+            class_="two",
+        ),
+        element("figure", drawn) if (drawn := pictures.get(row["id"])) is not None else None,
+        element("p", [[link, " "] for link in links], class_="quiet"),
+        id=f"incident-{row['id']}", data_partitions=" ".join(map(str, row["partitions"] or ())),
+    )  # fmt: skip
+
+
+def _facts(row: Row, zone: Zone) -> Iterator[Element]:
+    facts: list[tuple[str, Content]] = [
+        ("since", [*_began(row, zone), _clock(row["since_clock"])] if row["since_ms"] is not None else None),
+        ("until", [moment(row["until_ms"], zone), _clock(row["until_clock"])] if row["until_ms"] is not None else None),
+        ("where", _listed(row["partitions"], row["partitions_total"])),
+        ("offsets", _offsets(row)),
+        ("records", _number(row["records"])),
+        ("who", _who(row)),
+        ("transactions", _number(row["transactions"])),
+        ("lost", f"{row['lost_records']:,} records" if row["lost_records"] is not None else None),
+        ("kept in", "; ".join(_kept(one) for one in row["kept_in"] or ()) or None),
+        ("certainty", row["certainty"]),
+        ("incident", f"{row['id']}  {row['kind']}, {row['cause']}"),
+    ]
+    for name, value in facts:
+        if value is not None:
+            yield element("dt", name)
+            yield element("dd", value)
+
+
+def _began(row: Row, zone: Zone) -> list[Element | str]:
+    since, until = moment(row["since_ms"], zone), row["since_until_ms"]
+    return [since] if until is None else ["between ", since, " and ", moment(until, zone)]
+
+
+def _clock(clock: str | None) -> str | None:
+    return " (the producer's own clock)" if clock == "producer" else None
+
+
+def _number(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _listed(values: Sequence[Any] | None, total: int | None) -> str | None:
+    return listed(map(str, values), total, most=None) if values else None
+
+
+def _who(row: Row) -> str | None:
+    ids = _listed(row["transactional_ids"], row["transactional_ids_total"])
+    producers = _listed(row["producer_ids"], row["producer_ids_total"])
+    many = "s" * (len(row["producer_ids"] or ()) > 1)
+    return "; ".join(filter(None, (ids, f"producer{many} {producers}" if producers else None))) or None
+
+
+def _offsets(row: Row) -> str | None:
+    if row["first_offset"] is None:
+        return None
+    if row["last_offset"] is None:
+        return f"from {row['first_offset']} on"
+    return f"{row['first_offset']}-{row['last_offset']}"
+
+
+def _kept(one: Row) -> str:
+    return f"{one['log']}: offsets {one['first_offset']}-{one['last_offset']}"
+
+
+def _events(events: Iterable[Row], zone: Zone) -> Element | None:
+    items = [
+        element(
+            "li",
+            [moment(one["time_ms"], zone), _clock(one["time_source"]), " "] if one["time_ms"] is not None else None,
+            zone.prose(one["what"]),
+            " ",
+            element("span", _place(one), class_="where"),
+        )
+        for one in events
+    ]
+    return element("div", element("h4", "What happened"), element("ol", items)) if items else None
+
+
+def _place(event: Row) -> str | None:
+    if event["file"] is None:
+        return None
+    return event["file"] if event["offset"] is None else f"{event['file']}, offset {event['offset']}"
+
+
+def _consumers(consumers: Mapping[str, str], zone: Zone) -> Element | None:
+    """Say what consumers get, once where the isolation level makes no difference."""
+    if len(consumers) > 1 and len(set(consumers.values())) == 1:
+        consumers = {"consumers": next(iter(consumers.values()))}
+    items = [
+        element("li", element("b", _CONSUMERS.get(name, "All consumers")), ": ", zone.prose(said))
+        for name, said in consumers.items()
+    ]
+    return element("div", element("h4", "What consumers get"), element("ul", items)) if items else None
+
+
+def _steps(steps: Iterable[Row], zone: Zone) -> Element | None:
+    items = [
+        element("li", zone.prose(one["text"]), command(one["command"]) if one["command"] else None) for one in steps
+    ]
+    return element("div", element("h4", "What to do"), element("ol", items)) if items else None

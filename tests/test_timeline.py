@@ -1,0 +1,96 @@
+"""The timeline in a terminal: the worst lanes first, many healthy ones as one line, times of the brokers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafkalog.columns.named import NONE
+from kafkalog.quantities import iso
+from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time
+from kafkalog.reports.lanes import on_brokers_clock, time_axis
+from kafkalog_cli.render.lanes_text import timeline_lines
+from made_audits import MadeAudit, many_transactions
+
+_HOUR = 3_600_000
+_T0 = 1_795_251_278_420
+
+
+def _every(_: Any) -> bool:
+    return True
+
+
+def _lines(made: MadeAudit, most: int = 20) -> list[str]:
+    shown, folded = fold_quiet(lanes_by_offset(made, 40, _every), most)
+    return list(timeline_lines(shown, folded, width=40, by_time=False))
+
+
+def test_ten_thousand_partitions_are_few_lines() -> None:
+    """What hangs has a line, the others share one that says how many they are."""
+    lines = _lines(many_transactions(100_000, logs=10_000))
+
+    assert len(lines) == 4
+    assert lines[0].startswith("orders-0 ")
+    assert lines[1].startswith("9,999 healthy partitions │▂█")
+
+
+def test_few_healthy_lanes_are_lines() -> None:
+    """Of up to twenty each is drawn; the one in which something hangs is first, whatever its name."""
+    made = many_transactions(200, logs=12)
+    hangs = made.columns[0], made.columns[11]
+    for name in ("state", "marker_offset", "marker_timestamp_ms"):
+        hangs[1][name][-1], hangs[0][name][-1] = hangs[0][name][-1], hangs[1][name][-1]
+
+    assert [line.split()[0] for line in _lines(made)[:3]] == ["orders-11", "orders-0", "orders-1"]
+
+
+def test_a_long_name_keeps_its_end() -> None:
+    """Names of partitions differ there."""
+    made = many_transactions(40, logs=2)
+    for number, row in enumerate(made.tables["partitions"]):
+        row["topic"] = "a-topic-with-a-name-that-is-longer-than-a-line-has-room-for"
+        row["partition"] = number
+
+    assert [line.split()[0][-6:] for line in _lines(made)[:2]] == ["-for-0", "-for-1"]
+
+
+def _columns(first: list[int], marker: list[int], own: list[int], marked: list[int]) -> dict[str, Any]:
+    columns = {"first_offset": first, "marker_offset": marker, "first_timestamp_ms": own,
+               "last_timestamp_ms": own, "marker_timestamp_ms": marked}  # fmt: skip
+    return {name: np.array(values, np.int64) for name, values in columns.items()}
+
+
+def test_a_producers_clock_gives_way_to_the_markers_around_its_record() -> None:
+    """A record between two markers was written between their times; a time that fits is taken."""
+    columns = _columns(
+        [0, 10, 20, 30], [5, 15, 25, NONE], [_T0 - 9 * _HOUR, _T0 + 15, _T0 + 9 * _HOUR, _T0 + 9 * _HOUR],
+        [_T0 + 10, _T0 + 20, _T0 + 30, NONE],
+    )  # fmt: skip
+    spans = on_brokers_clock(np.zeros(4, np.int64), columns)
+
+    # Nothing bounds the first below, nor the last above.
+    assert spans.begins.tolist() == [_T0 - 9 * _HOUR, _T0 + 15, _T0 + 30, _T0 + 9 * _HOUR]
+    assert spans.ends.tolist() == [_T0 + 10, _T0 + 20, _T0 + 30, NONE]
+    axis = time_axis(spans.begins, spans.ends, columns["marker_timestamp_ms"][:3])
+    assert (axis.first, axis.last) == (_T0 + 10, _T0 + 31)
+
+
+def test_markers_of_another_log_bound_nothing() -> None:
+    """Offsets of two logs have nothing to do with each other."""
+    columns = _columns([0, 0], [NONE, 1], [_T0 + _HOUR, _T0 - _HOUR], [NONE, _T0])
+    spans = on_brokers_clock(np.array([0, 1]), columns)
+
+    assert spans.begins.tolist() == [_T0 + _HOUR, _T0 - _HOUR]
+
+
+def test_one_wrong_clock_does_not_squeeze_the_others() -> None:
+    """The axis is that of the brokers; what a wrong clock puts elsewhere is at its edge."""
+    made = many_transactions(400, logs=2)
+    before = lanes_by_time(made, 40, _every, "log")[0].axis
+    made.columns[1]["first_timestamp_ms"][0] -= 300 * 24 * _HOUR
+    lanes = lanes_by_time(made, 40, _every, "log")
+    header = next(timeline_lines(lanes, None, width=60, by_time=True))
+
+    assert lanes[0].axis.first - before.first < _HOUR
+    assert header.split() == [iso(lanes[0].axis.first), iso(lanes[0].axis.last)]
