@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import json
 import os
 import re
@@ -371,8 +372,10 @@ def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     [line, *_] = [step["command"] for step in steps_of(tmp_path) if step["command"] and "a\\b" in step["command"]]
     shown = kafkalog("txn-audit", "--format", form, data).out.decode()
+    if form == "html":
+        shown = html.unescape(re.sub(r"<[^>]*>", "", shown))
 
-    assert (line if form != "html" else line.replace(">", "&gt;")) in shown
+    assert line in shown
 
 
 @pytest.mark.parametrize("name", ["a\\b", "a b;>P", "a\nb", "\udcff"])

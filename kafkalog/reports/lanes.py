@@ -30,7 +30,7 @@ __all__ = [
     "Axis",
     "Folded",
     "Lane",
-    "Spans",
+    "TimeSpans",
     "cut_lanes",
     "fold_quiet",
     "is_time",
@@ -208,7 +208,7 @@ def partition_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 # markers of a log a record was written between their times.
 
 
-class Spans(NamedTuple):
+class TimeSpans(NamedTuple):
     """When transactions were under way on the brokers' clock, in ms; an end is NONE while open.
 
     `known` says which have a time at all; of the others both are NONE.
@@ -219,7 +219,7 @@ class Spans(NamedTuple):
     known: NDArray[np.bool_]
 
 
-def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> Spans:
+def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> TimeSpans:
     """Return when rows of ``transactions`` were under way; `logs` numbers the log of each.
 
     A producer's time is taken where it lies between the markers around its record, else the nearer of their times.
@@ -236,7 +236,7 @@ def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]
     begins = np.where((begins != NONE) & (begins < earliest), earliest, begins)
     begins = np.where((begins == NONE) & (earliest != NONE), earliest, begins)
     ends = np.where(ended != NONE, ended, np.where(has_marker, np.maximum(last, begins), NONE))
-    return Spans(begins, ends, begins != NONE)
+    return TimeSpans(begins, ends, begins != NONE)
 
 
 def _bounds(

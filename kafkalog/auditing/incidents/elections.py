@@ -384,7 +384,7 @@ def _save(known: Known, forks: Sequence[_Fork]) -> list[Step]:
             " was aborted is not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
-        steps.append(known.save(text, *(("--outcome", word) for word in outcomes)))
+        steps.append(known.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
     return steps
 
 

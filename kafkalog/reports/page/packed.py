@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.columns.named import NONE
-from kafkalog.reports.lanes import FIRST_MS, LAST_MS, Axis, Spans, on_brokers_clock, time_axis
+from kafkalog.reports.lanes import FIRST_MS, LAST_MS, Axis, TimeSpans, on_brokers_clock, time_axis
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.audit_tables import STATES
 
@@ -115,7 +115,7 @@ def _piece(
     return piece
 
 
-def _differences(columns: dict[str, NDArray[np.int64]], spans: Spans) -> list[NDArray[np.int64]]:
+def _differences(columns: dict[str, NDArray[np.int64]], spans: TimeSpans) -> list[NDArray[np.int64]]:
     """Return the columns in the order in which the script reads them, small where neighbours are alike.
 
     0 stands for no value where one may be missing, so what is there is one more.
