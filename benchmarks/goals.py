@@ -17,6 +17,8 @@ __all__ = [
     "BULK_SHAPES",
     "BULK_TIME",
     "DECODER_TIME",
+    "EXTRACT_RATE",
+    "FIND_RATE",
     "GROUPS_MEMORY",
     "GROUPS_TIME",
     "GROWTH",
@@ -146,6 +148,8 @@ TABLE_TIME = Goal(1.5, "x every record decoded")
 MEMORY = Goal(100, "MiB")
 GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some noise
 AUDIT_MEMORY = Goal(300, "MiB")
+FIND_RATE = Goal(1000, "MB/s of CPU", at_least=True)  # one literal, nothing found, uncompressed
+EXTRACT_RATE = Goal(300, "MB/s of CPU", at_least=True)
 GROUPS_TIME = Goal(10, "s")  # of 1 GiB in 50 partitions, on two cores
 GROUPS_MEMORY = Goal(512, "MiB")  # of all processes
 AUDIT_TIMES = 8  # as big is the directory that growth is seen in

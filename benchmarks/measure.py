@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -52,8 +52,11 @@ def library(name: str, path: Path, warm: Path) -> Sample:
     return Sample(**json.loads(done.stdout))
 
 
-def command(argv: Sequence[str | Path], output: Path | None = None) -> Sample:
-    """Run a command with standard output into a file, or away; the whole process counts."""
+def command(argv: Sequence[str | Path], output: Path | None = None, fine: Container[int] = (0,)) -> Sample:
+    """Run a command with standard output into a file, or away; the whole process counts.
+
+    Raises CandidateError if its status is not a `fine` one.
+    """
     target = Path(os.devnull) if output is None else output
     if output is not None:
         output.unlink(missing_ok=True)  # giving back an old file's pages is not the command's work
@@ -63,7 +66,7 @@ def command(argv: Sequence[str | Path], output: Path | None = None) -> Sample:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        if process.returncode not in fine:
             errors.seek(0)
             raise CandidateError(_last_line(errors.read().decode(errors="replace"), process.returncode))
     return Sample(seconds, usage.ru_maxrss * RSS_UNIT, usage.ru_utime + usage.ru_stime)

@@ -46,6 +46,7 @@ from measure import CandidateError, Sample, Samples, command, library, per_round
 from offsets import offsets
 from pages import pages
 from report import Result, facts, page
+from searches import searches
 from shapes import CODECS, Layout, parse_size, size_text
 from transaction_rows import transactions
 
@@ -177,6 +178,11 @@ class Bench:
         _say(f"groups {size_text(size)}")
         return groups(self._data, size, self._rounds)
 
+    def searches(self) -> list[Result]:
+        """Measure searches, and records that are written out."""
+        _say(f"searches {size_text(self._audit_size)}")
+        return searches(self._files, self._audit_size, self._rounds)
+
     def formats(self) -> list[Result]:
         """Measure row formats, tables of the library, and what is used instead of them."""
         _say(f"formats {size_text(self._size)}")
@@ -293,7 +299,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     only = (
         "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
-        " transactions, pages"
+        " searches, transactions, pages"
     )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
@@ -339,6 +345,7 @@ def main() -> None:
             "bulk": bench.bulk,
             "offsets": bench.offsets,
             "groups": bench.groups,
+            "searches": bench.searches,
             "transactions": bench.transactions,
             "pages": pages,
         }

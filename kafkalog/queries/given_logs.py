@@ -24,11 +24,11 @@ from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, LogAudit
-    from kafkalog.log_dirs.log_directory import PartitionDirectory
+    from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
-__all__ = ["GivenLogs", "fates_of", "given_logs"]
+__all__ = ["GivenLogs", "fates_of", "given_logs", "segments_with"]
 
 _OPEN: Final = 2**63 - 1
 
@@ -67,7 +67,7 @@ def given_logs(
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
         fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
-        found.files += [GivenFile(path, fates) for path in _segments(log.directory, selection)]
+        found.files += [GivenFile(one.path, fates) for one in segments_with(log.directory, selection)]
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
     return found
@@ -125,16 +125,14 @@ def _none_of(narrowing: Narrowing, logs: Sequence[_Log]) -> Exception:
     return nothing_matches("partition", asked, {one.partition for one in of_topics})
 
 
-def _segments(directory: PartitionDirectory, selection: Selection) -> Iterator[str]:
-    """Yield the paths of the segments that may have a selected offset."""
+def segments_with(directory: PartitionDirectory, selection: Selection) -> Iterator[Segment]:
+    """Yield the segments of a log that may have a selected offset."""
+    first, last = selection.first_offset, selection.last_offset
     segments = directory.segments
     for number, segment in enumerate(segments):
-        after = segments[number + 1].base_offset if number + 1 < len(segments) else None
-        if selection.last_offset is not None and segment.base_offset > selection.last_offset:
-            continue
-        if selection.first_offset is not None and after is not None and after <= selection.first_offset:
-            continue
-        yield segment.path
+        after = segments[number + 1].base_offset if number + 1 < len(segments) else _OPEN
+        if (last is None or segment.base_offset <= last) and (first is None or first < after):
+            yield segment
 
 
 def _alone(path: str, narrowing: Narrowing, limits: Limits, *, with_fates: bool) -> Iterator[GivenFile]:

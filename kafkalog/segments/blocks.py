@@ -477,7 +477,7 @@ class FateCells:
             "topic": (fates.topic or "",),
             "partition": (),
             "log": (fates.log or "",),
-            "transactional_id": fates.ids,
+            "transactional_id": fates.ids or ("",),  # a column without words would be one of numbers
             "outcome": OUTCOMES,
             "outcome_cause": OUTCOME_CAUSES,
             "visible": (),

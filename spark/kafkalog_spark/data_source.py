@@ -29,7 +29,8 @@ from kafkalog.files.processes import packed_tasks
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.request import Request
 
@@ -68,7 +69,8 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
 
 def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
     """Distribute segments to tasks, except segments without any requested offset."""
-    logs = [replace(log, directory=_trimmed(log.directory, request)) for log in _wanted(request, clusters)]
+    wanted = ((log, segments_with(log.directory, request.selection)) for log in _wanted(request, clusters))
+    logs = [replace(log, directory=replace(log.directory, segments=tuple(segments))) for log, segments in wanted]
     tasks: dict[int, Task] = {}
     for piece in segments_of(logs, request.split_bytes):
         tasks.setdefault(piece.task, Task()).pieces.append(piece)
@@ -108,18 +110,6 @@ def _path_of(line: str) -> str:
 
 def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[LogPlace]:
     return (log for log in logs_of(clusters, None) if request.wants(log.directory))
-
-
-def _trimmed(directory: PartitionDirectory, request: Request) -> PartitionDirectory:
-    first, last = request.selection.first_offset, request.selection.last_offset
-    segments = directory.segments
-    ends = [*(segment.base_offset for segment in segments), 2**63][1:]  # none where there is no segment
-    kept = [
-        segment
-        for segment, end in zip(segments, ends, strict=True)
-        if (last is None or segment.base_offset <= last) and (first is None or first < end)
-    ]
-    return replace(directory, segments=tuple(kept))
 
 
 def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
@@ -252,9 +242,10 @@ class _Reader(DataSourceReader):
         request = self.request
         with _in_words():
             clusters, unreadable = open_all(request, strict=request.view != "findings")
-            if VIEWS[request.view].of_logs is None:
-                return [*segment_tasks(request, clusters)]
-            return [*log_tasks(request, clusters, unreadable)]
+            view = VIEWS[request.view]
+            if view.reads_logs(request.names(view.table)):
+                return [*log_tasks(request, clusters, unreadable)]
+            return [*segment_tasks(request, clusters)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         pass

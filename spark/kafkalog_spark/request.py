@@ -18,6 +18,7 @@ from kafkalog.quantities import bytes_of, time_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
+from kafkalog.tables.column import EVERY_COLUMN
 
 __all__ = ["OPTIONS", "Request"]
 
@@ -88,13 +89,16 @@ class Request:
     def names(self, table: Table) -> tuple[str, ...]:
         """Return the requested columns as the table names them; case does not matter, as elsewhere in Spark.
 
-        Raises UnsupportedError for one that the table does not have.
+        ``*`` is every column, also those that are only made when they are asked for. Raises UnsupportedError for one
+        that the table does not have.
         """
-        known = {name.lower(): name for name in table.usual}
+        if self.columns == (EVERY_COLUMN,):
+            return table.names
+        known = {name.lower(): name for name in table.names}
         for name in self.columns:
             if name.lower() not in known:
-                close = difflib.get_close_matches(name.lower(), table.usual, 3)
-                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.usual)}"
+                close = difflib.get_close_matches(name.lower(), table.names, 3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.names)}"
                 raise UnsupportedError(f"{self.view} has no column {name!r}: {hint}")
         return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or table.usual
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
+import kafkalog
 from invoke import PARTITION, SEGMENT
 from kafkalog.tables import TABLES
 from object_store import object_store
@@ -52,6 +53,25 @@ def test_only_the_columns_that_are_named_are_made(spark: SparkSession) -> None:
 
     assert found.columns == ["producer_id", "file", "crc_holds"]
     assert in_order(found.collect()) == in_order([row[place] for place in places] for row in whole)
+
+
+@pytest.mark.parametrize("view", ["records", "batches"])
+def test_records_know_what_became_of_them(view: str, spark: SparkSession) -> None:
+    """With the columns that only a whole log tells: the rows are those of the library, of one replica and of several."""
+    for case in ("v2.8-hanging", "k4-f-hanging-late-produce-tv0", "k4-a-interleaved-tv2", "made-damaged"):
+        data = str(FIXTURES / case / "data")
+        found = read(spark, data, view=view, columns="*")
+        table = kafkalog.record_table if view == "records" else kafkalog.batch_table
+        rows = table(data, on_finding=lambda _: None).to_pylist()
+
+        assert tuple(found.columns) == TABLES[view].names
+        assert in_order(found.collect()) == in_order(row.values() for row in rows), case
+    few = read(spark, data, view=view, columns="outcome,PARTITION")
+    assert few.columns == ["outcome", "partition"]
+    assert in_order(few.collect()) == in_order((row["outcome"], row["partition"]) for row in rows)
+    nodes = sorted(map(str, (FIXTURES / "remedies" / "fork-dead-leader").glob("data-*")))
+    both = read(spark, *nodes, view=view, columns="log,outcome", topic="t")
+    assert {row.log for row in both.collect()} >= {f"{node}/t-0" for node in nodes[1:]}
 
 
 def test_one_task_for_each_segment_gives_the_same(spark: SparkSession) -> None:

@@ -1,0 +1,55 @@
+"""Searches over a log directory, and records written out of one: bytes of segments for each second of CPU."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from statistics import median
+from typing import NamedTuple
+
+from files import Files
+from goals import EXTRACT_RATE, FIND_RATE, LAYOUTS, Goal
+from measure import CandidateError, command, rounds
+from report import Result
+from shapes import size_text
+
+__all__ = ["searches"]
+
+_MB = 10**6
+_ABSENT = "no record has this text"
+_NOT_FOUND = 1  # the status of a search that read everything and found nothing
+
+
+class _Run(NamedTuple):
+    options: tuple[str, ...]
+    goal: Goal | None
+
+
+_RUNS = {
+    "find --value": _Run(("find", "--value", _ABSENT), FIND_RATE),
+    "find --key": _Run(("find", "--key", _ABSENT), FIND_RATE),
+    "extract to ndjson": _Run(("extract",), EXTRACT_RATE),
+    "extract to csv, keys and values": _Run(("extract", "--format", "csv", "--columns", "offset,key,value"), None),
+}
+
+
+def searches(files: Files, size: int, number: int) -> list[Result]:
+    """Measure ``kafkalog find`` and ``kafkalog extract`` of `size` bytes, whole commands in one process."""
+    results = []
+    for shape in ("155B", "16KiB"):
+        path = files.directory(shape, LAYOUTS[0], size)
+        program, output = (sys.executable, "-m", "kafkalog_cli"), files.output("search")
+        runs = {
+            name: partial(command, [*program, *run.options, "--jobs", "1", path], output, (0, _NOT_FOUND))
+            for name, run in _RUNS.items()
+        }
+        samples = rounds(runs, number)
+        for name, (_, goal) in _RUNS.items():
+            taken, where = samples[name], f"{shape}, {LAYOUTS[0]}; {size_text(size)}"
+            if isinstance(taken, CandidateError):
+                results.append(Result(name, str(taken), FIND_RATE.unit, goal, where))
+                continue
+            rate = size / _MB / median(sample.cpu_seconds for sample in taken)
+            results.append(Result(name, rate, FIND_RATE.unit, goal, where))
+        files.remove_outputs()
+    return results
