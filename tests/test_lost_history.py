@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Final
 
 import plain
+from invoke import kafkalog
 from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
@@ -38,10 +40,16 @@ def lost(root: Path, old: list[Batch], common: int) -> Incident:
 BOTH: Final = [data(0, records=2), data(2, 2)]  # in both replicas: neither has ended
 
 
-def saved(incident: Incident) -> list[str]:
-    """The ranges that the steps dump."""
-    commands = [step.command for step in incident.steps if step.command and " dump " in step.command]
-    return [command.split("--offset ")[1].split()[0] for command in commands]
+def saved(incident: Incident) -> list[int]:
+    """The offsets of the records that the incident's line saves."""
+    lines = [step.of(incident.id).command for step in incident.steps if step.saves]
+    if not lines:
+        return []
+    (line,) = lines
+    assert line is not None
+    program, *words, option, _, first, second = shlex.split(line)
+    assert (program, option) == ("kafkalog", "-o")
+    return [row["offset"] for row in kafkalog(*words, first, second).rows]
 
 
 def test_lost_records_are_told_apart(tmp_path: Path) -> None:
@@ -59,16 +67,16 @@ def test_lost_records_are_told_apart(tmp_path: Path) -> None:
 
     assert (incident.records, incident.lost_records) == (10, 10)
     assert "10 records (3 committed, 1 aborted, 2 undecided, 4 of no transaction)" in incident.title
-    assert saved(incident) == ["3..5", "11..14"]
+    assert saved(incident) == [3, 4, 5, 11, 12, 13, 14]
 
 
 def test_what_is_between_an_aborted_transactions_records_is_saved(tmp_path: Path) -> None:
-    """A committed transaction within an aborted one has its own range; of records of none all is saved."""
+    """A committed transaction within an aborted one, or a record of none: those alone."""
     within = [*BOTH, data(3, 2), data(4, 3), marker(5, 3), data(6, 2), marker(7, 2, "abort")]
     plain_between = [*within[:5], Batch(0, 6, 6, "plain"), data(7, 2), marker(8, 2, "abort")]
 
-    assert saved(lost(tmp_path / "1", within, 2)) == ["4..4"]
-    assert saved(lost(tmp_path / "2", plain_between, 2)) == ["3..8"]
+    assert saved(lost(tmp_path / "1", within, 2)) == [4]
+    assert saved(lost(tmp_path / "2", plain_between, 2)) == [4, 6]
 
 
 def test_nothing_is_saved_of_what_was_aborted(tmp_path: Path) -> None:
@@ -79,8 +87,8 @@ def test_nothing_is_saved_of_what_was_aborted(tmp_path: Path) -> None:
     assert saved(incident) == []
 
 
-def test_many_ranges_are_few_commands(tmp_path: Path) -> None:
-    """Three commands at most, and none of the committed records is left out."""
+def test_many_ranges_are_one_command(tmp_path: Path) -> None:
+    """Of many ranges the first are named; the line saves all, and nothing of what was aborted."""
     turns = [
         batch
         for at in range(3, 27, 4)
@@ -89,5 +97,5 @@ def test_many_ranges_are_few_commands(tmp_path: Path) -> None:
     incident = lost(tmp_path, [*BOTH, *turns], 2)
 
     assert "12 records (6 committed, 6 aborted)" in incident.title
-    assert saved(incident) == ["3..3", "7..7", "11..23"]
-    assert "in 4 more ranges" in incident.steps[3].text
+    assert saved(incident) == [3, 7, 11, 15, 19, 23]
+    assert "t-0 offset 3, t-0 offset 7, t-0 offset 11 and 3 more" in incident.steps[1].text
