@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from kafkalog import Finding, Limits, UnsupportedError
 from kafkalog.files.names import OFFSETS_TOPIC
@@ -42,10 +43,10 @@ class Told:
         self.offsets: dict[tuple[str, int], tuple[int, int]] = {}
         self.records = self.besides = 0
 
-    def take(self, file: GivenFile, outcomes: Counter[str | None], first: int, last: int) -> None:
-        """Count records of a file."""
-        self.records += outcomes.total()
-        self.outcomes.update({word: number for word, number in outcomes.items() if word is not None})
+    def take(self, file: GivenFile, records: int, outcomes: Counter[str], first: int, last: int) -> None:
+        """Count records of a file; of `outcomes` there are none where nothing is known of the log."""
+        self.records += records
+        self.outcomes += outcomes
         if file.fates is not None and file.fates.topic is not None and file.fates.partition is not None:
             place = file.fates.topic, file.fates.partition
             low, high = self.offsets.get(place, (first, last))
@@ -81,12 +82,13 @@ class _Counted:
         by_name = {column.name: column for column in block.columns}
         file = self._given.get(block.file)
         if file is not None and block.table is RECORDS:
-            outcomes = (
-                Counter(block.column(by_name["outcome"], rows.start, rows.stop)) if "outcome" in by_name else None
-            )
-            offsets = list(block.column(by_name["offset"], rows.start, rows.stop)) if "offset" in by_name else [0]
-            counted: Counter[str | None] = outcomes or Counter({None: len(rows)})
-            self._told.take(file, counted, min(offsets), max(offsets))
+            outcomes = Counter[str]()
+            if "outcome" in by_name:
+                column = by_name["outcome"]
+                for number, count in enumerate(np.bincount(block.numbers(column, rows.start, rows.stop)).tolist()):
+                    outcomes[column.words[number]] = count
+            offsets = block.numbers(by_name["offset"], rows.start, rows.stop) if "offset" in by_name else np.zeros(1)
+            self._told.take(file, len(rows), outcomes, int(offsets.min()), int(offsets.max()))
         self._sink.block(rows)
 
 
@@ -169,7 +171,7 @@ def write_console(
                         first = first or f"{record.topic}-{record.partition} offset {record.offset}: {line.why}"
                     else:
                         stream.write(line.encode())
-                        told.take(file, Counter({record.outcome: 1}), record.offset, record.offset)
+                        told.take(file, 1, Counter([record.outcome or "unknown"]), record.offset, record.offset)
         if unfit:
             raise UnsupportedError(
                 f"{unfit} record{'s' * (unfit != 1)} can't be lines of kafka-console-producer, the first {first};"

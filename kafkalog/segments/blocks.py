@@ -318,6 +318,18 @@ class Block:
             return iter(self._numbers(column, start, stop))
         return (self._value(column, row, most) for row in range(start, stop))
 
+    def numbers(self, column: BlockColumn, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the cells of a column of numbers or words, of the rows that have a value."""
+        import numpy as np
+
+        cells = np.frombuffer(self.cells, np.int64)[column.at + start : column.at + stop]
+        if column.bit < 0:
+            return cells
+        first, last = column.bit + start, column.bit + stop
+        bits = np.unpackbits(np.frombuffer(self.valid, np.uint8)[first >> 3 : (last + 7) >> 3], bitorder="little")
+        held: NDArray[np.int64] = cells[bits[first & 7 :][: stop - start] == 1]
+        return held
+
     def _numbers(self, column: BlockColumn, start: int, stop: int) -> Iterable[Any]:
         """Return the values of a column that has one cell for each."""
         cells: Iterable[Any] = self.cells[column.at + start : column.at + stop]

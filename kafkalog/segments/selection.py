@@ -165,24 +165,38 @@ class Selection:
         count = columns.records(
             block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
+        picks = Picks(rows, count)
+        wanted = self._by_columns(recs)
+        if wanted is not None:
+            picks = _picked(picks, wanted)
         for test in self._tests(block):
-            found = array("q", filter(test, rows[:count]))
-            rows[: len(found)] = found
-            count = len(found)
-        self.met.records += count
-        return Picks(rows, count)
+            found = array("q", filter(test, picks.rows[: picks.count]))
+            picks = Picks(found, len(found))
+        self.met.records += picks.count
+        return picks
+
+    def _by_columns(self, recs: CellTable) -> NDArray[np.bool_] | None:
+        """Say which records pass what their columns decide, besides what the kernel tests; None where nothing does."""
+        of_visible = self.visible_only and self.fates is not None and self.fates.last_stable_offset is not None
+        if self.spans is None and not of_visible and not self.null_value:
+            return None
+        import numpy as np
+
+        cells = recs.numpy()
+        offset = cells[buffers.OFFSET]
+        wanted = np.full(len(offset), fill_value=True)
+        if self.spans is not None:
+            spans = [(offset >= low) & (offset <= high) for low, high in self.spans]
+            wanted &= np.logical_or.reduce(spans) if spans else False
+        if of_visible and self.fates is not None:
+            wanted &= (offset >= self.fates.log_start_offset) & (offset < self.fates.last_stable_offset)
+        if self.null_value:
+            wanted &= cells[buffers.VALUE_SIZE] < 0
+        return wanted
 
     def _tests(self, block: RecordBlock) -> Iterator[Callable[[int], bool]]:
-        """Yield what a record's number must pass besides what the kernel tests."""
+        """Yield what a record's number must pass that only its bytes decide."""
         recs = block.recs
-        if self.spans is not None:
-            spans = self.spans
-            yield lambda row: any(low <= recs.cell(buffers.OFFSET, row) <= high for low, high in spans)
-        if self.visible_only and self.fates is not None and self.fates.last_stable_offset is not None:
-            start, stop = self.fates.log_start_offset, self.fates.last_stable_offset
-            yield lambda row: start <= recs.cell(buffers.OFFSET, row) < stop
-        if self.null_value:
-            yield lambda row: recs.cell(buffers.VALUE_SIZE, row) < 0
         if self.header is not None:
             yield lambda row: self._has_header(block, row)
         if self.value is not None:

@@ -9,7 +9,6 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When
-from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable
@@ -34,6 +33,11 @@ __all__ = ["extract"]
 
 _FORMATS: Final = ("ndjson", "csv", "arrow", "parquet", "segment", "console")
 _SUFFIXES: Final = {"": "ndjson"}
+# What a replay needs, and whose it is; --columns names others.
+_REPLAYED: Final = (
+    "log", "topic", "partition", "offset", "timestamp_ms", "timestamp_type", "transactional_id", "producer_id",
+    "outcome", "visible", "key", "key_base64", "value", "value_base64", "headers",
+)  # fmt: skip
 _VIEWS: Final = ("read-committed", "read-uncommitted")
 
 
@@ -102,7 +106,7 @@ def extract(
     elif form == "segment":
         write_segments(found, limits, target, paths, told, outcome)
     else:
-        write_rows(form, found, limits, columns or (EVERY_COLUMN,), target, told, outcome, decoders=decoders)
+        write_rows(form, found, limits, columns or _REPLAYED, target, told, outcome, decoders=decoders)
     for line in (told.line(), *groups_beside(found, told, paths, limits)):
         say(line)
     words = None if found.selection.everything else found.selection.met.words(of_records=True)
