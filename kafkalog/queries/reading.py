@@ -121,6 +121,17 @@ class SelectedBlock:
         """Return the row in `heads` of a record's batch."""
         return self.block.recs.cell(buffers.BATCH, row) if self.block.outer is None else self.block.outer
 
+    def batches(self) -> Iterator[tuple[int, int]]:
+        """Yield the rows in `heads` of the meant records' batches, each with how many of its records are meant."""
+        if self.block.outer is not None:
+            yield self.block.outer, self.picks.count
+            return
+        import numpy as np
+
+        of_each = self.block.recs.numpy()[buffers.BATCH][np.asarray(self.rows())]
+        numbers, counts = np.unique(of_each, return_counts=True)
+        yield from zip(numbers.tolist(), counts.tolist(), strict=True)
+
     def record(self, row: int) -> Record:
         """Make one Record."""
         block, fates, found = self.block, self.fates, self.found

@@ -107,16 +107,15 @@ def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[
         if isinstance(item, Finding):
             yield item
             continue
-        for row in item.rows():
-            batch = item.batch_of(row)
+        for batch, selected in item.batches():
             position, size = (item.heads.cell(column, batch) for column in (buffers.POSITION, buffers.SIZE))
             if last is not None and last[0] == position:
-                last = (position, last[1], last[2] + 1, last[3])
+                last = (position, last[1], last[2] + selected, last[3])
                 continue
             if last is not None:
                 yield last[1:]
             start = position - item.chunk.position
             records = max(1, item.heads.cell(buffers.COUNT, batch))
-            last = position, memoryview(bytes(item.chunk.buf[start : start + size])), 1, records
+            last = position, memoryview(bytes(item.chunk.buf[start : start + size])), selected, records
     if last is not None:
         yield last[1:]
