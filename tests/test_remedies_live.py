@@ -1,0 +1,252 @@
+"""Incidents of the corpus walked to their ends on real brokers, by the lines that they print: ``make live``.
+
+Save, repair, write again, and the consumer goes on: nothing twice, nothing missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import kafkalog as library
+from invoke import kafkalog
+from live_cluster import MISSING, PORT, RELEASE, rig_module
+from official import CORPUS, materialize
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    pytest.mark.timeout(600),
+]
+TOOLS: Final = {
+    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+}
+OF_SEVERAL: Final = {
+    "offsets.topic.replication.factor": "1", "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "1", "replica.lag.time.max.ms": "3000", "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500", "group.initial.rebalance.delay.ms": "0",
+}  # fmt: skip
+Given = Counter[tuple[str | None, str | None]]  # keys, and the hashes of values
+
+
+class Brokers:
+    """The brokers that a case's directories are of, started again on copies of these."""
+
+    def __init__(self, case: str, home: Path) -> None:
+        self.rig = rig_module("rig")
+        found = sorted(materialize(CORPUS / case, home / "case").glob("data*"))
+        several, port = len(found) > 1, PORT + 60
+        voters = f"1@{self.rig.HOST}:{port + (11 if several else 1)}"
+        self.nodes = {}
+        for number, data in enumerate(found, 1):
+            (home / f"node-{number}").mkdir()
+            data.rename(home / f"node-{number}" / "data")
+            self.nodes[number] = self.rig.Broker(
+                RELEASE, home / f"node-{number}", port + 10 * number * several, number, voters,
+                {**OF_SEVERAL} if several else {}, controller=number == 1,
+            )  # fmt: skip
+        self.running: list[int] = []
+        self.driver: Any = None
+
+    @property
+    def directories(self) -> list[str]:
+        """Return all log directories."""
+        return [str(node.data) for node in self.nodes.values()]
+
+    def start(self, *numbers: int) -> None:
+        """Start these brokers; the clients then know all that run."""
+        for number in numbers:
+            self.nodes[number].format()
+            self.nodes[number].launch()
+        for number in numbers:
+            self.nodes[number].wait()
+        self.running += numbers
+        if self.driver is not None:
+            self.driver.close()
+        self.driver = self.rig.Driver(RELEASE, self.bootstrap)
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the addresses of the brokers that run."""
+        return ",".join(self.nodes[number].bootstrap for number in self.running)
+
+    def stop(self) -> None:
+        """Stop all that run."""
+        if self.driver is not None:
+            self.driver.close()
+        for number in reversed(self.running):
+            self.nodes[number].kill()
+        self.running.clear()
+
+    def run(self, line: str, folder: Path) -> None:
+        """Run a line of an incident in a folder, as an operator does."""
+        program, *words = shlex.split(line.replace("HOST:PORT", self.bootstrap))
+        if program == "kafkalog":
+            ended = subprocess.run([_PROGRAM, *words], cwd=folder, check=False)
+            assert ended.returncode in (0, 1), line  # 1: a salvage says what was damaged
+        elif program in TOOLS:
+            command = self.rig.tool_command(RELEASE, TOOLS[program], *words)
+            subprocess.run(command, cwd=folder, check=True, timeout=120, stdout=subprocess.DEVNULL)
+        else:
+            assert program == "cp"
+            subprocess.run([program, *words], cwd=folder, check=True)
+
+    def given(self, *places: str, isolation: str = "read_committed") -> Given:
+        """Return what a consumer from the beginning is given."""
+        rows = self.driver.must("consume", isolation=isolation, partitions=list(places), timeout_ms=20000)
+        return Counter((row[2], row[3]) for of_place in rows.values() for row in of_place)
+
+    def waits(self, *places: str) -> bool:
+        """Say whether a read_committed consumer stops before the end of a partition."""
+        ends = self.driver.must("listOffsets", partitions=list(places))
+        return any(one["last_stable_offset"] < one["latest"] for one in ends.values())
+
+    def write(self, file: Path) -> Given:
+        """Write what was saved again, and return it."""
+        self.driver.must("producer", name=file.name, props={"enable.idempotence": "true"})
+        saved = [json.loads(line) for line in file.read_text().splitlines()]
+        records = [
+            {"topic": row["topic"], "partition": row["partition"], "key": row["key"], "value": row["value"],
+             "timestamp": row["timestamp_ms"]}
+            for row in saved
+        ]  # fmt: skip
+        offsets = self.driver.must("send", name=file.name, records=records)
+        assert all(isinstance(offset, int) for offset in offsets), offsets
+        return Counter(
+            (row["key"], None if row["value"] is None else hashlib.sha1(row["value"].encode()).hexdigest())
+            for row in saved
+        )
+
+
+_PROGRAM: Final = str(Path(sys.executable).with_name("kafkalog"))
+
+
+@contextmanager
+def brokers_of(case: str, home: Path) -> Iterator[Brokers]:
+    """Have the brokers of a case stopped in the end."""
+    brokers = Brokers(case, home)
+    try:
+        yield brokers
+    finally:
+        brokers.stop()
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    """Wait until something is so, a minute at most."""
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.3)
+
+
+def incidents(directories: list[str], kind: str) -> list[dict[str, Any]]:
+    """Return the incidents of a kind, above a note."""
+    return [one for one in library.audit(directories).incidents if one["kind"] == kind and one["severity"] != "note"]
+
+
+def test_hanging_transactions_are_saved_ended_and_written_again(tmp_path: Path) -> None:
+    """A consumer that stood still is given all that follows, and what the aborts discarded once, as it was saved."""
+    with brokers_of("k4-f-hanging-late-produce-tv0", tmp_path) as brokers:
+        brokers.start(1)
+        found = incidents(brokers.directories, "consumers-stopped")
+        places = sorted({place for one in found for place in one["partitions"]})
+        before, waited = brokers.given(*places), brokers.waits(*places)
+        everything = brokers.given(*places, isolation="read_uncommitted")
+        files = []
+        for one in found:
+            files.append(tmp_path / f"{one['id']}.ndjson")
+            ended = kafkalog("extract", "--incident", one["id"], "-o", files[-1], *brokers.directories)
+            assert ended.status == 0, ended.err
+            for step in one["next_steps"]:
+                brokers.run(step["command"], tmp_path)
+        after, waits = brokers.given(*places), brokers.waits(*places)
+        written = sum((brokers.write(file) for file in files), Counter())
+        last = brokers.given(*places)
+        left = incidents(brokers.directories, "consumers-stopped")
+
+    assert waited
+    assert not waits
+    assert before < after
+    assert written
+    assert written + after <= everything  # no record that was aborted is written again, none twice
+    assert last == after + written
+    assert left == []
+
+
+def test_what_an_unclean_election_lost_is_saved_and_written_again(tmp_path: Path) -> None:
+    """The old leader truncates what only it had; it was saved first, the committed records of it alone."""
+    with brokers_of("k4-k-unclean-election", tmp_path) as brokers:
+        [one] = [row for row in library.audit(brokers.directories).incidents if row["kept_in"]]
+        (place,) = one["partitions"]
+        saving = [step["command"] for step in one["next_steps"] if "Save " in step["text"]]
+        for line in saving:
+            brokers.run(line.replace(" SAFE_PLACE", f" {tmp_path / 'safe'}"), tmp_path)
+        brokers.start(1, 3)
+        topic, _, number = place.rpartition("-")
+        wait_for(lambda: brokers.driver.must("topics")[topic]["partitions"][int(number)]["leader"] == 3)
+        before, waited = brokers.given(place), brokers.waits(place)
+        for step in one["next_steps"]:
+            if "abort" in (step["command"] or ""):
+                brokers.run(step["command"], tmp_path)
+        brokers.start(2)
+        wait_for(lambda: len(brokers.driver.must("topics")[topic]["partitions"][int(number)]["isr"]) == 2)
+        after, waits = brokers.given(place), brokers.waits(place)
+        files = sorted(tmp_path.glob("*.ndjson"))
+        written = sum((brokers.write(file) for file in files), Counter())
+        last = brokers.given(place)
+
+    assert any(line.startswith("cp -a") for line in saving)
+    assert waited
+    assert not waits
+    assert before < after
+    assert last == after + written
+    assert written
+
+
+def test_a_damaged_segment_is_salvaged(tmp_path: Path) -> None:
+    """The broker takes the salvaged file for the damaged one: a consumer is given all records but those of the batch."""
+    place = "tickets-tickets.26-2"
+    with brokers_of("k4-f-hanging-late-produce-tv0", tmp_path) as brokers:
+        brokers.start(1)
+        before = brokers.given(place)
+        brokers.stop()
+        segment = Path(brokers.directories[0]) / place / f"{0:020}.log"
+        damaged = [one for one in library.batches(segment) if not one.is_transactional][-1]
+        lost = [one for one in library.records(segment) if damaged.base_offset <= one.offset <= damaged.last_offset]
+        data = bytearray(segment.read_bytes())
+        data[damaged.position + damaged.size - 3] ^= 1
+        segment.write_bytes(bytes(data))
+        [one] = incidents(brokers.directories, "records-unreadable")
+        for step in one["next_steps"]:
+            if (step["command"] or "").startswith("kafkalog salvage"):
+                brokers.run(step["command"], tmp_path)
+        shutil.copyfile(tmp_path / "SALVAGED.log", segment)
+        for index in segment.parent.glob("*index"):
+            index.unlink()
+        brokers.start(1)
+        after = brokers.given(place)
+        left = incidents(brokers.directories, "records-unreadable")
+
+    of_batch = Counter(
+        (
+            None if one.key is None else one.key.decode(),
+            None if one.value is None else hashlib.sha1(one.value).hexdigest(),
+        )
+        for one in lost
+    )
+    assert of_batch <= before
+    assert after == before - of_batch
+    assert left == []
