@@ -15,7 +15,7 @@ from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
 
-__all__ = ["WORDS", "FirstScreen", "first_screen", "headline"]
+__all__ = ["WORDS", "FirstScreen", "blocks", "first_screen", "headline"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -139,6 +139,12 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
     joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
     first = " and ".join([words[0], *(word.lower() for word in joined)])
     return first, f"{'; '.join(said)}."
+
+
+def blocks(row: Row) -> bool:
+    """Say whether consumers stand still because of an incident, of whatever kind."""
+    is_told = row["severity"] != "note" and row["kind"] not in INFORMATIVE
+    return bool(is_told and (row["kind"] == "consumers-stopped" or _stops(row)))
 
 
 def _stops(row: Row) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.reports.also import age, number_of
-from kafkalog.reports.first_screen import FirstScreen
+from kafkalog.reports.first_screen import FirstScreen, blocks
 from kafkalog.reports.lanes import Axis
 from kafkalog.reports.page.elements import Content, Element, element, moment
 from kafkalog.reports.source import AuditSource
@@ -15,7 +15,7 @@ from kafkalog.zone import Zone
 
 __all__ = ["Night", "also_section", "first_view", "theme_choice"]
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 _CALM: Final = frozenset({"OK"})
 
@@ -72,18 +72,14 @@ def _facts(
     lost = sum(row["lost_records"] or 0 for row in incidents)
     yield "Records lost", f"{lost:,}", "error" if lost else ""
     partitions = list(source.rows("partitions"))
-    blocked = {name for row in incidents if _blocks(row) for name in row["partitions"] or ()}
-    oldest = min((row["since_ms"] for row in incidents if _blocks(row) and row["since_ms"] is not None), default=None)
+    blocked = {name for row in incidents if blocks(row) for name in row["partitions"] or ()}
+    oldest = min((row["since_ms"] for row in incidents if blocks(row) and row["since_ms"] is not None), default=None)
     words: list[Content] = [f"{len(blocked):,} of {len({(row['topic'], row['partition']) for row in partitions}):,}"]
     if blocked and oldest is not None and ends is not None and ends >= oldest:
         words.append(f", for {age(ends - oldest)}")
     yield "Partitions blocked", words, "error" if blocked else ""
     if span is not None:
         yield "Span", [age(span.last - span.first), ", from ", moment(span.first, zone)], ""
-
-
-def _blocks(row: Row) -> bool:
-    return bool(row["kind"] == "consumers-stopped" and row["severity"] != "note")
 
 
 def _strip(nights: Sequence[Night]) -> Element:
