@@ -27,7 +27,7 @@ GROUPS: Final = {
     ),
     "Copy": (
         "now", "snapshot", "copy-minutes", "confirm", "transaction-max-timeout-ms", "transaction-state-partitions",
-        "server-properties", "topic-configs",
+        "server-properties", "topic-configs", "remote", "remote-layout",
     ),
     "Output": (
         "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",

@@ -18,6 +18,8 @@ from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkalog.log_dirs.remote_store import Remote
+
 __all__ = [
     "ROW_FORMS",
     "columns_option",
@@ -32,6 +34,8 @@ __all__ = [
     "narrowing_options",
     "output_options",
     "paths_argument",
+    "remote_of",
+    "remote_options",
     "row_form",
     "status_options",
     "storage_options",
@@ -163,6 +167,30 @@ def max_expansion_option() -> Option:
 def limits_of(params: Mapping[str, Any]) -> Limits:
     """Return the limits of a command's parameters."""
     return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
+
+
+remote_options: Final = in_order(
+    click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+                 help="The remote store of tiered storage: its segments are the earlier part of the logs."),
+    click.option("--remote-layout", metavar="PATTERN",
+                 help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
+                 " {start_offset:020} and {type}.  [default: found by what is there]"),
+)  # fmt: skip
+
+
+def remote_of(params: Mapping[str, Any]) -> Remote | None:
+    """Return the remote store of a command's parameters. Raises UsageError for a pattern that is none."""
+    path, pattern = params["remote"], params["remote_layout"]
+    if path is None:
+        if pattern is not None:
+            raise click.UsageError("--remote-layout describes what --remote names: give that, too.")
+        return None
+    from kafkalog.log_dirs.remote_store import LayoutError, Remote, RemoteLayout
+
+    try:
+        return Remote(os.fspath(path), None if pattern is None else RemoteLayout.of(pattern))
+    except LayoutError as error:
+        raise click.UsageError(f"--remote-layout: {error}.") from error
 
 
 limit_options: Final = in_order(

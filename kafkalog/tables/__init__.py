@@ -42,6 +42,7 @@ TABLES: Final[dict[str, Table]] = {
         audit_tables.PARTITIONS,
         audit_tables.GAPS,
         audit_tables.LEADERS,
+        audit_tables.REMOTE_SEGMENTS,
         audit_tables.PRODUCERS,
         audit_tables.SEGMENTS,
         audit_tables.COORDINATOR,

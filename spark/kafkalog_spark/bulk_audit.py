@@ -85,7 +85,7 @@ def _of_nodes(cluster: Cluster) -> Iterable[Row]:
     return chain.from_iterable(finding_rows(node.findings, node.node_id) for node in cluster.nodes)
 
 
-_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):
@@ -122,7 +122,7 @@ def bulk_audit(
     with at_work(session, planned=True):
         started = time.monotonic()
         set_storage_options(storage)
-        clusters, unreadable = open_clusters(paths)
+        clusters, unreadable = open_clusters(paths, remote=options.remote)
         logs = logs_of(clusters, None if "visible" in tables else share_bytes)
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
