@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions import Audit, AuditOptions, audit_rows
+from kafkalog.auditing.transactions import Audit, audit_rows
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Severity
-from kafkalog.log_dirs.remote_store import Remote
+from kafkalog.log_dirs.remote_store import Remote, remote_given
 from kafkalog.tables.audit_tables import PARTITIONS, REMOTE_SEGMENTS
 from official import CORPUS, cases
 
@@ -60,7 +60,8 @@ def test_a_log_that_does_not_shrink_is_quiet(case: Path) -> None:
 
 def read_both(case: Path) -> Audit:
     """Audit a case with its remote store."""
-    return audit([case / "data"], AuditOptions(remote=Remote(str(case / "remote"))))
+    with remote_given(Remote(str(case / "remote"))):
+        return audit([case / "data"])
 
 
 def rows_by_partition(found: Audit, table: Any) -> dict[str, list[dict[str, Any]]]:

@@ -12,7 +12,6 @@ from kafkalog_cli.options import (
     in_order,
     limit_options,
     limits_of,
-    remote_of,
     remote_options,
     status_options,
     table_option,
@@ -65,7 +64,7 @@ def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> Audi
     return AuditOptions(
         limits_of(params), snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
         now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
-        jobs=jobs, remote=remote_of(params),
+        jobs=jobs,
     )  # fmt: skip
 
 

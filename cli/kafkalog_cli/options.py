@@ -18,8 +18,6 @@ from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkalog.log_dirs.remote_store import Remote
-
 __all__ = [
     "ROW_FORMS",
     "columns_option",
@@ -34,7 +32,6 @@ __all__ = [
     "narrowing_options",
     "output_options",
     "paths_argument",
-    "remote_of",
     "remote_options",
     "row_form",
     "status_options",
@@ -169,28 +166,28 @@ def limits_of(params: Mapping[str, Any]) -> Limits:
     return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
 
 
-remote_options: Final = in_order(
-    click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
-                 help="The remote store of tiered storage: its segments are the earlier part of the logs."),
-    click.option("--remote-layout", metavar="PATTERN",
-                 help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
-                 " {start_offset:020} and {type}.  [default: found by what is there]"),
-)  # fmt: skip
+def remote_options(command: Command) -> Command:
+    """Declare ``--remote`` and ``--remote-layout``: what a command opens has that store beside it."""
 
+    @wraps(command)
+    def run(*arguments: Any, remote: str | None, remote_layout: str | None, **others: Any) -> Any:
+        from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
 
-def remote_of(params: Mapping[str, Any]) -> Remote | None:
-    """Return the remote store of a command's parameters. Raises UsageError for a pattern that is none."""
-    path, pattern = params["remote"], params["remote_layout"]
-    if path is None:
-        if pattern is not None:
-            raise click.UsageError("--remote-layout describes what --remote names: give that, too.")
-        return None
-    from kafkalog.log_dirs.remote_store import LayoutError, Remote, RemoteLayout
+        try:
+            given = remote_of(remote, remote_layout)
+        except LayoutError as error:
+            raise click.UsageError(f"--remote-layout: {error}.") from error
+        with remote_given(given):
+            return command(*arguments, **others)
 
-    try:
-        return Remote(os.fspath(path), None if pattern is None else RemoteLayout.of(pattern))
-    except LayoutError as error:
-        raise click.UsageError(f"--remote-layout: {error}.") from error
+    options = in_order(
+        click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+                     help="The remote store of tiered storage: its segments are the earlier part of the logs."),
+        click.option("--remote-layout", metavar="PATTERN",
+                     help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
+                     " {start_offset:020} and {type}.  [default: found by what is there]"),
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
 limit_options: Final = in_order(

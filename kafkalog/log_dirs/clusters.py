@@ -27,7 +27,7 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log_dirs.remote_store import Remote
+from kafkalog.log_dirs.remote_store import Remote, given_remote
 from kafkalog.log_dirs.search import search
 from kafkalog.log_dirs.tiers import join_tiers
 from kafkalog.settle import Reason, lowered
@@ -151,7 +151,7 @@ class Cluster:
 
 
 def open_clusters(
-    paths: Sequence[str | os.PathLike[str]], *, every_copy: bool = False, remote: Remote | None = None
+    paths: Sequence[str | os.PathLike[str]], *, every_copy: bool = False
 ) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
@@ -160,8 +160,8 @@ def open_clusters(
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
     from one example.
     Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
-    A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in a
-    `remote` store is joined before what they have locally.
+    A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in the
+    remote store that is given with the inputs is joined before what they have locally.
     """
     refused: list[tuple[str, str]] = []
     by_cluster: dict[str, Cluster] = {}
@@ -185,7 +185,7 @@ def open_clusters(
     read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
     homes = {os.path.realpath(local_path(home)) for home in read}
     unreadable = [message for path, message in refused if not _is_read_with(homes, path)]
-    if remote is not None:
+    if (remote := given_remote()) is not None:
         unreadable += _with_tiers(clusters, remote)
     return clusters, unreadable
 

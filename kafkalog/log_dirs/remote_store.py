@@ -6,8 +6,11 @@ Aiven's plugin, are found by the names that are there; any other one is given.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from string import Formatter
 from typing import Final, NamedTuple
@@ -26,6 +29,9 @@ __all__ = [
     "RemoteLayout",
     "RemoteObject",
     "Stored",
+    "given_remote",
+    "remote_given",
+    "remote_of",
 ]
 
 LOCAL_TIERED_STORAGE: Final = "{topic}-{partition}-{topic_id}/{start_offset:020}-{segment_id}.{type}"
@@ -230,6 +236,33 @@ class Remote:
         return {
             named: Stored(*named, tuple(sorted(objects, key=lambda one: one.type))) for named, objects in found.items()
         }
+
+
+_given: ContextVar[Remote | None] = ContextVar("remote store", default=None)
+
+
+@contextmanager
+def remote_given(remote: Remote | None) -> Iterator[None]:
+    """Let all inputs that are opened in the context have this remote store: it is a property of the inputs."""
+    before = _given.set(remote)
+    try:
+        yield
+    finally:
+        _given.reset(before)
+
+
+def given_remote() -> Remote | None:
+    """Return the remote store that was given with the inputs."""
+    return _given.get()
+
+
+def remote_of(path: str | os.PathLike[str] | None, pattern: str | None) -> Remote | None:
+    """Return the store at a path with a pattern of its objects' names, if one is given. Raises LayoutError."""
+    if path is None:
+        if pattern is not None:
+            raise LayoutError("it describes what --remote names: give that, too")
+        return None
+    return Remote(os.fspath(path), None if pattern is None else RemoteLayout.of(pattern))
 
 
 def is_directory_missing(place: str) -> bool:

@@ -122,7 +122,7 @@ def bulk_audit(
     with at_work(session, planned=True):
         started = time.monotonic()
         set_storage_options(storage)
-        clusters, unreadable = open_clusters(paths, remote=options.remote)
+        clusters, unreadable = open_clusters(paths)
         logs = logs_of(clusters, None if "visible" in tables else share_bytes)
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))

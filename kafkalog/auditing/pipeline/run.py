@@ -102,7 +102,7 @@ def audit(
     `only` says which partitions are read, `kept` which scans are kept and taken.
     """
     options = options or AuditOptions()
-    clusters, unreadable = open_clusters(paths, remote=options.remote)
+    clusters, unreadable = open_clusters(paths)
     wanted = (log for log in logs_of(clusters, share_bytes=None) if only(log.directory))
     logs = [log if log.number == number else replace(log, number=number) for number, log in enumerate(wanted)]
     audits = []

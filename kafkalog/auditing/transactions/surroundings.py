@@ -17,7 +17,6 @@ from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.limit import OnlyCounted
 from kafkalog.log_dirs.log_directory import LogDirectory
-from kafkalog.log_dirs.remote_store import Remote
 from kafkalog.quantities import When, at_newest
 from kafkalog.segments.chunk import Limits
 
@@ -28,8 +27,8 @@ __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 class AuditOptions:
     """The options of an audit; times in ms.
 
-    `snapshot` says that the inputs are of one moment, `remote` is the store of tiered storage if it was given. An
-    open transaction is overdue by the time `now`, by default the newest time that a broker wrote.
+    `snapshot` says that the inputs are of one moment. An open transaction is overdue by the time `now`, by default
+    the newest time that a broker wrote.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -39,7 +38,6 @@ class AuditOptions:
     now: When | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
-    remote: Remote | None = None
 
 
 class StateLog(NamedTuple):
