@@ -16,7 +16,7 @@ GROUPS: Final = {
         "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
-        "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
+        "depth", "against", "replicas", "mirror", "topics", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
         "no-lag",
     ),
     "Decoding": (
