@@ -44,6 +44,8 @@ _SYNCS: Final = "mm2-offset-syncs.*.internal"
 # MirrorMaker's own topics and Kafka's: a mirror has others.
 _OWN: Final = ("__*", "mm2-*", "heartbeats", "*.heartbeats", "*.checkpoints.internal")
 
+_NO_ROWS: Final = Rows.of([])
+
 _Place = tuple[str, int]
 
 
@@ -261,10 +263,7 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     records = [_Records(side, place, limits, compacted=compacted) for side, place in sides]
     seen = _Seen(pair.syncs)
     found = aligned(iter(records[0]), iter(records[1]), seen.take)
-    cleaned = [of.may_be_cleaned(rows) for of, rows in zip(records, (found.one, found.other), strict=True)]
-    told = _Told.of(
-        found, cleaned, starts_late=mirror.log_start_offset > 0, source_starts_late=source.log_start_offset > 0
-    )
+    told = _Told.of(found, records, (source.log_start_offset, mirror.log_start_offset))
     result.findings += told.findings(pair)
     if seen.wrong:
         upstream, expected, downstream = seen.wrong[0]
@@ -280,7 +279,7 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
         "missing_records": len(told.missing) + found.uncompared[0],
         "extra_records": len(told.extra) + found.uncompared[1],
         "changed_records": len(found.changed.one), "reordered_records": len(found.moved.one),
-        "cleaned_records": int(sum(one.sum() for one in cleaned)),
+        "cleaned_records": told.cleaned,
         "before_records": len(told.before), "after_records": len(told.after), "other_times": seen.other_times,
         "first_difference_offset": told.first(0), "mirror_first_difference_offset": told.first(1),
         "offset_syncs": seen.syncs, "wrong_offset_syncs": len(seen.wrong),
@@ -315,19 +314,23 @@ class _Told:
     extra: Rows
     before: Rows
     after: Rows
-    cleaned: bool
+    cleaned: int
 
     @classmethod
-    def of(
-        cls, found: Differences, cleaned: Sequence[NDArray[np.bool_]], *, starts_late: bool, source_starts_late: bool
-    ) -> _Told:
-        """Tell what is legal from what is not: a mirror may begin later, be behind, or have been cleaned."""
-        missing, extra = found.one.take(~cleaned[0]), found.other.take(~cleaned[1])
-        before, after = found.before[0], found.after[0]
-        if len(before) and not starts_late:
-            missing, before = Rows.joined([before, missing]), before.take(slice(0))
-        extra = Rows.joined([*([] if source_starts_late else [found.before[1]]), extra, found.after[1]])
-        return cls(found, missing, extra, before, after, bool(cleaned[0].any() or cleaned[1].any()))
+    def of(cls, found: Differences, records: Sequence[_Records], starts: tuple[int, int]) -> _Told:
+        """Tell what is legal from what is not: a mirror may begin later, be behind, or have been cleaned.
+
+        `starts` are the log start offsets of both.
+        """
+        source, mirror = records
+        late = (found.before[0], _NO_ROWS) if starts[1] > 0 else (_NO_ROWS, found.before[0])
+        before, missing = late[0], Rows.joined([late[1], found.one])
+        extra = Rows.joined([*([] if starts[0] > 0 else [found.before[1]]), found.other, found.after[1]])
+        parts = [(of, rows, of.may_be_cleaned(rows)) for of, rows in (
+            (source, missing), (mirror, extra), (source, before), (source, found.after[0])
+        )]  # fmt: skip
+        missing, extra, before, after = (rows.take(~cleaned) for _, rows, cleaned in parts)
+        return cls(found, missing, extra, before, after, sum(int(cleaned.sum()) for _, _, cleaned in parts))
 
     @property
     def state(self) -> str:
