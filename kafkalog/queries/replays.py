@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.escape import CommandLine, command_line
+from kafkalog.files.off_limits import mark_copied
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.queries.reading import selected_blocks
@@ -16,6 +18,7 @@ from kafkalog.queries.reading import selected_blocks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafkalog.folds.fates import Fates
     from kafkalog.kafka.batch import Record
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.segments.chunk import Limits
@@ -80,24 +83,36 @@ def console_command(topic: str, file: str) -> CommandLine | None:
 
 def copy_batches(
     files: Iterable[GivenFile], selection: Selection, limits: Limits, folder: Path,
-    count: Callable[[int, int], None], report: Callable[[Finding], None],
+    told: Callable[[int, int], None], report: Callable[[Finding], None],
 ) -> None:  # fmt: skip
-    """Copy each batch that has a selected record to a segment of the same name in `folder`, by its log's name.
+    """Copy each batch that has a selected record to a segment of the same name in `folder`, in a folder for each log.
 
-    `count` is given how many selected records, and how many others, each batch has.
+    It is named by topic and partition, the further ones of the same name, of other clusters or replicas, with a number.
+    `told` is given how many selected records, and how many others, each batch has.
     """
+    homes: dict[str, Path] = {}
     for file in files:
-        log = "segments" if file.fates is None or file.fates.log is None else os.path.basename(file.fates.log)
-        home = folder / log
-        home.mkdir(exist_ok=True)
-        with open(home / os.path.basename(file.path), "ab") as out:
+        home = homes.get(os.path.dirname(file.path))
+        if home is None:
+            home = homes[os.path.dirname(file.path)] = _new_home(folder, file.fates)
+        with open(home / os.path.basename(file.path), "xb") as out:
             for item in _batches(file, selection, limits):
                 if isinstance(item, Finding):
                     report(item)
                 else:
                     data, selected, records = item
                     out.write(data)
-                    count(selected, records - selected)
+                    told(selected, records - selected)
+
+
+def _new_home(folder: Path, fates: Fates | None) -> Path:
+    """Make the folder for a log; no name that it may have leads out of `folder`."""
+    name = "segments" if fates is None or fates.topic is None else f"{fates.topic}-{fates.partition}"
+    names = chain([name], (f"{name}.{number}" for number in count(2)))
+    home = next(home for home in (folder / one for one in names) if not home.exists())
+    home.mkdir()
+    mark_copied(str(home))
+    return home
 
 
 def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:
