@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,6 @@ from kafkalog.queries.reading import selected_blocks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkalog.folds.fates import Fates
     from kafkalog.kafka.batch import Record
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.segments.chunk import Limits
@@ -83,36 +81,32 @@ def console_command(topic: str, file: str) -> CommandLine | None:
 
 def copy_batches(
     files: Iterable[GivenFile], selection: Selection, limits: Limits, folder: Path,
-    told: Callable[[int, int], None], report: Callable[[Finding], None],
-) -> None:  # fmt: skip
-    """Copy each batch that has a selected record to a segment of the same name in `folder`, in a folder for each log.
+    report: Callable[[Finding], None],
+) -> int:  # fmt: skip
+    """Copy each batch that has a selected record to a segment of the same name; return how many others they have.
 
-    It is named by topic and partition, the further ones of the same name, of other clusters or replicas, with a number.
-    `told` is given how many selected records, and how many others, each batch has.
+    A log has a directory of its topic and partition in `folder`, the second one of a name in ``2`` in that: nothing of
+    an input's path leads out of it. The directories are marked as copies.
     """
+    others = 0
     homes: dict[str, Path] = {}
     for file in files:
-        home = homes.get(os.path.dirname(file.path))
-        if home is None:
-            home = homes[os.path.dirname(file.path)] = _new_home(folder, file.fates)
-        with open(home / os.path.basename(file.path), "xb") as out:
+        log, fates = os.path.dirname(file.path), file.fates
+        if log not in homes:
+            name = "segments" if fates is None or fates.topic is None else f"{fates.topic}-{fates.partition}"
+            number = 1 + sum(home.name == name for home in homes.values())
+            home = homes[log] = folder / name if number == 1 else folder / f"{number}" / name
+            home.mkdir(parents=True)
+            mark_copied(str(home))
+        with open(homes[log] / os.path.basename(file.path), "xb") as out:
             for item in _batches(file, selection, limits):
                 if isinstance(item, Finding):
                     report(item)
                 else:
                     data, selected, records = item
                     out.write(data)
-                    told(selected, records - selected)
-
-
-def _new_home(folder: Path, fates: Fates | None) -> Path:
-    """Make the folder for a log; no name that it may have leads out of `folder`."""
-    name = "segments" if fates is None or fates.topic is None else f"{fates.topic}-{fates.partition}"
-    names = chain([name], (f"{name}.{number}" for number in count(2)))
-    home = next(home for home in (folder / one for one in names) if not home.exists())
-    home.mkdir()
-    mark_copied(str(home))
-    return home
+                    others += records - selected
+    return others
 
 
 def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:
