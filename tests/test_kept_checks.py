@@ -305,7 +305,7 @@ def test_where_the_cleaner_may_have_been(
     monkeypatch.setattr(kept_scans, "policies", lambda *_: policies)
     log = replace(log, directory=replace(log.directory, topic=topic, checkpoints=dict.fromkeys(mine, 1)))
     node = replace(clusters[0].nodes[0], all_checkpoints={kind: {("t", 0): 1} for kind in every})
-    assert kept_scans._may_be_compacted(log, node, None) == expected
+    assert kept_scans.may_be_compacted(log.directory, node, None) == expected
 
 
 NONE, SAME, OTHER = "", "a", "b"
@@ -349,7 +349,7 @@ def test_what_is_read_is_work(
 ) -> None:  # fmt: skip
     """Tasks are packed by the bytes that are read: a copy of a compacted topic's segment is, before it is looked at."""
     root, first = night
-    monkeypatch.setattr(kept_scans, "_may_be_compacted", lambda *_: compacted)
+    monkeypatch.setattr(kept_scans, "may_be_compacted", lambda *_: compacted)
     if copied:
         nightly(root)
     found = [place.known for place in known(KeptScans(Keeping(None, hashed), (str(first),)), root)]
