@@ -20,6 +20,7 @@ KINDS: Final = (
     "transactions-aborted",
     "cleaner-stopped",
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
+    "mirror-differs",  # from its source
     "replicas-diverged",
     "copy-incomplete",
     "copy-skewed",  # files of different moments

@@ -106,6 +106,7 @@ _SAID: Final = {
     "cleaner-stopped": "The cleaner stopped in",
     "side-files-wrong": "Side files are not those of the log in",
     "replicas-diverged": "Replicas differ in",
+    "mirror-differs": "A mirror does not have the records of",
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",
