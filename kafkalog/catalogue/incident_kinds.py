@@ -110,6 +110,13 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They may get too much or too little while the broker uses the file; a restart rebuilds most of them.",
         "Delete what the steps name while the broker is stopped: it is rebuilt from the log.",
     ),
+    "mirror-differs": IncidentKind(
+        "A mirror does not have the committed records of its source: some are missing, extra, changed or in another"
+        " order.",
+        "Certain for the files that were read.",
+        "Consumers of the mirror get other records than those of the source.",
+        "See the table `mirrors` for numbers and the first difference of each partition.",
+    ),
     "replicas-diverged": IncidentKind(
         "Replicas of a partition hold different batches at the same offsets.",
         "Certain: both were read.",
@@ -168,6 +175,7 @@ _FOREIGN: Final = KindWords("records-unreadable", "foreign-segment")
 _INDEXES: Final = KindWords("side-files-wrong", "indexes")
 _CHECKPOINTS: Final = KindWords("side-files-wrong", "checkpoints")
 _DIVERGED: Final = KindWords("replicas-diverged", "replicas-differ")
+_MIRROR: Final = KindWords("mirror-differs", "records-differ")
 _NOT_READ: Final = KindWords("copy-incomplete", "not-read")
 _ABSENT: Final = KindWords("copy-incomplete", "partitions-absent")
 _SKEWED: Final = KindWords("copy-skewed", "copied-while-running")
@@ -206,10 +214,12 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
                    "partition-metadata-wrong", "quorum-state-wrong", "kraft-snapshot-wrong",
                    "metadata-snapshot-incomplete", "file-unknown"),
     _DIVERGED: ("replicas-fork", "state-replicas-differ", "replicas-differ", "replica-lacks"),
+    _MIRROR: ("mirror-lacks", "mirror-adds", "mirror-changed", "mirror-reordered"),
+    KindWords("mirror-differs", "offset-syncs"): ("mirror-sync-wrong",),
     KindWords("replicas-diverged", "partition-twice"): ("partition-twice",),
     _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
                 "expansion-over-budget"),
-    _ABSENT: ("partition-absent", "topic-missing"),
+    _ABSENT: ("partition-absent", "topic-missing", "mirror-absent"),
     _SKEWED: ("copy-skewed", "snapshot-contradicted"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
                "log-start-lower"),

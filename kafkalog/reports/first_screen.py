@@ -25,6 +25,7 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
+    "mirror-differs": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
@@ -205,6 +206,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",

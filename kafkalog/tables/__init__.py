@@ -56,6 +56,7 @@ TABLES: Final[dict[str, Table]] = {
         verify_tables.LOGS,
         verify_tables.EXTENTS,
         verify_tables.REPLICAS,
+        verify_tables.MIRRORS,
         dump_tables.STRETCHES,
         dump_tables.FIELDS,
         *space_tables.SPACE_TABLES,

@@ -21,6 +21,7 @@ KINDS: Final = (
     "cleaner-stopped",
     "remote-store-behind",
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
+    "mirror-differs",  # from its source
     "replicas-diverged",
     "copy-incomplete",
     "copy-skewed",  # files of different moments

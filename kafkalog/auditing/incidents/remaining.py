@@ -107,6 +107,7 @@ _SAID: Final = {
     "remote-store-behind": "The remote store is not as it should be for",
     "side-files-wrong": "Side files are not those of the log in",
     "replicas-diverged": "Replicas differ in",
+    "mirror-differs": "A mirror does not have the records of",
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",
