@@ -280,3 +280,47 @@ def test_an_object_of_another_size_than_listed_is_not_ok(store: ObjectStore) -> 
 
     assert ended.status == 1
     assert any(row["code"] == "remote-object-size" and os.path.basename(log) in row["file"] for row in ended.rows)
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    return shutil.copytree(OFFICIAL, tmp_path / "store")
+
+
+def verified(store: Path) -> list[dict[str, Any]]:
+    """Return the findings of a verification above a note that the fixture itself does not give."""
+    ended = kafkalog("verify", "--remote", store, DATA, "--table", "findings", "--format", "ndjson")
+    assert ended.status == 1
+    return [row for row in ended.rows if row["severity"] != "note" and not row["code"].startswith("remote-")]
+
+
+def test_verify_accounts_for_every_object() -> None:
+    """Of each partition all objects are rows of files, also those of copies that are local, too, and nothing is wrong."""
+    ended = kafkalog("verify", "--remote", STORE, DATA, "--table", "files", "--format", "ndjson")
+    read = {Path(row["file"]).resolve() for row in ended.rows}
+
+    assert verified(STORE) == []
+    assert {path.resolve() for path in OFFICIAL.glob("*/*")} <= read
+    assert all(row["state"] == "whole" for row in ended.rows)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage", "code"),
+    [
+        ("audit*-0-*/*030-*.log", lambda data: data[:200] + b"\xff" + data[201:], "crc-mismatch"),
+        ("coupons*/*054-*.log", lambda data: data[:200] + b"\xff" + data[201:], "crc-mismatch"),
+        ("audit*-0-*/*030-*.txnindex", lambda data: data[:10] + bytes(8) + data[18:], "txn-index-mismatch"),
+        ("audit*-0-*/*030-*.snapshot", lambda data: data[:8] + b"\xff" + data[9:], "snapshot-corrupt"),
+        ("coupons*/*054-*.snapshot", lambda data: data[:8] + b"\xff" + data[9:], "snapshot-corrupt"),
+        ("audit*-0-*/*030-*.leader_epoch_checkpoint", lambda data: data.replace(b"\n0 ", b"\n7 "), "leader-epochs-mismatch"),
+    ],
+)  # fmt: skip
+def test_verify_finds_damage_in_an_object(pattern: str, damage: Any, code: str, damaged: Path) -> None:
+    """Of segments that are remote alone and of copies of local ones; the finding names the object."""
+    [path] = damaged.glob(pattern)
+    path.chmod(0o644)
+    path.write_bytes(damage(path.read_bytes()))
+    found = verified(damaged)
+
+    assert code in {row["code"] for row in found}
+    assert any(Path(row["file"]) == path for row in found if row["code"] == code)

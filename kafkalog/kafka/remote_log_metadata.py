@@ -120,8 +120,8 @@ def _word(words: tuple[str, ...], number: int) -> str:
 def metadata_partition(topic_id: str, partition: int, total: int) -> int:
     """Return the partition of ``__remote_log_metadata`` that has the records about a partition.
 
-    It is ``toPositive(murmur2(hash)) % total`` of Java's ``Objects.hash`` of the topic id's halves, the lower one first,
-    and the partition (``RemoteLogMetadataTopicPartitioner``; seen with 4.3.1). Raises ValueError for an id that is none.
+    It is ``toPositive(murmur2(hash)) % total`` of Java's ``Objects.hash`` of the topic id's halves, the lower one
+    first, and the partition (``RemoteLogMetadataTopicPartitioner``; seen with 4.3.1). Raises ValueError for another id.
     """
     data = urlsafe_b64decode(f"{topic_id}==")
     if len(data) != 16:
