@@ -6,14 +6,19 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from invoke import kafkalog
+from kafkalog.auditing.partition.scan import scan_segment
+from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.findings import Finding
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
+from kafkalog.log_dirs import moving
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
 from kafkalog.log_dirs.remote_store import (
@@ -324,3 +329,30 @@ def test_verify_finds_damage_in_an_object(pattern: str, damage: Any, code: str, 
 
     assert code in {row["code"] for row in found}
     assert any(Path(row["file"]) == path for row in found if row["code"] == code)
+
+
+def test_what_retention_deletes_while_it_is_read_is_not_lost(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that went after it was listed is looked for in the metadata again, which says that it is deleted."""
+    [gone] = damaged.glob("audit*-0-*/*000-*.log")
+
+    def newer(old: Tier, _report: list[Finding]) -> Tier:
+        first, *others = old.segments
+        states = (*first.states, ("DELETE_SEGMENT_STARTED", 1))
+        return replace(old, segments=(replace(first, states=states, objects=()), *others))
+
+    def scan(log: Any, segment: Segment, *more: Any) -> Any:
+        if segment.path == str(gone):
+            gone.unlink(missing_ok=True)
+        return scan_segment(log, segment, *more)
+
+    monkeypatch.setattr(moving, "tier_again", newer)
+    monkeypatch.setattr(kept_scans, "scan_segment", scan)
+    with remote_given(Remote(str(damaged))):
+        found = audit([DATA])
+    log = next(one for one in found.clusters[0].logs if one.partition.directory.topic.startswith("audit"))
+    codes = {one.code for one in log.findings}
+
+    assert not gone.exists()
+    assert log.partition.log_start_offset == 30
+    assert "partition-moving" in codes
+    assert not codes & {"file-unreadable", "offset-gap-lost", "remote-offsets-lost"}
