@@ -15,10 +15,13 @@ import pytest
 from invoke import kafkalog
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
+from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
+from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.findings import Finding
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
 from kafkalog.log_dirs import moving
+from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
 from kafkalog.log_dirs.remote_store import (
@@ -356,3 +359,14 @@ def test_what_retention_deletes_while_it_is_read_is_not_lost(damaged: Path, monk
     assert log.partition.log_start_offset == 30
     assert "partition-moving" in codes
     assert not codes & {"file-unreadable", "offset-gap-lost", "remote-offsets-lost"}
+
+
+def test_a_place_crosses_to_another_task_with_its_tier() -> None:
+    """What a task on Spark receives of a log has its remote segments, objects and states, or no tier at all."""
+    with remote_given(Remote(str(STORE))):
+        clusters, _ = open_clusters([DATA])
+    for log in logs_of(clusters, share_bytes=None):
+        again = read_place(write_place(log)).directory
+        assert again == log.directory
+        assert again.tier == log.directory.tier
+        assert [one.beside for one in again.segments] == [one.beside for one in log.directory.segments]
