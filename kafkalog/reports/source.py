@@ -494,6 +494,10 @@ class WrittenAudit:
         self._checked.add(path)
         return path
 
+    def files(self, table: str) -> list[Path]:
+        """Return the Parquet files of a table. Raises UnreadableError for one that is not what was written."""
+        return [self._check(listed) for listed in self._files.get(table, ())]
+
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
