@@ -10,7 +10,7 @@ from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import AuditSource, Night, first_screen, junit, page, prometheus, timesketch, trace
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report import Report, write_markdown, write_report
+from kafkalog_cli.render.report_text import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 
 __all__ = ["report_of", "write_form"]
