@@ -370,3 +370,62 @@ def test_a_place_crosses_to_another_task_with_its_tier() -> None:
         assert again == log.directory
         assert again.tier == log.directory.tier
         assert [one.beside for one in again.segments] == [one.beside for one in log.directory.segments]
+
+
+# As Aiven's plugin stores segments: made here from its documentation.
+
+
+def packed(to: Path, *, compressed: bool, encryption: object = None, cut: int = 0) -> Path:
+    """Write the fixture's logs as the plugin names and packs them, with their manifests."""
+    import zstandard
+
+    for file in OFFICIAL.glob("*/*.log"):
+        folder = file.parent.name
+        place = to / f"{folder[:-25]}-{folder[-22:]}" / folder[-24]
+        place.mkdir(parents=True, exist_ok=True)
+        data = file.read_bytes()
+        chunks = [data[at : at + 1000] for at in range(0, len(data), 1000)]
+        made = b"".join(zstandard.ZstdCompressor().compress(one) for one in chunks) if compressed else data
+        (place / file.name).write_bytes(made[: len(made) - cut])
+        index = {"type": "variable", "originalChunkSize": 1000, "originalFileSize": len(data), "transformedChunks": "…"}
+        manifest = {"version": "1", "chunkIndex": index, "compression": compressed, "encryption": encryption}
+        (place / f"{file.stem}.rsm-manifest").write_text(json.dumps(manifest))
+        (place / f"{file.stem}.indexes").write_bytes(b"")
+    return to
+
+
+def rows(store: Path, table: str) -> list[dict[str, Any]]:
+    ended = kafkalog("txn-audit", "--remote", store, "--table", table, "--format", "ndjson", DATA)
+    return [{key: value for key, value in row.items() if key not in ("file", "findings")} for row in ended.rows]
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_segments_as_the_plugin_packs_them_are_read(compressed: bool, tmp_path: Path) -> None:
+    """Chunks of zstd frames and plain ones give the transactions of the segments; the layout is found by the names."""
+    store = packed(tmp_path, compressed=compressed)
+
+    for table in ("transactions", "partitions", "gaps"):
+        assert rows(store, table) == rows(STORE, table), table
+
+
+def test_an_encrypted_segment_could_not_be_read(tmp_path: Path) -> None:
+    """The finding says why, and the exit status is 3."""
+    store = packed(tmp_path, compressed=True, encryption={"dataKey": "…", "aad": "…"})
+    ended = kafkalog("txn-audit", "--remote", store, "--table", "findings", "--format", "ndjson", DATA)
+
+    assert ended.status == 3
+    assert any(row["code"] == "file-unreadable" and "encrypted" in row["message"] for row in ended.rows)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"chunkIndex":{"originalFileSize":-1},"compression":true}'])
+def test_a_manifest_that_is_none_and_a_torn_object_are_findings(data: bytes, tmp_path: Path) -> None:
+    """They cost their segment, nothing else."""
+    store = packed(tmp_path, compressed=True, cut=20)
+    for manifest in store.glob("audit*/1/*.rsm-manifest"):
+        manifest.write_bytes(data)
+    ended = kafkalog("txn-audit", "--remote", store, "--table", "findings", "--format", "ndjson", DATA)
+    unread = [row["message"] for row in ended.rows if row["code"] == "file-unreadable"]
+
+    assert ended.status == 3
+    assert any("no manifest" in one for one in unread)
+    assert any("decompress" in one or "its chunks have" in one for one in unread)
