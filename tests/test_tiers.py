@@ -18,6 +18,8 @@ from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
 from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.files import object_stores
+from kafkalog.files.object_stores import requests_made
 from kafkalog.findings import Finding
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
 from kafkalog.log_dirs import moving
@@ -429,3 +431,28 @@ def test_a_manifest_that_is_none_and_a_torn_object_are_findings(data: bytes, tmp
     assert ended.status == 3
     assert any("no manifest" in one for one in unread)
     assert any("decompress" in one or "its chunks have" in one for one in unread)
+
+
+def test_provenance_counts_what_the_store_was_asked(store: ObjectStore, tmp_path: Path) -> None:
+    """Listings, looks and ranged reads with their bytes; several processes count together."""
+    uri = store.upload(OFFICIAL, "counted")
+    before = requests_made().get("read", 0)
+    with store.counting() as counts:
+        ended = kafkalog("txn-audit", "--remote", uri, "--jobs", "2", "-o", tmp_path / "out", DATA)
+    asked = json.loads((tmp_path / "out" / "provenance.json").read_text())["object_stores"]
+
+    assert ended.status == 1
+    assert asked["read"] - before == counts["GET"]
+    assert asked["read_bytes"] > 20_000
+
+
+def test_a_store_that_answers_with_errors_was_not_read(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can't be reached: exit status 3, with its name; never OK."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr(object_stores, "_systems", {})
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    ended = kafkalog("txn-audit", "--remote", store.uri("tiers"), DATA)
+
+    assert ended.status == 3
+    assert not ended.text.startswith("OK")
+    assert store.uri("tiers") in ended.err
