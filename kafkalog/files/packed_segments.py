@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
@@ -87,7 +87,8 @@ class PackedSource:
     def _begin(self) -> None:
         import zstandard
 
-        self._stream: Any = zstandard.ZstdDecompressor().stream_reader(_Bytes(self._source), read_across_frames=True)
+        raw = cast("IO[bytes]", _Bytes(self._source))  # nothing but its read is called
+        self._stream: Any = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         self._kept, self._start = bytearray(), 0
 
     def read_into(self, position: int, view: memoryview, _least: int, /) -> int:
