@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import IO, Any, Final, NamedTuple, Protocol, cast
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
-
-if TYPE_CHECKING:
-    from kafkalog.files.opening import SizedSource
 
 __all__ = ["Manifest", "PackedSource", "manifest_path", "read_manifest"]
 
@@ -53,10 +50,20 @@ def read_manifest(data: bytes, path: str) -> Manifest:
     return Manifest(size, is_compressed)
 
 
+class _Object(Protocol):
+    """The log object as it is stored."""
+
+    name: str
+
+    def read(self, position: int, size: int) -> bytes: ...
+    def close(self) -> None: ...
+    def changes(self) -> str | None: ...
+
+
 class _Bytes:
     """The object's bytes, one after the other."""
 
-    def __init__(self, source: SizedSource) -> None:
+    def __init__(self, source: _Object) -> None:
         self._source = source
         self._at = 0
 
@@ -72,7 +79,7 @@ class PackedSource:
     Raises UnreadableError where the chunks are no zstd, or fewer bytes than the manifest says.
     """
 
-    def __init__(self, source: SizedSource, manifest: Manifest, *, max_bytes: int | None = None) -> None:
+    def __init__(self, source: _Object, manifest: Manifest, *, max_bytes: int | None = None) -> None:
         self.name = source.name
         self._source = source
         self._whole = manifest.size
