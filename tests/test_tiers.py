@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -456,3 +457,24 @@ def test_a_store_that_answers_with_errors_was_not_read(store: ObjectStore, monke
     assert ended.status == 3
     assert not ended.text.startswith("OK")
     assert store.uri("tiers") in ended.err
+
+
+def test_what_two_replicas_have_in_the_store_is_read_once(store: ObjectStore, tmp_path: Path) -> None:
+    """Two brokers' directories, one store: each log object is asked for once, and both logs are whole."""
+    uri = store.upload(OFFICIAL, "shared")
+    other = shutil.copytree(DATA, tmp_path / "other")
+    about = other / "meta.properties"
+    about.write_text(re.sub(r"(node\.id|broker\.id)=\d+", r"\1=2", re.sub("directory.id=.*", "", about.read_text())))
+    with store.counting(), remote_given(Remote(uri)):
+        found = audit([DATA, other])
+    read = [one.key for one in store.asked if one.kind == "GET" and one.key.endswith(".log")]
+    of_log: dict[tuple[str, int], list[int]] = {}
+    for log in found.clusters[0].logs:
+        of_log.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(
+            log.partition.batches
+        )
+
+    assert read
+    assert len(read) == len(set(read))
+    assert [len(some) for some in of_log.values()] == [2] * len(of_log)
+    assert all(len(set(some)) == 1 for some in of_log.values())
