@@ -168,7 +168,7 @@ def _ranges(known: Known, loss: _Loss, log: str) -> Ranges:
     found: set[tuple[int, int]] = set()
     end = known.logs.get(log, {}).get("log_end_offset")  # that of the last whole batch
     after = max((row["offset"] for row in loss.findings if row["log"] == log and _is_after(row, end)), default=None)
-    if loss.unreadable and after is not None:
+    if loss.unreadable and after is not None and end is not None:
         found.add((end, after))
     for row in loss.findings:
         if row["log"] != log:
