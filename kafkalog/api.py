@@ -128,12 +128,15 @@ def audit(
 
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, jobs: int | None = 1, limits: Limits | None = None,
+    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), jobs: int | None = 1,
+    limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
-    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share. An input
-    that could not be read is a finding, and raises nothing.
+    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
+    those of the first path's cluster with their mirrors in the others; `topics` are its rules, as ``orders=eu.orders``.
+    An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
+    which input is the source.
     """
     from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
@@ -141,6 +144,10 @@ def verify(
     from kafkalog.reports import source_of_verification
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
+    if mirror:
+        from kafkalog.queries.mirrors import compare_mirror
+
+        compare_mirror([os.fspath(path) for path in _paths(paths)], limits or Limits(), topics, jobs).add_to(found)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))

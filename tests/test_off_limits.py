@@ -9,7 +9,7 @@ import pytest
 
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog.errors import UnsupportedError
-from kafkalog.files.off_limits import SALVAGED, refuse_evidence
+from kafkalog.files.off_limits import COPIED, refuse_evidence
 
 LOG = "00000000000000000000.log"
 MARKS = (
@@ -94,14 +94,14 @@ def test_a_second_segment_follows_the_first(tmp_path: Path) -> None:
     home = tmp_path / "orders-0"
     home.mkdir()
     assert kafkalog("salvage", SEGMENT, "-o", home / LOG).status == 0
-    assert (home / SALVAGED).exists()
+    assert (home / COPIED).exists()
     (tmp_path / "orders-1").mkdir()
     for output in (home / "00000000000000000001.log", tmp_path / "orders-1" / LOG):
         ended = kafkalog("salvage", SEGMENT, "-o", output)
         assert ended.status == 0, ended.err
 
     assert "file-unknown" not in kafkalog("verify", "--format", "ndjson", home).text
-    (home / SALVAGED).unlink()
+    (home / COPIED).unlink()
     ended = kafkalog("salvage", SEGMENT, "-o", home / "00000000000000000002.log")
     assert (ended.status, str(home) in ended.err) == (2, True)
 
@@ -109,7 +109,7 @@ def test_a_second_segment_follows_the_first(tmp_path: Path) -> None:
 def test_the_marker_opens_no_log_directory(broker: Path) -> None:
     """It is a partition's; beside a broker's own files it says nothing."""
     (broker / "meta.properties").touch()
-    (broker / SALVAGED).touch()
+    (broker / COPIED).touch()
 
     assert kafkalog("dump", SEGMENT, "-o", broker / "x.ndjson").status == 2
 

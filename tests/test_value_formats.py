@@ -24,8 +24,8 @@ from build import batch, marker, record
 from invoke import kafkalog
 from kafkalog import Schemas, Undecoded, Value, decoder, schemas
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.values.format_names import FORMATS, PLAIN
 from kafkalog.values.formats import _PLAIN
-from kafkalog.values.names import FORMATS, PLAIN
 
 # Formats without a schema.
 

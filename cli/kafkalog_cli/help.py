@@ -16,8 +16,8 @@ GROUPS: Final = {
         "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
-        "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
-        "no-lag",
+        "depth", "against", "replicas", "mirror", "topics", "hash", "verify-index-only", "index-sanity-check",
+        "max-message-size", "keys", "no-lag",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
@@ -27,7 +27,7 @@ GROUPS: Final = {
     ),
     "Copy": (
         "now", "snapshot", "copy-minutes", "confirm", "transaction-max-timeout-ms", "transaction-state-partitions",
-        "server-properties", "topic-configs",
+        "server-properties", "topic-configs", "remote", "remote-layout",
     ),
     "Output": (
         "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 from kafkalog_cli.signals import Signals, signals_raised
-from kafkalog_cli.version import version_line
+from kafkalog_cli.version_line import version_line
 
 if TYPE_CHECKING:
     import click

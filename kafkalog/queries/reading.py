@@ -163,8 +163,9 @@ def selected_blocks(
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:
-                if fates is not None and found is None:
-                    found = fates.of(chunk.heads)
+                if fates is not None:
+                    found = found or fates.of(chunk.heads)
+                    selection.met.take(block, picks, fates, found)
                 yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings
@@ -184,7 +185,7 @@ def records(
     """
     report = on_finding or warn
     selection = selection_of(question)
-    for file in _given(path, question, selection, limits):
+    for file in _given(path, question, selection, limits, report):
         for item in selected_blocks(file, selection, limits, max_bytes=max_bytes):
             if isinstance(item, Finding):
                 report(item)
@@ -194,11 +195,12 @@ def records(
 
 
 def _given(
-    path: Paths, question: Question, selection: Selection, limits: Limits | None, *,
+    path: Paths, question: Question, selection: Selection, limits: Limits | None, report: OnFinding, *,
     with_fates: bool | None = None,
 ) -> list[GivenFile]:  # fmt: skip
     """Return the files of a question; what becomes of their records is known where it is asked for, or of a directory.
 
+    Parts of the logs that are elsewhere or could not be listed are reported.
     Raises UnreadableError if an input can't be read.
     """
     from kafkalog.files.directories import is_directory
@@ -218,6 +220,8 @@ def _given(
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
     if given.unreadable:
         raise UnreadableError(given.unreadable[0])
+    for finding in given.unread:
+        report(finding)
     return given.files
 
 
@@ -236,7 +240,7 @@ def record_columns(
     more = ("partition", "outcome", "visible")
     report = on_finding or warn
     selection = selection_of(question)
-    files = _given(path, question, selection, limits)
+    files = _given(path, question, selection, limits, report)
     wanted = (*names, *more) if any(file.fates is not None for file in files) else names
     parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in wanted}
     for file in files:
@@ -289,14 +293,14 @@ def _table(
     table: Table, path: Paths, columns: Sequence[str] | None, limits: Limits | None, on_finding: OnFinding | None,
     question: Question,
 ) -> ArrowTable:  # fmt: skip
-    from kafkalog.segments.arrow import ARROW_BATCHES, segment_as_arrow
+    from kafkalog.segments.segment_arrow import ARROW_BATCHES, segment_as_arrow
     from kafkalog.tables.arrow import arrow_table, chosen_schema
     from kafkalog.tables.dump_tables import OF_LOG
 
     report = on_finding or warn
     selection = selection_of(question)
     asked = None if columns is None else bool(set(columns) & set(OF_LOG))
-    files = _given(path, question, selection, limits, with_fates=asked)
+    files = _given(path, question, selection, limits, report, with_fates=asked)
     if columns is None:
         columns = table.names if any(file.fates is not None for file in files) else table.usual
     schema = chosen_schema(table, columns, coded=True, files=True)

@@ -12,8 +12,10 @@ from typing import Any, Final
 from kafkalog.auditing.incidents import STOPS
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
+from kafkalog.reports.changed import changed
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
+from kafkalog.tables.change_tables import CHANGES
 
 __all__ = ["WORDS", "FirstScreen", "blocks", "first_screen", "headline", "worst_first"]
 
@@ -23,6 +25,7 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
+    "mirror-differs": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
@@ -67,6 +70,8 @@ class FirstScreen:
 
 def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Return the first screen of an audit, or of a verification; `incidents` are its rows of that table."""
+    if CHANGES.name in source.tables:
+        return _of_changes(source, incidents)
     if "partitions" not in source.tables:
         return _of_verification(source, incidents)
     partitions = list(source.rows("partitions"))
@@ -122,6 +127,16 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
         word, _, sentence = source.verdict.partition(": ")
         parts = [sentence.removesuffix(", nothing wrong")]
     return FirstScreen(word, parts, (), (source.totals,), (), word == "OK" and not incidents)
+
+
+def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    """Say what got worse between two audits, else what happened."""
+    said, lines = changed(source.rows(CHANGES.name))
+    word, parts = _worst(source, incidents, None)
+    if word == "OK":
+        word, _, sentence = source.verdict.partition(": ")
+        parts = [f"{sentence}: {said}"]
+    return FirstScreen(word, parts, (), (source.totals,), lines, word == "OK" and not incidents)
 
 
 def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, list[str]]:
@@ -216,6 +231,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -303,7 +319,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
         parts.append(f"the oldest records of {number_of(number, 'partition')} are deleted")
-    if number := numbers.get("remote"):
+    if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")

@@ -11,6 +11,7 @@ from typing import Final
 
 from kafkalog.tables import (
     audit_tables,
+    change_tables,
     dump_tables,
     incident_tables,
     internal_tables,
@@ -42,6 +43,7 @@ TABLES: Final[dict[str, Table]] = {
         audit_tables.PARTITIONS,
         audit_tables.GAPS,
         audit_tables.LEADERS,
+        audit_tables.REMOTE_SEGMENTS,
         audit_tables.PRODUCERS,
         audit_tables.SEGMENTS,
         audit_tables.COORDINATOR,
@@ -49,10 +51,12 @@ TABLES: Final[dict[str, Table]] = {
         audit_tables.FINDINGS,
         audit_tables.SUMMARY,
         incident_tables.INCIDENTS,
+        change_tables.CHANGES,
         verify_tables.FILES,
         verify_tables.LOGS,
         verify_tables.EXTENTS,
         verify_tables.REPLICAS,
+        verify_tables.MIRRORS,
         dump_tables.STRETCHES,
         dump_tables.FIELDS,
         *space_tables.SPACE_TABLES,

@@ -15,9 +15,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.values.registry_wire import Framed, framed
 from kafkalog.values.schemas import AVRO, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
-from kafkalog.values.wire import Framed, framed
 
 __all__ = ["AvroReader"]
 

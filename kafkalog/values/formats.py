@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.names import FORMATS
+from kafkalog.values.format_names import FORMATS
+from kafkalog.values.registry_wire import Framed, framed
 from kafkalog.values.schemas import Schemas
 from kafkalog.values.value import Decode, Undecoded, Value
-from kafkalog.values.wire import Framed, framed
 
 __all__ = ["decoder"]
 

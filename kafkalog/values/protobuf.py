@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.values.registry_wire import Framed, framed
 from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
-from kafkalog.values.wire import Framed, framed
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FileDescriptor

@@ -38,8 +38,8 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.judged_tables import EXPLAINED, LOST
-from kafkalog_spark.output import Output
 from kafkalog_spark.session import at_work
 from kafkalog_spark.work_read import WorkAudit
 
@@ -85,7 +85,7 @@ def _of_nodes(cluster: Cluster) -> Iterable[Row]:
     return chain.from_iterable(finding_rows(node.findings, node.node_id) for node in cluster.nodes)
 
 
-_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):

@@ -162,7 +162,7 @@ class KafkalogSource(DataSource):
 
     def schema(self) -> StructType:
         from kafkalog.tables.arrow import spark_schema
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         with _in_words():
             request = Request.of(self.options, tuple(VIEWS))
@@ -173,7 +173,7 @@ class KafkalogSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from kafkalog.tables.arrow import spark_schema
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         with _in_words():
             request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
@@ -237,7 +237,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         pass
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         request = self.request
         with _in_words():
@@ -260,7 +260,7 @@ class _Reader(DataSourceReader):
 def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.tables.arrow import gathered
-    from kafkalog_spark.views import VIEWS, log_batches, schema_of, segment_batches, told_batches
+    from kafkalog_spark.source_views import VIEWS, log_batches, schema_of, segment_batches, told_batches
 
     set_storage_options(request.storage)
     view = VIEWS[request.view]

@@ -13,8 +13,8 @@ from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.reports import AuditSource, first_screen
-from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
+from kafkalog.segments.segment_arrow import ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.segments.arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
+from kafkalog.segments.segment_arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns

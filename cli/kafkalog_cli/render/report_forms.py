@@ -9,8 +9,9 @@ from typing import Any, BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report import Report, write_markdown, write_report
+from kafkalog_cli.render.report_text import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 
 __all__ = ["report_of", "write_form"]
@@ -37,6 +38,9 @@ def report_of(
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     screen = first_screen(source, incidents)
+    if CHANGES.name in source.tables:
+        more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
+        return Report(screen, source.totals, incidents, rows, more, every, incident)
     more = _MORE.format("transactions" if "transactions" in source.tables else "files")
     report = Report(screen, source.totals, incidents, rows, f"More: {more}", every, incident)
     if report.drawn and "transactions" in source.tables:

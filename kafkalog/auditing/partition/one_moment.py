@@ -23,8 +23,8 @@ from kafkalog.files.names import is_remote
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.shares import Share
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays
 from kafkalog.segments.chunk import Limits
 
 __all__ = [

@@ -10,8 +10,8 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log_dirs.moving import PAUSES, movement
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.moving import PAUSES, list_again, movement
 from kafkalog.segments.chunk import Limits
 
 __all__ = ["LogSpace", "SpaceCause", "known_space", "read_space"]

@@ -27,8 +27,8 @@ from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOpt
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment, list_again
-from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
+from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, list_again, movement, stays
 from kafkalog.segments.folded import counted
 
 __all__ = ["log_of", "settled_log"]

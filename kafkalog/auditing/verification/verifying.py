@@ -27,7 +27,7 @@ from kafkalog.auditing.verification.segment_tasks import SegmentTask, segment_ta
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.files.off_limits import SALVAGED
+from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
 from kafkalog.files.watch import watch
@@ -45,7 +45,7 @@ from kafkalog.untrusted import is_count, untrusted_json
 __all__ = ["Recorded", "Verification", "VerifyOptions", "changes_since", "file_entries", "read_recorded", "verify"]
 
 
-_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", SALVAGED})
+_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", COPIED})
 
 _OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
 
