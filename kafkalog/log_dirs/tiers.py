@@ -190,7 +190,7 @@ def _is_given(key: PartitionKey, given: Collection[int]) -> bool:
     if not given or key.topic_id is None:
         return False
     try:
-        return metadata_partition(key.topic_id, key.topic, key.partition, max(given) + 1) in given
+        return metadata_partition(key.topic_id, key.partition, max(given) + 1) in given
     except ValueError:
         return False
 

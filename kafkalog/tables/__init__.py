@@ -52,6 +52,7 @@ TABLES: Final[dict[str, Table]] = {
         audit_tables.SUMMARY,
         incident_tables.INCIDENTS,
         change_tables.CHANGES,
+        change_tables.NIGHTS,
         verify_tables.FILES,
         verify_tables.LOGS,
         verify_tables.EXTENTS,
