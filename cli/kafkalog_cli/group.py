@@ -15,7 +15,7 @@ __all__ = ["cli"]
 
 _COMMANDS: Final = (
     "dump", "txn-audit", "verify", "diff", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
-    "producers", "space", "timeline", "report", "explain", "schema", "completion",
+    "producers", "space", "timeline", "report", "history", "sql", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.

@@ -195,7 +195,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         engine = f"spark {spark_version}"
         origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
         told = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
-        verdict = verdict_of(found.summary, status_of(found)) | told
+        verdict = verdict_of(found.summary, status_of(found), found.run) | told
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
@@ -206,7 +206,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, said=said, progress=say,
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, begun=started, said=said, progress=say,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:

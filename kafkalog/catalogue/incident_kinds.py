@@ -43,9 +43,10 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
     ),
     "records-lost": IncidentKind(
         "Records that were written are not in the log that consumers read: an unclean election, a truncation, a lost"
-        " segment, or a log that was cut short.",
+        " segment or remote object, or a log that was cut short.",
         "Certain where the title does not say `may`: legal causes such as retention and compaction are ruled out.",
-        "They skip the lost offsets silently, or get other records at the same offsets.",
+        "They skip the lost offsets silently, or get other records at the same offsets; at a missing remote object they"
+        " stop without an error.",
         "Save every copy that the column `kept_in` names before its broker starts; write the records again from it.",
     ),
     "records-unreadable": IncidentKind(
@@ -95,6 +96,13 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "By checkpoints that stand still while logs grow.",
         "They get old values that compaction would have removed; the disk fills.",
         "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
+    ),
+    "remote-store-behind": IncidentKind(
+        "The remote store does not have what it should, or has what nothing needs: copies that fail, attempts that were"
+        " given up, objects that no metadata has.",
+        "Certain where __remote_log_metadata is among the inputs.",
+        "They get the records as before; disks or the store fill.",
+        "Search the broker's own log for RemoteLogManager and RLMCopyTask.",
     ),
     "side-files-wrong": IncidentKind(
         "Indexes, producer snapshots, checkpoints or other side files do not fit the log beside them.",
@@ -215,6 +223,12 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _SKEWED: ("copy-skewed", "snapshot-contradicted"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
                "log-start-lower"),
+    KindWords("records-lost", "objects-missing"): ("remote-offsets-lost",),
+    KindWords("remote-store-behind", "objects-missing"): (
+        "remote-object-missing", "remote-object-size", "remote-directory-odd"),
+    KindWords("remote-store-behind", "copies-fail"): ("remote-copy-failing",),
+    KindWords("remote-store-behind", "given-up"): (
+        "remote-copy-unfinished", "remote-delete-unfinished", "remote-object-orphan"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
     KindWords("output-damaged", "not-as-written"): ("output-changed",),
 }  # fmt: skip

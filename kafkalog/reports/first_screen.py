@@ -278,7 +278,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
         parts.append(f"the oldest records of {number_of(number, 'partition')} are deleted")
-    if number := numbers.get("remote"):
+    if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")

@@ -25,6 +25,7 @@ from kafkalog_cli.options import (
     limit_options,
     output_options,
     paths_argument,
+    remote_options,
     row_form,
     status_options,
     table_option,
@@ -71,6 +72,7 @@ _HASHES: Final = ("sha256",)
 @table_option(_NAMES)
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
 @columns_option(VERIFY_TABLES)
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option

@@ -104,6 +104,7 @@ _SAID: Final = {
     "writer-fenced": "A producer was fenced in",
     "transactions-aborted": "Transactions were aborted in",
     "cleaner-stopped": "The cleaner stopped in",
+    "remote-store-behind": "The remote store is not as it should be for",
     "side-files-wrong": "Side files are not those of the log in",
     "replicas-diverged": "Replicas differ in",
     "mirror-differs": "A mirror does not have the records of",
