@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol, cast
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = ["SegmentManifest", "PackedSource", "manifest_path", "read_manifest"]
+__all__ = ["PackedSource", "SegmentManifest", "manifest_path", "read_manifest"]
 
 _NAME: Final = re.compile(r"\d{20}-[A-Za-z0-9_-]{22}\.log")
 _SUFFIX: Final = ".rsm-manifest"
