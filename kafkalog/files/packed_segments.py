@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol, cast
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = ["Manifest", "PackedSource", "manifest_path", "read_manifest"]
+__all__ = ["PackedSource", "SegmentManifest", "manifest_path", "read_manifest"]
 
 _NAME: Final = re.compile(r"\d{20}-[A-Za-z0-9_-]{22}\.log")
 _SUFFIX: Final = ".rsm-manifest"
@@ -22,7 +22,7 @@ _PIECE: Final = 1 << 20
 _BACK: Final = 1 << 20  # bytes before those that are read which stay: a reader goes back a little
 
 
-class Manifest(NamedTuple):
+class SegmentManifest(NamedTuple):
     """How a log object was made: the segment's size in bytes, and whether its chunks are zstd frames."""
 
     size: int
@@ -34,7 +34,7 @@ def manifest_path(path: str) -> str | None:
     return path.removesuffix(".log") + _SUFFIX if _NAME.fullmatch(os.path.basename(path)) else None
 
 
-def read_manifest(data: bytes, path: str) -> Manifest:
+def read_manifest(data: bytes, path: str) -> SegmentManifest:
     """Read a manifest. Raises UnreadableError if it is none, and of a segment that is encrypted."""
     wrong = f"{path}: no manifest of a remote segment"
     try:
@@ -47,7 +47,7 @@ def read_manifest(data: bytes, path: str) -> Manifest:
         raise UnreadableError(f"{wrong}: {size!r:.100} bytes, compression {is_compressed!r:.100}")
     if encryption is not None:
         raise UnreadableError(f"{path}: the segment is encrypted: only the key in the plugin's settings opens it")
-    return Manifest(size, is_compressed)
+    return SegmentManifest(size, is_compressed)
 
 
 class _Object(Protocol):
@@ -79,7 +79,7 @@ class PackedSource:
     Raises UnreadableError where the chunks are no zstd, or fewer bytes than the manifest says.
     """
 
-    def __init__(self, source: _Object, manifest: Manifest, *, max_bytes: int | None = None) -> None:
+    def __init__(self, source: _Object, manifest: SegmentManifest, *, max_bytes: int | None = None) -> None:
         self.name = source.name
         self._source = source
         self._whole = manifest.size
