@@ -55,6 +55,13 @@ _PLACE: Final = Schema(
             ("clean_shutdown", "locked", "is_marked"),
             ("path", "home", "cluster_id", "node_id", "directory_id", "properties"),
         ),
+        WireTable("tier", ("has_metadata", "is_deleted"), ("root", "layout", "place", "newest")),
+        WireTable(
+            "remote_segments", ("start_offset", "end_offset", "size", "txn_index_empty"), ("segment_id",)
+        ),
+        WireTable("remote_states", ("segment", "time"), ("state",)),
+        WireTable("remote_objects", ("segment", "size"), ("type", "path")),
+        WireTable("metadata_logs", (), ("path",)),
         WireTable("segments", ("base_offset", "size", "is_remote"), ("path",)),
         WireTable("snapshots", ("offset",), ("path",)),
         WireTable("left_over", (), ("name",)),
@@ -63,13 +70,6 @@ _PLACE: Final = Schema(
         WireTable("checkpoints", ("offset",), ("kind",)),
         WireTable("txn_indexes", ("base_offset",)),
         WireTable("files", ("inode", "size", "mtime_ns"), ("name",)),
-        WireTable("tier", ("has_metadata", "is_deleted"), ("root", "layout", "place", "newest")),
-        WireTable(
-            "remote_segments", ("start_offset", "end_offset", "size", "txn_index_empty"), ("segment_id",)
-        ),
-        WireTable("remote_states", ("segment", "time"), ("state",)),
-        WireTable("remote_objects", ("segment", "size"), ("type", "path")),
-        WireTable("metadata_logs", (), ("path",)),
     ),
 )  # fmt: skip
 
@@ -195,10 +195,7 @@ def _identity(inode: int, size: int, mtime_ns: int) -> FileIdentity | None:
 
 def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
     """Read a partition's remote tier, None where there is none."""
-    rows = list(message.rows("tier"))
-    if not rows:
-        return None
-    [(has_metadata, is_deleted, root, layout, place, newest)] = rows
+    rows, found = list(message.rows("tier")), list(message.rows("remote_segments"))
     states: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for number, time, state in message.rows("remote_states"):
         states[number].append((state, time))
@@ -207,9 +204,12 @@ def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
         objects[number].append(RemoteObject(kind, path, size))
     segments = tuple(
         RemoteSegment(name, start, end, size, tuple(states[number]), tuple(objects[number]), bool(is_empty))
-        for number, (start, end, size, is_empty, name) in enumerate(message.rows("remote_segments"))
+        for number, (start, end, size, is_empty, name) in enumerate(found)
     )
     logs = tuple(path for (path,) in message.rows("metadata_logs"))
+    if not rows:
+        return None
+    [(has_metadata, is_deleted, root, layout, place, newest)] = rows
     remote = Remote(root, RemoteLayout(layout))
     return Tier(key, remote, place, segments, bool(has_metadata), newest, logs, bool(is_deleted))
 
