@@ -22,6 +22,7 @@ _COMMANDS: Final = (
 _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
     "cat": "kafkalog dump --format ndjson FILE",
+    "changes": "kafkalog diff OLD NEW",
     "check": "kafkalog verify DIR",
     "compare": "kafkalog diff OLD NEW",
     "consumer-groups": "kafkalog groups DIR",
@@ -30,6 +31,8 @@ _ELSEWHERE: Final = {
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
+    "nights": "kafkalog history NIGHTS",
+    "query": "kafkalog sql AUDIT 'SELECT ...'",
     "rate": "kafkalog producers --by minute DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",
