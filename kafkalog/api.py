@@ -9,10 +9,12 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
@@ -34,7 +36,18 @@ if TYPE_CHECKING:
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
-__all__ = ["Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"]
+__all__ = [
+    "Judged",
+    "Result",
+    "audit",
+    "groups",
+    "metadata",
+    "producers",
+    "remote_store",
+    "space",
+    "transactions",
+    "verify",
+]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Row = tuple[Any, ...]
@@ -124,6 +137,24 @@ def audit(
     rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
     summary = Summary.of(found)
     return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, rows, batches)
+
+
+@contextmanager
+def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Iterator[None]:
+    """Let log directories that are opened in the context have this remote store of tiered storage, like ``--remote``.
+
+    It is a directory or a URI; `layout` is a pattern of its objects' names, like ``--remote-layout``, else it is found
+    by what is there. Rows of generators are to be taken in the context. Raises UnsupportedError for a pattern that is
+    none; a store that can't be read is a finding.
+    """
+    from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
+
+    try:
+        remote = remote_of(path, layout)
+    except LayoutError as error:
+        raise UnsupportedError(str(error)) from error
+    with remote_given(remote):
+        yield
 
 
 def verify(

@@ -18,6 +18,10 @@ MARKS = (
 )  # fmt: skip
 
 
+MORE = {"-s": ("--engine", "spark"), "-segments": ("--format", "segment"), "-lines": ("--format", "console"),
+        "diff": (PARTITION,)}  # fmt: skip
+
+
 @pytest.fixture
 def broker(tmp_path: Path) -> Path:
     """Return a broker's log directory with two partitions."""
@@ -38,6 +42,9 @@ def names(folder: Path) -> list[str]:
         ("dump", "orders-0/" + LOG, ".ndjson"), ("dump", "orders-0/" + LOG, ".parquet"), ("salvage", "orders-0/" + LOG, ".log"),
         ("txn-audit", "orders-0", ".html"), ("txn-audit", "orders-0", ""), ("verify", "orders-0/" + LOG, ".json"),
         ("space", "orders-0", ".html"), ("groups", "orders-0", ""), ("txn-audit", "orders-0", "-s"),
+        ("extract", "orders-0", ".ndjson"), ("extract", "orders-0/" + LOG, ".parquet"),
+        ("extract", "orders-0", "-segments"), ("extract", "orders-0", "-lines"), ("producers", "orders-0", ""),
+        ("diff", "orders-0", ".html"),
     ],
 )  # fmt: skip
 def test_an_input_within_does_not_open_the_directory_around(
@@ -47,8 +54,8 @@ def test_an_input_within_does_not_open_the_directory_around(
     name, given, suffix = command
     (broker / "orders-1" / "deeper").mkdir()
     before = names(broker)
-    engine = ("--engine", "spark") if suffix == "-s" else ()
-    ended = kafkalog(name, broker / given, "-o", f"{broker / place}{suffix}", *engine)
+    more = MORE.get(name if name == "diff" else suffix, ())
+    ended = kafkalog(name, broker / given, "-o", f"{broker / place}{suffix}", *more)
 
     assert ended.status == 2, ended.err
     assert str(broker) in ended.err
@@ -112,6 +119,15 @@ def test_the_marker_opens_no_log_directory(broker: Path) -> None:
     (broker / COPIED).touch()
 
     assert kafkalog("dump", SEGMENT, "-o", broker / "x.ndjson").status == 2
+
+
+def test_a_missing_directory_for_temporary_files_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the output that is missing."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    ended = kafkalog("dump", "--format", "json", "--table", "batches", "--table", "records", SEGMENT)
+
+    assert ended.status == 2, ended.err
+    assert f"{tmp_path / 'gone'}: no such directory; TMPDIR chooses" in ended.err
 
 
 def test_temporary_files_obey_it(broker: Path, monkeypatch: pytest.MonkeyPatch) -> None:

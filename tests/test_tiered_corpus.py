@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalog import records
+from kafkalog.api import space
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions import Audit, audit_rows
+from kafkalog.auditing.transactions import Audit
 from kafkalog.auditing.verification.verifying import verify
-from kafkalog.findings import Severity
+from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.remote_store import Remote, remote_given
-from kafkalog.tables.audit_tables import PARTITIONS, REMOTE_SEGMENTS
 from official import CORPUS, cases
+from tiered import facts_of
 
 pytestmark = pytest.mark.corpus
 
@@ -64,72 +66,10 @@ def read_both(case: Path) -> Audit:
         return audit([case / "data"])
 
 
-def rows_by_partition(found: Audit, table: Any) -> dict[str, list[dict[str, Any]]]:
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for cells in audit_rows(found, table.name):
-        row = dict(zip(table.names, cells, strict=True))
-        rows[f"{row['topic']}-{row['partition']}"].append(row)
-    return rows
-
-
-def fact_of_segment(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a remote segment in the words of expect-tiered.json."""
-    return {
-        "id": row["segment_id"], "start": row["start_offset"], "end": row["end_offset"], "bytes": row["size_bytes"],
-        "states": [one["state"] for one in row["states"]], "objects": row["objects"],
-    }  # fmt: skip
-
-
-def facts_of(found: Audit, case: Path) -> dict[str, dict[str, Any]]:
-    """Return what an audit says of a case's partitions in the words of expect-tiered.json."""
-    partitions, segments = (rows_by_partition(found, table) for table in (PARTITIONS, REMOTE_SEGMENTS))
-    by_code: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
-    for one in found.findings():
-        if one.offset is not None and one.last_offset is not None:
-            by_code[f"{one.topic}-{one.partition}", one.code].append([one.offset, one.last_offset])
-    facts = {}
-    for log in (log for cluster in found.clusters for log in cluster.logs):
-        directory = log.partition.directory
-        name = f"{directory.topic}-{directory.partition}"
-        row = partitions[name][0]
-        of = segments[name]
-        copied = [one for one in of if one["state"] == "COPY_SEGMENT_FINISHED"]
-        local = [one for one in directory.segments if not one.is_remote]
-        pending = [
-            [one.base_offset, after.base_offset - 1]
-            for one, after in pairwise(local)
-            if any(one.base_offset >= low and after.base_offset - 1 <= high for code in _WAITS
-                   for low, high in by_code[name, code])
-        ]  # fmt: skip
-        start = row["local_log_start_offset"]
-        holes = by_code[name, "remote-offsets-lost"]
-        facts[name] = {
-            "log_start": row["log_start_offset"], "local": [start, row["log_end_offset"]],
-            "log_end": row["log_end_offset"], "latest_tiered": row["highest_remote_offset"],
-            "remote": [{**fact_of_segment(one), "log_object": one["file"] is not None} for one in copied],
-            "local_and_remote": [
-                [max(one["start_offset"], start), one["end_offset"]] for one in copied if one["end_offset"] >= start
-            ],
-            "copy_pending": pending, "holes": holes, "lost_offsets": sum(last - first + 1 for first, last in holes),
-            "overlaps": by_code[name, "remote-segments-overlap"],
-            "dangling_metadata": [fact_of_segment(one) for one in of if one["holds"] in ("missing", "unfinished")],
-            "deleted": [fact_of_segment(one) for one in of if one["state"] == "DELETE_SEGMENT_FINISHED"],
-            "orphan_objects": {
-                one["segment_id"]: one["objects"]
-                for one in of
-                if one["objects"] and one["holds"] in ("orphan", "unfinished")
-            },
-        }  # fmt: skip
-    return facts
-
-
-_WAITS = ("remote-copy-pending", "remote-copy-failing")
-
-
 @pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
 def test_both_tiers_are_one_log(case: Path) -> None:
     """What an audit with the remote store says of each partition is what the broker's own tools and clients said."""
-    found = facts_of(read_both(case), case)
+    found = facts_of(read_both(case))
     configs = json.loads((case / "topic-configs.json").read_text())
     for name, expected in json.loads((case / "expect-tiered.json").read_text()).items():
         facts = {key: value for key, value in expected.items() if key in found[name]}
@@ -154,3 +94,58 @@ def test_nothing_else_is_said_of_a_log_in_two_tiers(case: Path) -> None:
     found = {one.code for one in read_both(case).findings() if one.severity > Severity.NOTE}
 
     assert found == _WRONG.get(case.name.rsplit("-", 2)[0], set())
+
+
+@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -> None:
+    """Offset, key and value are the same for both isolation levels; where a consumer stopped, offsets are lost."""
+    truth = json.loads((case / "truth.json").read_text())
+    given: dict[str, list[tuple[bool | None, list[Any]]]] = defaultdict(list)
+    lost: dict[str, int] = {}
+
+    def report(finding: Finding) -> None:
+        if finding.code == "remote-offsets-lost" and finding.offset is not None:
+            lost[f"{finding.topic}-{finding.partition}"] = finding.offset
+
+    with remote_given(Remote(str(case / "remote"))):
+        for one in records(case / "data", on_finding=report):
+            if not (one.key or b"").startswith(b"\0\0") and not (one.topic or "__").startswith("__"):
+                value = None if one.value is None else hashlib.sha1(one.value, usedforsecurity=False).hexdigest()
+                row = [one.offset, None if one.key is None else bytes(one.key).decode(), value]
+                given[f"{one.topic}-{one.partition}"].append((one.visible, row))
+    compared = 0
+    for level in ("read_committed", "read_uncommitted"):
+        for name, seen in truth[level].items():
+            rows = [row for visible, row in given[name] if visible or level == "read_uncommitted"]
+            if "error" in seen:
+                assert lost[name] == seen["position"], name
+                rows = [row for row in rows if row[0] < seen["position"]]
+            elif "killed-copying" in case.name and len(rows) == len(seen["records"]) + 1:
+                rows = rows[:-1]  # the record that came after the consumer
+            if "records" in seen:
+                assert rows == seen["records"], (level, name)
+                compared += len(rows)
+    assert compared
+    assert lost.keys() == {name for name, seen in truth["read_committed"].items() if "error" in seen}
+
+
+@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+def test_space_says_what_is_in_which_tier(case: Path) -> None:
+    """Bytes are those of the folders; what waits for its copy, and why, is what was done to the case."""
+    with remote_given(Remote(str(case / "remote"))):
+        found = space(case / "data", tables=["space_tiers"], topic_configs=case / "topic-configs.json")
+    rows = {f"{row['topic']}-{row['partition']}": row for row in found.rows("space_tiers")}
+    facts = json.loads((case / "expect-tiered.json").read_text())
+    waits = {"copy held up": "open-transaction", "copy switched off": "copy-disabled", "copy fails": "failing"}
+
+    assert rows.keys() == facts.keys()
+    for name, fact in facts.items():
+        row = rows[name]
+        folder = next((case / "remote" / "kafka-tiered-storage").glob(f"{name}-*"))
+        stored = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
+        assert row["remote_bytes"] + row["both_bytes"] + row["left_bytes"] == stored, name
+        assert row["local_bytes"] == sum(file.stat().st_size for file in (case / "data" / name).glob("*.log"))
+        assert row["to_copy_segments"] == len(fact["copy_pending"]), name
+        assert row["lost_offsets"] == fact["lost_offsets"], name
+        if fact["copy_pending"] and not case.name.startswith("t-killed"):
+            assert row["copy_waits_for"] == next(word for role, word in waits.items() if fact["role"].startswith(role))

@@ -12,7 +12,7 @@ from kafkalog.findings import Severity
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.exit import Outcome, OutputError
-from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
+from kafkalog_cli.options import limit_options, limits_of, remote_options, status_options, storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size, Time
 from kafkalog_cli.submit_audit import absolute, jvm_in_words
@@ -59,6 +59,7 @@ _TABLES = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     help="The present.  [default: the clock if a broker runs, else the newest time]",
 )
 @storage_options
+@remote_options
 @limit_options
 @status_options()
 def bulk_space(

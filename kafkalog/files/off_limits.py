@@ -54,10 +54,15 @@ def mark_copied(folder: str) -> None:
 
 
 def temporary_folder() -> str:
-    """Return the directory for temporary files, TMPDIR or /tmp. Raises UnsupportedError if it is in a log directory."""
+    """Return the directory for temporary files, TMPDIR or /tmp.
+
+    Raises UnsupportedError if it is in a log directory, or is none.
+    """
     folder = os.environ.get("TMPDIR") or "/tmp"  # tempfile may choose the working directory, which may be evidence
     try:
         refuse_evidence(folder)
+        if not os.path.isdir(folder):
+            raise UnsupportedError(f"{folder}: no such directory")
     except UnsupportedError as error:
         raise UnsupportedError(f"{error}; TMPDIR chooses the directory for temporary files") from error
     return folder

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.kafka.transaction_state import java_hash
-
 __all__ = ["DELETE_STATES", "SEGMENT_STATES", "RemoteLogMetadata", "SegmentKey", "SegmentStates", "metadata_partition"]
 
 SEGMENT_STATES: Final = (
@@ -119,18 +117,18 @@ def _word(words: tuple[str, ...], number: int) -> str:
     return words[number] if 0 <= number < len(words) else f"state {number}"
 
 
-def metadata_partition(topic_id: str, topic: str, partition: int, total: int) -> int:
+def metadata_partition(topic_id: str, partition: int, total: int) -> int:
     """Return the partition of ``__remote_log_metadata`` that has the records about a partition.
 
-    It is ``toPositive(murmur2(hash)) % total`` of Java's ``Objects.hash`` of the topic id's halves, the topic's name
-    and the partition (``RemoteLogMetadataTopicPartitioner``). Raises ValueError for an id that is none.
+    It is ``toPositive(murmur2(hash)) % total`` of Java's ``Objects.hash`` of the topic id's halves, the lower one
+    first, and the partition (``RemoteLogMetadataTopicPartitioner``; seen with 4.3.1). Raises ValueError for another id.
     """
     data = urlsafe_b64decode(f"{topic_id}==")
     if len(data) != 16:
         raise ValueError(f"{topic_id!r} is no topic id")
     high, low = (int.from_bytes(data[at : at + 8], "big") for at in (0, 8))
     found = 1
-    for part in ((low ^ (low >> 32)) & _MASK, (high ^ (high >> 32)) & _MASK, java_hash(topic), partition):
+    for part in ((low ^ (low >> 32)) & _MASK, (high ^ (high >> 32)) & _MASK, partition):
         found = (31 * found + part) & _MASK
     return (_murmur2(found.to_bytes(4, "big")) & 0x7FFFFFFF) % total
 

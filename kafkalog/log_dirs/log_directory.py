@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -145,6 +145,12 @@ class PartitionDirectory:
     def local_start_offset(self) -> int:
         """Return the first offset of the local segments, 0 without any."""
         return next((segment.base_offset for segment in self.segments if not segment.is_remote), 0)
+
+    def local(self) -> PartitionDirectory:
+        """Return the same with the segments on the broker's disk alone."""
+        if self.tier is None:
+            return self
+        return replace(self, segments=tuple(segment for segment in self.segments if not segment.is_remote))
 
     @property
     def size(self) -> int:

@@ -41,6 +41,7 @@ __all__ = [
     "movement",
     "stays",
     "unseen",
+    "with_gone",
 ]
 
 READINGS: Final = 3
@@ -89,6 +90,16 @@ def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDi
     found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
     newer = found or replace(directory, segments=(), snapshots={}, files={}, tier=None)
     return newer if directory.tier is None else with_tier(newer, tier_again(directory.tier, []))
+
+
+def with_gone(moved: Movement | None, directory: PartitionDirectory, findings: Iterable[Finding]) -> Movement | None:
+    """Add the remote segments that could not be read because they are not there any more: a broker deletes them."""
+    remote = {segment.path for segment in directory.segments if segment.is_remote}
+    unread = {found.file for found in findings if found.code == "file-unreadable" and found.file in remote}
+    gone = frozenset(os.path.basename(path) for path in unread if not exists(path))
+    if not gone:
+        return moved
+    return Movement(gone) if moved is None else moved._replace(files=moved.files | gone)
 
 
 def _is_deleted(node: LogDirectory, directory: PartitionDirectory) -> bool:

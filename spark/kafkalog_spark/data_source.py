@@ -30,6 +30,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.request import Request
@@ -60,7 +61,8 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
     """
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
-    clusters, unreadable = open_clusters(paths)
+    with remote_given(request.remote):
+        clusters, unreadable = open_clusters(paths)
     if strict and unreadable and not (request.ignore_missing and clusters):
         hint = " (the option ignoreMissing leaves out such paths)" if clusters else ""
         raise UnreadableError("; ".join(unreadable) + hint)

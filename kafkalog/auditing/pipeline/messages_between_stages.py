@@ -12,7 +12,7 @@ from kafkalog.auditing.partition import open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.columns.named import Columns
-from kafkalog.columns.placed import distinct
+from kafkalog.columns.sorted_rows import distinct
 from kafkalog.columns.wire import Schema, WireMessage, WireTable, read_message, write_message
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
 from kafkalog.findings import Severity
@@ -56,11 +56,9 @@ _PLACE: Final = Schema(
             ("path", "home", "cluster_id", "node_id", "directory_id", "properties"),
         ),
         WireTable("tier", ("has_metadata", "is_deleted"), ("root", "layout", "place", "newest")),
-        WireTable(
-            "remote_segments", ("start_offset", "end_offset", "size", "txn_index_empty"), ("segment_id",)
-        ),
         WireTable("remote_states", ("segment", "time"), ("state",)),
         WireTable("remote_objects", ("segment", "size"), ("type", "path")),
+        WireTable("remote_segments", ("start_offset", "end_offset", "size", "txn_index_empty"), ("segment_id",)),
         WireTable("metadata_logs", (), ("path",)),
         WireTable("segments", ("base_offset", "size", "is_remote"), ("path",)),
         WireTable("snapshots", ("offset",), ("path",)),
@@ -195,7 +193,7 @@ def _identity(inode: int, size: int, mtime_ns: int) -> FileIdentity | None:
 
 def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
     """Read a partition's remote tier, None where there is none."""
-    rows, found = list(message.rows("tier")), list(message.rows("remote_segments"))
+    tiers = list(message.rows("tier"))
     states: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for number, time, state in message.rows("remote_states"):
         states[number].append((state, time))
@@ -204,12 +202,12 @@ def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
         objects[number].append(RemoteObject(kind, path, size))
     segments = tuple(
         RemoteSegment(name, start, end, size, tuple(states[number]), tuple(objects[number]), bool(is_empty))
-        for number, (start, end, size, is_empty, name) in enumerate(found)
+        for number, (start, end, size, is_empty, name) in enumerate(message.rows("remote_segments"))
     )
     logs = tuple(path for (path,) in message.rows("metadata_logs"))
-    if not rows:
+    if not tiers:
         return None
-    [(has_metadata, is_deleted, root, layout, place, newest)] = rows
+    [(has_metadata, is_deleted, root, layout, place, newest)] = tiers
     remote = Remote(root, RemoteLayout(layout))
     return Tier(key, remote, place, segments, bool(has_metadata), newest, logs, bool(is_deleted))
 

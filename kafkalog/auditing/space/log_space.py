@@ -54,6 +54,7 @@ class LogSpace:
 
 def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings, limits: Limits) -> LogSpace:
     """Read a partition's directory; each segment once, or again where a broker took its files away meanwhile."""
+    directory = directory.local()
     for pause in PAUSES:
         time.sleep(pause)
         log = known_space(node, directory, settings)
@@ -66,7 +67,7 @@ def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Sett
                 break
         except UnreadableError:  # as the findings say
             break
-        directory = list_again(node, directory)
+        directory = list_again(node, directory).local()
     return log
 
 

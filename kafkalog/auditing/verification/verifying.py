@@ -20,6 +20,7 @@ from kafkalog.auditing.verification.accounting import FileFacts, account_side_fi
 from kafkalog.auditing.verification.foreign import settle
 from kafkalog.auditing.verification.one_log import log_of, settled_log
 from kafkalog.auditing.verification.outputs import is_output, verify_output
+from kafkalog.auditing.verification.remote_copies import check_copies
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
@@ -142,6 +143,7 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     for log in found:
         result.tell(log.findings, node.node_id)
     result.logs += found
+    _copies(node, found, options, result)
     result.tell(left_over(node), node.node_id)
     _other_files(node, found, options, result)
 
@@ -211,6 +213,17 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
         _add(facts, node, directory_of(os.path.dirname(facts.file)), result)
     for home, names in unknown.items():
         result.tell([lowered(_unknown(home, names), Reason.NOT_KAFKAS)], node.node_id)
+
+
+def _copies(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOptions, result: Verification) -> None:
+    """Check what a remote store has of the logs beside what is part of them, once for all replicas."""
+    for log in logs:
+        known = {facts.file for facts in result.files}
+        for item in check_copies(log.partition, options) if log.partition.directory.tier is not None else ():
+            if isinstance(item, Finding):
+                result.tell([item], node.node_id)
+            elif item.file not in known:
+                _add(item, node, log.partition.directory, result)
 
 
 def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
@@ -342,7 +355,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:
         result.logs += part.logs
-    for number, finding in part.told.values():
+    for number, finding in part.reported.values():
         if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
 
