@@ -17,7 +17,7 @@ import pytest
 from google.protobuf import descriptor_pb2, struct_pb2, timestamp_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from build import batch, marker, record
@@ -188,7 +188,6 @@ def test_what_fastavro_writes_is_read_back(value: Any) -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=300)
 def test_any_bytes_are_decoded_or_say_why(payload: bytes) -> None:
     """Whatever comes after the id costs one value, and never an exception."""
     for schema in (ORDER, TREE, NODE):
