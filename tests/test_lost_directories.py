@@ -19,7 +19,9 @@ from kafkalog.outcome import Exit
 from official import FIXTURES
 from test_moving import at_call
 
-COMMANDS: Final = ("txn-audit", "verify", "space", "groups", "transactions", "metadata")
+COMMANDS: Final = (
+    "txn-audit", "verify", "space", "groups", "transactions", "metadata", "producers", "find", "extract", "dump",
+)  # fmt: skip
 DATA: Final = FIXTURES / "k4-c-group-offsets-tv0" / "data"
 PARTITION: Final = "fares-refunds.18-1"
 _TRIED: Final = 6  # of a command's calls, evenly spread
@@ -64,10 +66,10 @@ def test_a_directory_that_is_renamed_at_any_call_is_not_read_whole(
 
 
 def _calls(command: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count the calls of a run that finds all in order; the first one also fills what a process keeps in memory."""
+    """Count the calls of a run that reads all; the first one also fills what a process keeps in memory."""
     for _ in range(2):
         with at_call(0, lambda: None, monkeypatch) as calls:
-            assert kafkalog(command, "--fail-on", "error", path).status == Exit.FINE
+            assert kafkalog(command, "--format", "ndjson", path).status != Exit.INCOMPLETE
     return calls[0]
 
 

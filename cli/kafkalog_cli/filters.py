@@ -25,12 +25,11 @@ from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkalog.queries.given_file import GivenFile
-    from kafkalog.queries.given_logs import GivenLogs
+    from kafkalog.queries.given_file import GivenFile, GivenLogs
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-__all__ = ["FoundFiles", "RecordFilters", "is_folder", "record_filter_options", "tell_unreadable"]
+__all__ = ["FoundFiles", "RecordFilters", "is_folder", "record_filter_options", "tell_lost", "tell_unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +152,12 @@ def tell_unreadable(found: FoundFiles) -> bool:
     for line in found.unreadable:
         say(f"error: {line}")
     return bool(found.unreadable)
+
+
+def tell_lost(found: FoundFiles) -> bool:
+    """Say which log directories went away before all was read; return whether there was one."""
+    lost = [] if found.logs is None else found.logs.lost()
+    for line in lost:
+        if line not in found.unreadable:
+            say(f"error: {line}")
+    return bool(lost)

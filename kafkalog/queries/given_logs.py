@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,12 +12,13 @@ import numpy as np
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
-from kafkalog.files.names import FileKind, parse_name
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.narrowing import Narrowing, nothing_matches
-from kafkalog.queries.given_file import GivenFile
+from kafkalog.outcome import leaves_complete
+from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
@@ -28,23 +28,9 @@ if TYPE_CHECKING:
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
-__all__ = ["GivenLogs", "fates_of", "given_logs", "segments_with"]
+__all__ = ["fates_of", "given_logs", "segments_with"]
 
 _OPEN: Final = 2**63 - 1
-
-
-@dataclass
-class GivenLogs:
-    """The files that are read, and what could not be: lines that begin with a path."""
-
-    files: list[GivenFile]
-    unreadable: list[str] = field(default_factory=list)
-    audit: Audit | None = None
-
-    @cached_property
-    def by_path(self) -> dict[str, GivenFile]:
-        """Return the files by their paths."""
-        return {file.path: file for file in self.files}
 
 
 def given_logs(
@@ -60,7 +46,7 @@ def given_logs(
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
     found = GivenLogs([])
-    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs)
+    logs = _logs_below(folders, found, narrowing, limits, with_fates=with_fates, jobs=jobs)
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
@@ -80,12 +66,14 @@ class _Log:
 
 
 def _logs_below(
-    folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None
+    folders: Sequence[str], found: GivenLogs, narrowing: Narrowing, limits: Limits, *, with_fates: bool,
+    jobs: int | None,
 ) -> list[_Log]:  # fmt: skip
     if not folders:
         return []
     if not with_fates:
         clusters, unreadable = open_clusters(folders)
+        found.nodes = [node for cluster in clusters for node in cluster.nodes]
         logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
             found.unreadable += unreadable
@@ -94,7 +82,8 @@ def _logs_below(
     from kafkalog.auditing.transactions import AuditOptions, speaker_of
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
-    found.unreadable += audited.unreadable
+    found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
+    found.unreadable += [*audited.unreadable, *_unread(audited, narrowing)]
     logs = []
     for cluster in audited.clusters:
         replicas: dict[tuple[str, int], list[LogAudit]] = {}
@@ -104,6 +93,14 @@ def _logs_below(
             log = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
             logs.append(_Log(log.partition.directory, log))
     return _in_order(logs)
+
+
+def _unread(audited: Audit, narrowing: Narrowing) -> Iterator[str]:
+    """Yield what an audit could not read of what is asked, and of what decides about it."""
+    for finding in audited.findings():
+        of_all = finding.topic is None or finding.topic in (STATE_TOPIC, METADATA_TOPIC)
+        if not leaves_complete(finding.code) and (of_all or narrowing.log(finding.topic, finding.partition)):
+            yield finding.message
 
 
 def _of_one_node(cluster: Cluster) -> Iterable[PartitionDirectory]:

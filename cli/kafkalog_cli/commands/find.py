@@ -17,7 +17,7 @@ from kafkalog.files.watch import watch
 from kafkalog.quantities import iso
 from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import FoundFiles, RecordFilters, record_filter_options, tell_unreadable
+from kafkalog_cli.filters import FoundFiles, RecordFilters, record_filter_options, tell_lost, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import known_size
 from kafkalog_cli.options import (
@@ -94,6 +94,7 @@ def find(
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
+    outcome.incomplete = tell_lost(found) or outcome.incomplete
     return outcome.of_search(number)
 
 
