@@ -134,8 +134,11 @@ def segments_with(directory: PartitionDirectory, selection: Selection) -> Iterat
 
 def _alone(path: str, narrowing: Narrowing, limits: Limits, *, with_fates: bool) -> Iterator[GivenFile]:
     """Yield a file that was named itself, if it is of a log that is wanted."""
-    is_segment = parse_name(os.path.basename(path)).kind is FileKind.LOG
-    if not (is_segment and (with_fates or narrowing.of_logs)):
+    kind = parse_name(os.path.basename(path)).kind
+    if kind is FileKind.KRAFT_SNAPSHOT and with_fates:  # its offsets are no log's
+        yield GivenFile(path, Fates.unknown())
+        return
+    if kind is not FileKind.LOG or not (with_fates or narrowing.of_logs):
         yield GivenFile(path)
         return
     from kafkalog.auditing.pipeline import audit

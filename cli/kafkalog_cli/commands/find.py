@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from kafkalog import Finding, Limits, Severity, UnreadableError
+from kafkalog import FileKind, Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape
 from kafkalog.files.watch import watch
 from kafkalog.quantities import iso
 from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog_cli.dumping import SEGMENTS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import FoundFiles, RecordFilters, record_filter_options, tell_lost, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.inputs import known_size
+from kafkalog_cli.inputs import known_size, name_of
 from kafkalog_cli.options import (
     format_option,
     jobs_option,
@@ -111,6 +112,8 @@ def _write(
     sizes = [size for size in map(known_size, found.files) if size is not None]
     watch().begin(sum(sizes), len(sizes))
     for path in found.files:
+        if name_of(path).kind not in (*SEGMENTS, FileKind.UNKNOWN):  # a file beside them, which has no records
+            continue
         before = number
         try:
             for item in selected_blocks(found.given.get(path) or GivenFile(path), found.selection, limits):
