@@ -271,7 +271,9 @@ def about_cluster(
         versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
     words = ""
     if given:
-        words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))} of {len(known)}"
+        words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))}"
+        if metadata is not None:  # else nothing says how many there are
+            words += f" of {len(known)}"
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
