@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -163,3 +164,17 @@ def test_parquet_and_ndjson_have_the_same_records(tmp_path: Path) -> None:
     found = parquet.read_table(tmp_path / "x.parquet").to_pylist()
 
     assert [{name: row[name] for name in found[0]} for row in rows] == found
+
+
+@pytest.mark.parametrize("command", ["find", "extract", "dump"])
+def test_a_second_copy_of_a_broker_is_left_out_and_said(command: str, tmp_path: Path) -> None:
+    """Two copies of one directory are of different times: the first is read, with a sentence about the other."""
+    again = shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / "again")
+    alone, both = (
+        kafkalog(command, "--format", "ndjson", *paths)
+        for paths in ([tmp_path / "again"], [tmp_path / "again", shutil.copytree(again, tmp_path / "more")])
+    )
+
+    assert (both.rows, both.status) == (alone.rows, alone.status)
+    assert "directory-twice" in both.err
+    assert str(tmp_path / "more") in both.err

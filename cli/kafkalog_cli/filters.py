@@ -148,9 +148,13 @@ def record_filter_options(command: Command) -> Command:
 
 
 def tell_unreadable(found: FoundFiles) -> bool:
-    """Say what could not be read; return whether there was something."""
+    """Say what could not be read, or was left out as a second copy; return whether something could not."""
     for line in found.unreadable:
         say(f"error: {line}")
+    for node in () if found.logs is None else found.logs.nodes:
+        for finding in node.findings:
+            if finding.code == "directory-twice":
+                say(str(finding))
     return bool(found.unreadable)
 
 
