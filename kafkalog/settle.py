@@ -54,6 +54,7 @@ class Reason(Enum):
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
     MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
     NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
+    MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import kafkalog as library
+import plain
 from invoke import kafkalog
 from kafkalog.queries.reading import SelectedBlock
+from metadata_topic import write_leader
 from official import FIXTURES
+from plain import Batch
 
 HANGING = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
 ELECTION = sorted((FIXTURES / "k4-k-unclean-election").glob("data-*"))
@@ -51,6 +56,15 @@ def test_read_uncommitted_is_all_data() -> None:
     assert len(found) == len(data) > len(kafkalog("extract", "--topic", TOPIC, HANGING).rows)
 
 
+def test_read_uncommitted_begins_where_the_log_does(tmp_path: Path) -> None:
+    """Records before the log's start are deleted, though their segment is there: no consumer is given them."""
+    plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 4, "plain", records=5)])
+    plain.write_checkpoint(tmp_path, "log-start-offset-checkpoint", ("t", 0, 3))
+
+    for view in ("read-committed", "read-uncommitted"):
+        assert offsets(kafkalog("extract", "--view", view, tmp_path).rows) == [(0, 3), (0, 4)]
+
+
 def test_an_incident_has_its_records() -> None:
     """Of hanging transactions exactly their records; the id is that of the table of incidents."""
     incidents = [row for row in library.audit(HANGING).rows("incidents") if row["kind"] == "consumers-stopped"]
@@ -77,6 +91,52 @@ def test_lost_records_are_those_that_the_leader_does_not_have() -> None:
     assert offsets(by_incident) == offsets(ended.rows)
 
 
+def write_replicas(root: Path, *replicas: list[Batch]) -> list[Path]:
+    """Write brokers 1, 2, … with a replica of ``t-0`` each; the last one leads."""
+    homes = []
+    for node, batches in enumerate(replicas, 1):
+        home = root / f"node-{node}"
+        plain.write_segments(home / "t-0", batches)
+        (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
+        homes.append(home)
+    write_leader(homes[-1], "t", list(range(1, len(homes) + 1)), len(homes))
+    return homes
+
+
+def lines_written(offset: int, epoch: int, count: int) -> list[Batch]:
+    """Batches of one record of no transaction."""
+    return [Batch(0, offset + at, offset + at, "plain", leader_epoch=epoch) for at in range(count)]
+
+
+def test_what_several_copies_have_comes_once(tmp_path: Path) -> None:
+    """Of two replicas of the lost history the longer one is written; a replay would write it twice otherwise."""
+    old = lines_written(0, 0, 8)
+    homes = write_replicas(tmp_path, old[:6], old, [*old[:3], *lines_written(3, 2, 2)])
+    ended = kafkalog("extract", "--lost", *homes)
+    lost = next(row for row in library.audit(homes).rows("incidents") if row["kept_in"])
+
+    assert [(Path(row["log"]).parent.name, row["offset"]) for row in ended.rows] == [
+        ("node-2", offset) for offset in range(3, 8)
+    ]
+    assert offsets(kafkalog("extract", "--incident", lost["id"], *homes).rows) == offsets(ended.rows)
+
+
+def test_copies_that_fork_are_both_written(tmp_path: Path) -> None:
+    """Two old leaders have other records at the same offsets; whole batches of each go to a directory of their own."""
+    common = lines_written(0, 0, 3)
+    first, second = lines_written(3, 0, 3), lines_written(4, 1, 2)
+    homes = write_replicas(
+        tmp_path, [*common, *first], [*common, first[0], *second], [*common, *lines_written(3, 2, 1)]
+    )
+    found = Counter((Path(row["log"]).parent.name, row["offset"]) for row in kafkalog("extract", "--lost", *homes).rows)
+    ended = kafkalog("extract", "--lost", "--format", "segment", "-o", tmp_path / "out", *homes)
+    copied = sorted([record.offset for record in library.records(file)] for file in (tmp_path / "out").rglob("*.log"))
+
+    assert found == Counter([("node-2", 3), ("node-2", 4), ("node-2", 5), ("node-1", 4), ("node-1", 5)])
+    assert copied == [[3, 4, 5], [4, 5]]
+    assert "5 records of 1 partition: 5 not-transactional" in ended.err
+
+
 def test_at_a_time_later_markers_do_not_count() -> None:
     """What was decided later was open then: the records after it were not given yet."""
     now = kafkalog("extract", "--topic", TOPIC, HANGING).rows
@@ -95,6 +155,37 @@ def test_a_view_does_not_go_with_what_says_which(words: list[str], which: list[s
     assert kafkalog("extract", *words, *which, HANGING).status == 2
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "nowhere", "nowhere.log"])
+def test_what_is_no_segment_was_not_read(tmp_path: Path, name: str) -> None:
+    """A text, or a name that is not there, is no empty extract."""
+    (tmp_path / "notes.txt").write_text("text")
+
+    assert kafkalog("extract", tmp_path / name).status == 3
+    assert kafkalog("extract", "-").status == 2
+
+
+def test_a_file_of_no_log_says_what_is_left_out(tmp_path: Path) -> None:
+    """Nobody can say which of its records consumers were given."""
+    file = plain.write_segments(tmp_path, [Batch(0, 0, 0, "data", 1, 0, 0), Batch(0, 1, 1, "plain")]) / f"{0:020}.log"
+    ended = kafkalog("extract", file)
+
+    assert (ended.status, ended.rows) == (3, [])
+    assert f"{file}: in no partition's directory" in ended.err
+    assert "records are left out; --view read-uncommitted has them" in ended.err
+    assert len(kafkalog("extract", "--view", "read-uncommitted", file).rows) == 2
+
+
+@pytest.mark.parametrize("command", ["extract", "groups", "producers"])
+def test_without_pyarrow_one_line_says_so(command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before anything is read."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    table = ("--table", "committed") if command == "groups" else ()
+    ended = kafkalog(command, *table, "-o", tmp_path / "x.parquet", GROUPS)
+
+    assert ended.status == 4
+    assert ended.err == "kafkalog: error: Parquet needs pyarrow: pip install 'kafkalog[parquet]'\n"
+
+
 def test_segments_have_whole_batches(tmp_path: Path) -> None:
     """The copies have each selected record, and it is said how many others are with them."""
     ended = kafkalog("extract", "--format", "segment", "--outcome", "hanging", "-o", tmp_path / "out", HANGING)
@@ -107,6 +198,7 @@ def test_segments_have_whole_batches(tmp_path: Path) -> None:
 
     assert ended.status == 0, ended.err
     assert set(offsets(wanted)) <= set(copied)
+    assert f"{len(wanted)} records of 3 partitions: {len(wanted)} hanging" in ended.err
 
 
 def test_lines_for_the_console_producer(tmp_path: Path) -> None:
@@ -153,6 +245,15 @@ def test_it_says_which_groups_had_read_past_or_not_reached() -> None:
     ended = kafkalog("extract", GROUPS)
     assert "records of " in ended.err
     assert "group g-stock-sensors.25 had read past them in fares-refunds.18-1" in ended.err
+    assert "group g-meters-parcels.19 had read part of them in fares-refunds.18-0" in ended.err
+
+
+def test_what_is_said_does_not_follow_from_the_columns() -> None:
+    """Of an extract without offsets and outcomes, too."""
+    said = kafkalog("extract", GROUPS).err
+
+    assert "101 records of 8 partitions: 6 committed, 95 not-transactional" in said
+    assert kafkalog("extract", "--columns", "key", GROUPS).err == said
 
 
 def test_parquet_and_ndjson_have_the_same_records(tmp_path: Path) -> None:
@@ -169,12 +270,9 @@ def test_parquet_and_ndjson_have_the_same_records(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["find", "extract", "dump"])
 def test_a_second_copy_of_a_broker_is_left_out_and_said(command: str, tmp_path: Path) -> None:
     """Two copies of one directory are of different times: the first is read, with a sentence about the other."""
-    again = shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / "again")
-    alone, both = (
-        kafkalog(command, "--format", "ndjson", *paths)
-        for paths in ([tmp_path / "again"], [tmp_path / "again", shutil.copytree(again, tmp_path / "more")])
-    )
+    again, more = (shutil.copytree(GROUPS, tmp_path / name) for name in ("again", "more"))
+    alone, both = (kafkalog(command, "--format", "ndjson", *paths) for paths in ([again], [again, more]))
 
     assert (both.rows, both.status) == (alone.rows, alone.status)
     assert "directory-twice" in both.err
-    assert str(tmp_path / "more") in both.err
+    assert str(more) in both.err

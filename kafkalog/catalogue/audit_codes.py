@@ -201,6 +201,45 @@ AUDITS: Final[dict[str, Code]] = {
         "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
         " NEW_COPY.",
     ),
+    "log-end-lower": Code(
+        ERROR,
+        "A log ends earlier than in the older audit, and no new leader epoch begins there.",
+        "Certain for two copies of one log in their order. A warning where the topic may have been compacted.",
+        "A log's end goes back only when a replica truncates to the history of a new leader, whose epoch shows.",
+        "Save the older copy first. Find out whether the broker lost power, or its directory was restored from a"
+        " backup; copy the partition from a replica that has the offsets.",
+    ),
+    "committed-offsets-truncated": Code(
+        ERROR,
+        "A new leader's history begins below the high watermark that the older audit had: records were truncated that"
+        " consumers may have read.",
+        "Certain: the checkpoint of the high watermark never runs ahead of it.",
+        "Only an unclean election does this, or a leader that lost what it had not flushed.",
+        "Save the older copy first: it has the records that were truncated. kafkalog extract writes them.",
+    ),
+    "log-rewritten": Code(
+        ERROR,
+        "A log has other bytes than in the older audit at offsets of the same leader epoch, where no cleaner worked.",
+        "Certain where the bytes of both were read. From sizes and checksums alone it is a warning where the topic may"
+        " have been compacted.",
+        "A broker never writes into what it has written; only the cleaner replaces segments.",
+        "Compare both copies with a replica: kafkalog verify --replicas. Find out who wrote to the files.",
+    ),
+    "log-lacks-offsets": Code(
+        ERROR,
+        "A log lacks batches that it had in the older audit, between others that it still has.",
+        "Certain where the bytes of both were read: compaction and retention are ruled out.",
+        "A broker deletes whole segments at the log's start alone.",
+        "Save the older copy first; it has the batches. Copy the partition from another replica.",
+    ),
+    "log-start-lower": Code(
+        WARNING,
+        "A log starts at an earlier offset than in the older audit.",
+        "Certain for two copies of one log in their order. A replica that was copied anew from its leader may start"
+        " somewhat earlier.",
+        "A log's start only rises.",
+        "Make sure that the two were given in their order, and that nobody restored the directory from a backup.",
+    ),
     "state-partitions-guessed": Code(
         NOTE,
         "The number of partitions of __transaction_state is not known; the highest number seen plus one was used.",

@@ -17,23 +17,6 @@ import numpy as np
 from kafkalog.columns.named import FEW, NONE, Columns
 from kafkalog.folds.shares import Share, entangled
 from kafkalog.kernel import fold as kernel_fold
-from kafkalog.kernel.buffers import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
-    COUNT,
-    LAST_OFFSET,
-    LAST_SEQUENCE,
-    LEADER_EPOCH,
-    MAGIC,
-    MAX_TIMESTAMP,
-    POSITION,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    SIZE,
-    VALID,
-)
 from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, PRODUCER_COLUMNS, STATE_SIZE
 from kafkalog.kernel.slots import lengthen, secret_bits
 
@@ -81,14 +64,6 @@ _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 _CELLS: Final = {name: number for number, name in enumerate(kernel_fold.STRETCH_CELLS)}
 
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
-
-_HEADS: Final = array(
-    "q",
-    [
-        POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH, MAGIC, VALID, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP,
-        PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, LAST_SEQUENCE, COUNT,
-    ],
-)  # fmt: skip
 
 
 class Break(NamedTuple):
@@ -226,7 +201,7 @@ class Fold:
         row, why = 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
             row, self._finished, told, why = kernel_fold.batches(
-                heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._secret,
+                heads.cells, heads.capacity, row, heads.count, types, coordinator_epochs, self._secret,
                 self._bits, self._slots, self._states, self._cells, self._out, self._finished, self._room,
                 self._events,
             )  # fmt: skip

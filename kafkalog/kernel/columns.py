@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The kernel's tables to the columns of a declared table; see ``kernel.py`` for the rules of its source.
+"""The kernel's tables to the columns of a declared table; ``buffers.py`` has the rules of its source.
 
 What the columns are made of is data. A *plan* is a flat buffer of int64: for each column a step of `STEP` cells,
 (source, column, rule, mask, absent, width, at, valid); its *state* has three more. `width` is that of a value in bytes,
@@ -24,9 +24,12 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BATCH,
+        CONTROL_BIT,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -47,9 +50,12 @@ if cython.compiled:
     )
 else:
     from kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BATCH,
+        CONTROL_BIT,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -377,7 +383,7 @@ def _values(
                 elif absent == 3:
                     is_gone = magic > 1
                 else:
-                    is_gone = magic < 2 or source[at_attributes + row] & 64 == 0
+                    is_gone = magic < 2 or source[at_attributes + row] & HORIZON_BIT == 0
             scratch[3 * count + i] = is_gone
     return n
 
@@ -681,7 +687,7 @@ def _kind(data: bytes) -> int:
     return ESCAPED
 
 
-# Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; see ``kernel.py`` for the rules.
+# Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; ``buffers.py`` has the rules.
 #
 # A piece of bytes is a start and a size, in two runs of cells.
 
@@ -960,7 +966,7 @@ def headers(
     return row, p, left, n
 
 
-# Which batches and records meet conditions, by the kernel's tables; see ``kernel.py`` for the rules of its source.
+# Which batches and records meet conditions, by the kernel's tables; ``buffers.py`` has the rules of its source.
 #
 # The conditions are seven int64: first and last offset, first and last timestamp, producer id, whether that counts,
 # and whether only control batches are wanted.
@@ -993,10 +999,10 @@ def batches(
             continue
         if conditions[5] and heads[PRODUCER_ID * capacity + row] != conditions[4]:
             continue
-        if conditions[6] and (magic < 2 or attributes & 32 == 0):
+        if conditions[6] and (magic < 2 or attributes & CONTROL_BIT == 0):
             continue
         # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
-        if magic != 0 and attributes & 8:
+        if magic != 0 and attributes & APPEND_TIME_BIT:
             time = heads[MAX_TIMESTAMP * capacity + row]
             if time < conditions[2] or time > conditions[3]:
                 continue
@@ -1076,7 +1082,7 @@ def leave_out(
             at += 1
             if not control_only:
                 continue
-            if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & 32:
+            if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & CONTROL_BIT:
                 continue
         heads[SECTION_START * capacity + row] = -1
 
@@ -1148,7 +1154,7 @@ def without_control(
         batch = recs[BATCH * room + row]
         if batch < 0 or batch >= capacity:
             raise IndexError
-        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & 32:
+        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & CONTROL_BIT:
             found[count] = row
             count += 1
     return count
@@ -1188,7 +1194,7 @@ def controls(
     for at in range(count):
         i = picks[at]
         row = recs[BATCH * room + i]
-        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & 32 == 0:
+        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & CONTROL_BIT == 0:
             continue
         key = recs[KEY_START * room + i]
         key_size = recs[KEY_SIZE * room + i]

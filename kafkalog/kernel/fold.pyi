@@ -24,7 +24,6 @@ def batches(
     capacity: int,
     row: int,
     count: int,
-    columns: Cells,
     types: Cells,
     coordinator_epochs: Cells,
     secret: int,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -37,6 +37,7 @@ __all__ = [
     "nested",
     "open_log_directory",
     "read_small_file",
+    "remote_part",
 ]
 
 
@@ -47,6 +48,8 @@ __all__ = [
 
 
 _RECENT_NS: Final = 60 * 10**9  # the clock of a file server may be another one
+
+_PACKED: Final = ("gz", "zst", "lz4")
 
 _LISTINGS: Final = 3  # of a directory whose files vanish while they are read
 
@@ -168,10 +171,10 @@ def _listed(
     if every and kind is DirectoryKind.OTHER and not suffix and not known:
         return None, findings, True
     entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
+    files = {entry.name: _partition_identity(entry, findings) for entry in entries}
+    by_name = _by_name(entries, files, findings)
     if findings:
         findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
-    files = {entry.name: _partition_identity(entry, findings) for entry in entries}
-    by_name = _by_name(entries, findings)
     folder = path if path.endswith("/") else f"{path}/"
     epochs, is_whole = _epochs(folder, files, findings)
     about: dict[str, str] = {}
@@ -198,6 +201,33 @@ def _listed(
         itself,
     )
     return found, findings, is_whole
+
+
+def remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Say from which offset on a log of a broker with tiered storage is local.
+
+    Its first segments were deleted here and nothing of them is left, but the log's start and the leader epochs are
+    those of the whole log. Where a snapshot or an index of them is left, they were lost. Where retention deleted them
+    for good, it raised the first leader epoch.
+    """
+    start = directory.checkpoints.get("log_start", -1)
+    if directory.suffix or not directory.segments or start < 0:
+        return
+    local = directory.segments[0].base_offset
+    has_epochs = any(first < local for _, first in directory.leader_epochs)
+    if start >= local or not has_epochs or any(offset < local for offset in (*directory.orphans, *directory.snapshots)):
+        return
+    yield Finding.of(
+        "log-partly-remote",
+        directory.log,
+        f"the log begins at offset {start} and is local from offset {local} on; offsets {start} to {local - 1} are in"
+        " remote storage: they were not read, nor were their transactions",
+        offset=start,
+        last_offset=local - 1,
+        log=directory.log,
+        topic=directory.topic,
+        partition=directory.partition,
+    )
 
 
 def _settled(path: str) -> FileIdentity | None:
@@ -233,7 +263,9 @@ class _ByName:
         return tuple(sorted({offset for offset, _ in self.indexed if offset not in bases}))
 
 
-def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByName:
+def _by_name(
+    entries: Sequence[DirectoryEntry], files: Mapping[str, FileIdentity | None], findings: list[Finding]
+) -> _ByName:
     found = _ByName()
     for entry in entries:
         parsed = parse_name(entry.name)
@@ -243,14 +275,24 @@ def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByN
             message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
             findings.append(Finding.of("file-name-odd", entry.path, message))
         elif parsed.offset is None:
-            continue
+            if _is_packed_segment(entry.name):
+                message = "a compressed segment: it was not read; decompress it in a copy of the directory"
+                findings.append(Finding.of("file-unreadable", entry.path, message))
         elif parsed.kind is FileKind.LOG:
-            found.segments.append(Segment(entry.path, parsed.offset, entry.size))
+            identity = files[entry.name]
+            found.segments.append(Segment(entry.path, parsed.offset, 0 if identity is None else identity.size))
         elif parsed.kind is FileKind.PRODUCER_SNAPSHOT:
             found.snapshots[parsed.offset] = entry.path
         elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
             found.indexed.add((parsed.offset, parsed.kind))
     return found
+
+
+def _is_packed_segment(name: str) -> bool:
+    """Say whether a file is a segment that somebody compressed, by its name."""
+    inner, _, ending = name.rpartition(".")
+    found = parse_name(inner) if ending in _PACKED else None
+    return found is not None and found.kind is FileKind.LOG and found.offset is not None and not found.removed
 
 
 def read_small_file(path: str, read: _Reader[_T], findings: list[Finding]) -> _T | None:

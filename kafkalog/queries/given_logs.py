@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_na
 from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.outcome import leaves_complete
 from kafkalog.queries.given_file import GivenFile, GivenLogs
@@ -23,7 +25,8 @@ from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit, LogAudit
+    from kafkalog.auditing.transactions import Audit, ClusterAudit, LogAudit
+    from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["fates_of", "given_logs", "segments_with"]
 
 _OPEN: Final = 2**63 - 1
+_OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about the records of all
 
 
 def given_logs(
@@ -46,12 +50,14 @@ def given_logs(
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
     found = GivenLogs([])
-    logs = _logs_below(folders, found, narrowing, limits, with_fates=with_fates, jobs=jobs)
+    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs)
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
+    found.unread = [one for one in found.unread if one.topic in _OF_ALL or narrowing.log(one.topic, one.partition)]
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
+        found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
         fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
         found.files += [GivenFile(one.path, fates) for one in segments_with(log.directory, selection)]
     for path in files:
@@ -66,24 +72,25 @@ class _Log:
 
 
 def _logs_below(
-    folders: Sequence[str], found: GivenLogs, narrowing: Narrowing, limits: Limits, *, with_fates: bool,
-    jobs: int | None,
+    folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None
 ) -> list[_Log]:  # fmt: skip
     if not folders:
         return []
     if not with_fates:
         clusters, unreadable = open_clusters(folders)
-        found.nodes = [node for cluster in clusters for node in cluster.nodes]
         logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
             found.unreadable += unreadable
+            found.unread += _not_listed(clusters)
+            found.nodes = [node for cluster in clusters for node in cluster.nodes]
             return _in_order(logs)
     from kafkalog.auditing.pipeline import audit  # reads all logs
     from kafkalog.auditing.transactions import AuditOptions, speaker_of
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
+    found.unreadable += audited.unreadable
+    found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
     found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
-    found.unreadable += [*audited.unreadable, *_unread(audited, narrowing)]
     logs = []
     for cluster in audited.clusters:
         replicas: dict[tuple[str, int], list[LogAudit]] = {}
@@ -95,12 +102,25 @@ def _logs_below(
     return _in_order(logs)
 
 
-def _unread(audited: Audit, narrowing: Narrowing) -> Iterator[str]:
-    """Yield what an audit could not read of what is asked, and of what decides about it."""
-    for finding in audited.findings():
-        of_all = finding.topic is None or finding.topic in (STATE_TOPIC, METADATA_TOPIC)
-        if not leaves_complete(finding.code) and (of_all or narrowing.log(finding.topic, finding.partition)):
-            yield finding.message
+def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:
+    """Yield what of log directories could not be listed; what is listed says itself whether it can be read."""
+    nodes = (node for cluster in clusters for node in cluster.nodes)
+    return (finding for node in nodes for finding in node.findings if not leaves_complete(finding.code))
+
+
+def _not_read(audited: Audit) -> Iterator[Finding]:
+    """Yield what an audit could not read: it says what became of records."""
+    for cluster in audited.clusters:
+        found = chain(cluster.findings, *(log.findings for log in cluster.logs))
+        yield from (one for one in found if not leaves_complete(one.code))
+
+
+def _may_have_had(part: Finding, selection: Selection) -> bool:
+    """Say whether a part of a log that is not here may have had a selected offset."""
+    first, last = selection.first_offset, selection.last_offset
+    begins_after = last is not None and part.offset is not None and part.offset > last
+    ends_before = first is not None and part.last_offset is not None and part.last_offset < first
+    return not begins_after and not ends_before
 
 
 def _of_one_node(cluster: Cluster) -> Iterable[PartitionDirectory]:

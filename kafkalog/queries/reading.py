@@ -7,7 +7,7 @@ without that, warnings and errors become Python warnings (FindingWarning).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -163,8 +163,9 @@ def selected_blocks(
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:
-                if fates is not None and found is None:
-                    found = fates.of(chunk.heads)
+                if fates is not None:
+                    found = found or fates.of(chunk.heads)
+                    selection.met.take(block, picks, fates, found)
                 yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings
@@ -184,7 +185,7 @@ def records(
     """
     report = on_finding or warn
     selection = selection_of(question)
-    given = _given(path, question, selection, limits)
+    given = _given(path, question, selection, limits, report)
     for file in given.files:
         for item in selected_blocks(file, selection, limits, max_bytes=max_bytes):
             if isinstance(item, Finding):
@@ -192,15 +193,16 @@ def records(
             else:
                 for row in item.rows():
                     yield item.record(row)
-    _stayed(given)
+    _report(given.lost(), report)
 
 
 def _given(
-    path: Paths, question: Question, selection: Selection, limits: Limits | None, *,
+    path: Paths, question: Question, selection: Selection, limits: Limits | None, report: OnFinding, *,
     with_fates: bool | None = None,
 ) -> GivenLogs:  # fmt: skip
     """Return the files of a question; what becomes of their records is known where it is asked for, or of a directory.
 
+    Parts of the logs that are elsewhere or could not be listed are reported.
     Raises UnreadableError if an input can't be read.
     """
     from kafkalog.files.directories import is_directory
@@ -220,13 +222,13 @@ def _given(
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
     if given.unreadable:
         raise UnreadableError(given.unreadable[0])
+    _report(given.unread, report)
     return given
 
 
-def _stayed(given: GivenLogs) -> None:
-    """Raise UnreadableError if a log directory went away before all was read."""
-    for line in given.lost():
-        raise UnreadableError(line)
+def _report(findings: Iterable[Finding], report: OnFinding) -> None:
+    for finding in findings:
+        report(finding)
 
 
 def record_columns(
@@ -244,7 +246,7 @@ def record_columns(
     more = ("partition", "outcome", "visible")
     report = on_finding or warn
     selection = selection_of(question)
-    given = _given(path, question, selection, limits)
+    given = _given(path, question, selection, limits, report)
     files = given.files
     wanted = (*names, *more) if any(file.fates is not None for file in files) else names
     parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in wanted}
@@ -263,7 +265,7 @@ def record_columns(
                 parts["partition"].append(np.full(len(rows), partition))
                 parts["outcome"].append(item.found.outcome[of])
                 parts["visible"].append(item.fates.visible(item.found.shown[of], cells[buffers.OFFSET]))
-    _stayed(given)
+    _report(given.lost(), report)
     return {name: np.concatenate(part) for name, part in parts.items()}
 
 
@@ -306,7 +308,7 @@ def _table(
     report = on_finding or warn
     selection = selection_of(question)
     asked = None if columns is None else bool(set(columns) & set(OF_LOG))
-    given = _given(path, question, selection, limits, with_fates=asked)
+    given = _given(path, question, selection, limits, report, with_fates=asked)
     files = given.files
     if columns is None:
         columns = table.names if any(file.fates is not None for file in files) else table.usual
@@ -316,6 +318,6 @@ def _table(
         for file in files:
             chunks = segment_chunks(file.path, limits=limits, room=ARROW_BATCHES)
             yield from segment_as_arrow(file.path, chunks, table, schema, file.selection(selection), report)
-        _stayed(given)
+        _report(given.lost(), report)
 
     return arrow_table(batches(), schema)

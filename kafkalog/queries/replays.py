@@ -80,16 +80,22 @@ def console_command(topic: str, file: str) -> CommandLine | None:
 
 def copy_batches(
     files: Iterable[GivenFile], selection: Selection, limits: Limits, folder: Path,
-    count: Callable[[int, int], None], report: Callable[[Finding], None],
-) -> None:  # fmt: skip
-    """Copy each batch that has a selected record to a segment of the same name in `folder`, by its log's name.
+    report: Callable[[Finding], None],
+) -> int:  # fmt: skip
+    """Copy each batch that has a selected record to a segment of the same name; return how many others they have.
 
-    `count` is given how many selected records, and how many others, each batch has.
+    A log has a directory of its name in `folder`, the second one of a name in ``2`` in that.
     """
+    others = 0
+    homes: dict[str, Path] = {}
     for file in files:
-        log = "segments" if file.fates is None or file.fates.log is None else os.path.basename(file.fates.log)
-        home = folder / log
-        home.mkdir(exist_ok=True)
+        log = "segments" if file.fates is None or file.fates.log is None else file.fates.log
+        if log not in homes:
+            name = os.path.basename(log)
+            number = 1 + sum(home.name == name for home in homes.values())
+            homes[log] = folder / name if number == 1 else folder / f"{number}" / name
+        home = homes[log]
+        home.mkdir(parents=True, exist_ok=True)
         with open(home / os.path.basename(file.path), "ab") as out:
             for item in _batches(file, selection, limits):
                 if isinstance(item, Finding):
@@ -97,7 +103,8 @@ def copy_batches(
                 else:
                     data, selected, records = item
                     out.write(data)
-                    count(selected, records - selected)
+                    others += records - selected
+    return others
 
 
 def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:

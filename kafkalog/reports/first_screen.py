@@ -12,8 +12,10 @@ from typing import Any, Final
 from kafkalog.auditing.incidents import STOPS
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
+from kafkalog.reports.changed import changed
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
+from kafkalog.tables.change_tables import CHANGES
 
 __all__ = ["WORDS", "FirstScreen", "blocks", "first_screen", "headline"]
 
@@ -59,6 +61,8 @@ class FirstScreen:
 
 def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Return the first screen of an audit, or of a verification; `incidents` are its rows of that table."""
+    if CHANGES.name in source.tables:
+        return _of_changes(source, incidents)
     if "partitions" not in source.tables:
         return _of_verification(source, incidents)
     partitions = list(source.rows("partitions"))
@@ -114,6 +118,16 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
         word, _, sentence = source.verdict.partition(": ")
         sentence = f"{sentence.removesuffix(', nothing wrong')}."
     return FirstScreen(word, sentence, (source.totals,), (), word == "OK" and not incidents)
+
+
+def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    """Say what got worse between two audits, else what happened."""
+    said, lines = changed(source.rows(CHANGES.name))
+    word, sentence = _worst(source, incidents, None)
+    if word == "OK":
+        word, _, sentence = source.verdict.partition(": ")
+        sentence = f"{sentence}: {said}."
+    return FirstScreen(word, sentence, (source.totals,), lines, word == "OK" and not incidents)
 
 
 def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:

@@ -47,6 +47,7 @@ __all__ = [
     "WrittenAudit",
     "about_cluster",
     "among",
+    "columns_of",
     "leader_changes",
     "leader_words",
     "rows_with",
@@ -405,6 +406,36 @@ def transaction_rows(
         chosen = slice(None) if where is None else np.flatnonzero(where(columns))
         for cells in zip(*(columns[name][chosen].tolist() for name in columns), strict=True):
             yield {name: None if cell == NONE else cell for name, cell in zip(columns, cells, strict=True)}
+
+
+def columns_of(source: AuditSource, table: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of a table whole: int64 with NONE where there is none, texts as objects; JSON is no column.
+
+    Raises UnreadableError if an audit that was written has not this table.
+    """
+    if table not in source.tables:
+        raise UnreadableError(f"this audit has no table {table}: make it again without --table")
+    if isinstance(source, WrittenAudit):
+        batches = [[_column(batch.column(name)) for name in names] for batch in source.batches(table, names)]
+        rows = zip(*batches, strict=True) if batches else ([] for _ in names)
+    else:
+        found = list(source.rows(table))
+        rows = ([[row[name] for row in found]] for name in names)
+    kinds = {column.name: column.type for column in TABLES[table].columns}
+    return {name: _whole(parts, kinds[name]) for name, parts in zip(names, rows, strict=True)}
+
+
+def _whole(parts: Sequence[Any], kind: str) -> NDArray[Any]:
+    """Put the parts of a column together."""
+    arrays: list[NDArray[Any]] = []
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            arrays.append(part)
+        elif kind.startswith("int"):
+            arrays.append(np.array([NONE if cell is None else cell for cell in part], np.int64))
+        else:
+            arrays.append(np.fromiter(part, object, len(part)))
+    return np.concatenate([np.empty(0, np.int64 if kind.startswith("int") else object), *arrays])
 
 
 # The tables of an audit that was written as Parquet, as reports read them.

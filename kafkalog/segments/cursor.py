@@ -43,7 +43,7 @@ def allowed_offsets(base_offset: int | None) -> tuple[int, int]:
 class BatchOrder:
     """What the batches so far require of the next one."""
 
-    # Cells of the kernel's state; see batch_headers.order.
+    # Cells of the kernel's state; see kernel.headers.order.
     _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
 
     def __init__(self, base_offset: int | None) -> None:

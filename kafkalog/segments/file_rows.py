@@ -203,6 +203,8 @@ class _Segment:
         if self._left is not None:
             picks = Picks(picks.rows, min(picks.count, self._left))
             self._left -= picks.count
+        if picks.count and self._fates is not None and self._found is not None:
+            self.selection.met.take(block, picks, self._fates, self._found)
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:

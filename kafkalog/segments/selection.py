@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers, columns
 from kafkalog.segments.decoded import RecordBlock, headers_of
+from kafkalog.tables.dump_tables import OUTCOMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +48,32 @@ def all_rows(table: CellTable) -> Picks:
 
 @dataclass(slots=True)
 class Met:
-    """What a selection has met so far: the offsets of all batches, how many batches and records it selected."""
+    """What a selection has met so far: the offsets of all batches, how many batches and records it selected.
+
+    Of records in logs that are known also how many of each outcome, and the first and last offset of each partition.
+    """
 
     first_offset: int | None = None
     last_offset: int | None = None
     batches: int = 0
     records: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+
+    def take(self, block: RecordBlock, picks: Picks, fates: Fates, found: BatchFates) -> None:
+        """Count the picked records of a block of a log; `found` is what became of their batches."""
+        import numpy as np
+
+        rows = np.frombuffer(picks.rows, np.int64)[: picks.count]
+        cells = block.recs.numpy()
+        batches = cells[buffers.BATCH, rows] if block.outer is None else np.full(len(rows), block.outer)
+        counts = np.bincount(found.outcome[batches][found.outcome[batches] >= 0], minlength=len(OUTCOMES))
+        self.outcomes.update({word: count for word, count in zip(OUTCOMES, counts.tolist(), strict=True) if count})
+        if fates.topic is not None and fates.partition is not None:
+            offsets = cells[buffers.OFFSET, rows]
+            first, last = int(offsets.min()), int(offsets.max())
+            low, high = self.places.get((fates.topic, fates.partition), (first, last))
+            self.places[fates.topic, fates.partition] = min(low, first), max(high, last)
 
     def words(self, *, of_records: bool) -> str | None:
         """Say that nothing was selected, and what there is; None where something was, or no batch was there."""
@@ -204,7 +226,7 @@ class Selection:
             yield lambda row: value in (block.value(row) or b"") and recs.cell(buffers.VALUE_SIZE, row) >= 0
         if self.value_pattern is not None:
             pattern = self.value_pattern
-            yield lambda row: pattern.search(block.value(row) or b"") is not None
+            yield lambda row: recs.cell(buffers.VALUE_SIZE, row) >= 0 and bool(pattern.search(block.value(row) or b""))
 
     def _has_header(self, block: RecordBlock, row: int) -> bool:
         name, value = self.header or (b"", None)

@@ -11,6 +11,7 @@ from typing import Final
 
 from kafkalog.tables import (
     audit_tables,
+    change_tables,
     dump_tables,
     incident_tables,
     internal_tables,
@@ -49,6 +50,7 @@ TABLES: Final[dict[str, Table]] = {
         audit_tables.FINDINGS,
         audit_tables.SUMMARY,
         incident_tables.INCIDENTS,
+        change_tables.CHANGES,
         verify_tables.FILES,
         verify_tables.LOGS,
         verify_tables.EXTENTS,

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
@@ -36,6 +37,9 @@ def report_of(
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
+    if CHANGES.name in source.tables:
+        more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
+        return Report(first_screen(source, incidents), source.totals, incidents, rows, more, every, incident)
     more = f"{_ALL if 'transactions' in source.tables else _ALL_OF_FILES} · what a word means: kafkalog explain WORD"
     return Report(first_screen(source, incidents), source.totals, incidents, rows, f"More: {more}", every, incident)
 

@@ -6,7 +6,14 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.kept_scans import (
+    Keeping,
+    KeptScans,
+    LocalFolder,
+    PlaceScan,
+    ScanFolder,
+    may_be_compacted,
+)
 from kafkalog.auditing.pipeline.messages_between_stages import (
     coordinator_for,
     coordinator_messages,
@@ -59,6 +66,7 @@ __all__ = [
     "groups_of",
     "judge_partition",
     "logs_of",
+    "may_be_compacted",
     "provenance",
     "read_conflict",
     "read_coordinator",

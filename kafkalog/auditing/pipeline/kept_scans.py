@@ -42,14 +42,14 @@ from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.tree import FileIdentity
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
-from kafkalog.log_dirs.log_directory import LogDirectory, Segment
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.segments.chunk import Limits
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Keeping", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness"]
+__all__ = ["Keeping", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness", "may_be_compacted"]
 
 
 # Folders of files that last, on a disk: where an audit keeps its scans. Spark has one for object stores.
@@ -334,14 +334,15 @@ def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Li
     """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
     nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
     metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
-    return {log.number for log in logs if _may_be_compacted(log, nodes[log.node.path], metadata[log.cluster])}
+    return {log.number for log in logs if may_be_compacted(log.directory, nodes[log.node.path], metadata[log.cluster])}
 
 
-def _may_be_compacted(log: LogPlace, node: LogDirectory, metadata: Metadata | None) -> bool:
-    topic = log.directory.topic
+def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, metadata: Metadata | None) -> bool:
+    """Say whether the cleaner may have replaced segments of a log of this node, or it is not known."""
+    topic = directory.topic
     if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
         return False
-    if topic.startswith("__") or "cleaner" in log.directory.checkpoints:
+    if topic.startswith("__") or "cleaner" in directory.checkpoints:
         return True
     known = policies(metadata, topic)
     if any(policy is not None and "compact" in policy for policy in known):

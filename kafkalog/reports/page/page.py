@@ -34,7 +34,13 @@ _PARTITIONS: Final = (
 
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
 
+_CHANGES: Final = (
+    "subject", "what", "severity", "topic", "partition", "node_id", "name", "message", "first_offset", "last_offset",
+    "count", "old_log_end_offset", "new_log_end_offset", "old_value", "new_value",
+)  # fmt: skip
+
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
+    "changes": _CHANGES,
     "findings": _FINDINGS,
     "gaps": ("topic", "partition", "first_offset", "last_offset", "count", "kind", "cause", "file", "position"),
     "producers": (
