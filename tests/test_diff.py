@@ -17,7 +17,7 @@ from build import batch, record
 from invoke import kafkalog
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.over_time.changes import Changes, incident_changes
-from kafkalog.over_time.facts import facts_of
+from kafkalog.over_time.log_facts import facts_of
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from official import FIXTURES

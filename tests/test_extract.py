@@ -13,7 +13,7 @@ import pytest
 
 import kafkalog as library
 import plain
-from invoke import kafkalog
+from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog.queries.reading import SelectedBlock
 from metadata_topic import write_leader
 from official import FIXTURES
@@ -199,6 +199,31 @@ def test_segments_have_whole_batches(tmp_path: Path) -> None:
     assert ended.status == 0, ended.err
     assert set(offsets(wanted)) <= set(copied)
     assert f"{len(wanted)} records of 3 partitions: {len(wanted)} hanging" in ended.err
+
+
+def test_each_log_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    """Logs of one name, of two clusters or two files, are not joined, and an input's name leads nowhere else."""
+    out, homes = tmp_path / "out", []
+    for cluster in ("a", "b"):
+        homes.append(Path(shutil.copytree(PARTITION, tmp_path / cluster / PARTITION.name)))
+        (homes[-1].parent / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id=1\nversion=1\n")
+    (homes[0] / "within").mkdir()
+    names = {PARTITION.name, f"2/{PARTITION.name}"}
+
+    def copied(*inputs: str | Path, cwd: Path | None = None) -> dict[str, bytes]:
+        ended = kafkalog("extract", "--format", "segment", "--overwrite", "-o", out / "new", *inputs, cwd=cwd)
+        assert ended.status == 0, ended.err
+        assert [path.name for path in out.iterdir()] == ["new"]
+        home = out / "new"
+        return {path.parent.relative_to(home).as_posix(): path.read_bytes() for path in home.rglob("*.log")}
+
+    out.mkdir()
+    one = copied(homes[0])
+    assert set(copied("..", cwd=homes[0] / "within").items()) == set(one.items())
+    for inputs in ([home.parent for home in homes], [home / SEGMENT.name for home in homes]):
+        both = copied(*inputs)
+        assert set(both) == names
+        assert set(both.values()) == set(one.values())
 
 
 def test_lines_for_the_console_producer(tmp_path: Path) -> None:

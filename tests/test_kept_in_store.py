@@ -75,7 +75,7 @@ def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) 
 def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
     """And take over what another folder has."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.output import task_folder
+    from kafkalog_spark.job_output import task_folder
 
     names = []
     for number in (1, 2):
@@ -91,7 +91,7 @@ def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
 def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
     """By the name under which a task kept it."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.output import task_folder
+    from kafkalog_spark.job_output import task_folder
 
     clusters, _ = open_clusters([CASE])
     logs, keeping = logs_of(clusters, None), Keeping(task_folder(store.uri("kept-again")))

@@ -9,13 +9,13 @@ from typing import Final
 import click
 
 from kafkalog.escape import command_line, escape_line
-from kafkalog_cli.version import version_line
+from kafkalog_cli.version_line import version_line
 
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
     "dump", "txn-audit", "verify", "diff", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
-    "producers", "space", "timeline", "report", "explain", "schema", "completion",
+    "producers", "space", "timeline", "report", "history", "sql", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.

@@ -20,6 +20,7 @@ from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
+from kafkalog.log_dirs.remote_segments import Tier
 from kafkalog.quantities import by_number
 from kafkalog.segments.readers import read_checkpoint, read_properties
 
@@ -32,7 +33,6 @@ __all__ = [
     "checkpoints_now",
     "identity_now",
     "is_inside",
-    "list_again",
     "list_partition",
     "nested",
     "open_log_directory",
@@ -75,11 +75,21 @@ class Home(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file: its base offset and its size when it was listed."""
+    """A segment file: its base offset and its size when it was listed.
+
+    One of the remote tier is read up to `size` where the next segment has its last offsets, too; `beside` are its side
+    files by their suffixes.
+    """
 
     path: str
     base_offset: int
     size: int
+    is_remote: bool = False
+    beside: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    def file(self, suffix: str) -> str:
+        """Return the path of the segment's file with another suffix; it may not be there."""
+        return dict(self.beside).get(suffix) or self.path.removesuffix(".log") + suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,8 @@ class PartitionDirectory:
     its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
     is not known. `topic_id` is the one in partition.metadata, None where a broker could not read it. `files` are all
     files by their names, as they were when they were listed: None for one that vanished meanwhile. `itself` is the
-    directory as it was then, None if it had changed so recently that another change may not show.
+    directory as it was then, None if it had changed so recently that another change may not show. `tier` is the remote
+    tier, if it was given: then the segments that it alone has are before the local ones.
     """
 
     log: str
@@ -112,6 +123,34 @@ class PartitionDirectory:
     txn_indexes: frozenset[int]
     files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
     itself: FileIdentity | None = field(default=None, compare=False, repr=False)
+    tier: Tier | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def log_start_offset(self) -> int:
+        """Return where the log starts: its checkpoint or its first segment; with a remote tier the former alone."""
+        checkpoint = self.checkpoints.get("log_start")
+        local = self.local_start_offset
+        if self.tier is not None:
+            return self.tier.log_start(checkpoint, local)
+        return max(checkpoint or 0, local)
+
+    @property
+    def remote_holes(self) -> list[tuple[int, int]]:
+        """Return the offsets before the local segments that the remote tier should have and has not."""
+        if self.tier is None or not self.segments:
+            return []
+        return self.tier.holes(self.log_start_offset, self.local_start_offset)
+
+    @property
+    def local_start_offset(self) -> int:
+        """Return the first offset of the local segments, 0 without any."""
+        return next((segment.base_offset for segment in self.segments if not segment.is_remote), 0)
+
+    def local(self) -> PartitionDirectory:
+        """Return the same with the segments on the broker's disk alone."""
+        if self.tier is None:
+            return self
+        return replace(self, segments=tuple(segment for segment in self.segments if not segment.is_remote))
 
     @property
     def size(self) -> int:
@@ -211,7 +250,7 @@ def remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
     for good, it raised the first leader epoch.
     """
     start = directory.checkpoints.get("log_start", -1)
-    if directory.suffix or not directory.segments or start < 0:
+    if directory.suffix or not directory.segments or start < 0 or directory.tier is not None:
         return
     local = directory.segments[0].base_offset
     has_epochs = any(first < local for _, first in directory.leader_epochs)
@@ -498,16 +537,6 @@ def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[s
 @lru_cache(maxsize=16)  # asked for each partition of a few directories
 def _moving_in(home: str) -> tuple[tuple[str, str], ...]:
     return tuple((kind, os.path.join(home, CHECKPOINTS[kind])) for kind in _MOVING)
-
-
-def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
-    """List one partition of a log directory again."""
-    key = (directory.topic, directory.partition)
-    rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
-    home = Home(node.path, rows, directory.running, directory.clean_shutdown)
-    tree = open_tree(directory.log, deep=False)
-    found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
-    return found or replace(directory, segments=(), snapshots={}, files={})
 
 
 def _checkpoint_now(path: str) -> dict[tuple[str, int], int]:

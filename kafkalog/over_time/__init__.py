@@ -6,5 +6,6 @@ It answers: what did a log do meanwhile, what of it cannot happen on a healthy b
 from __future__ import annotations
 
 from kafkalog.over_time.diff import Diff, diff
+from kafkalog.over_time.history import History, history, prune
 
-__all__ = ["Diff", "diff"]
+__all__ = ["Diff", "History", "diff", "history", "prune"]

@@ -16,7 +16,7 @@ import numpy as np
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
-from kafkalog.over_time.facts import Facts, Segments
+from kafkalog.over_time.log_facts import Facts, Segments
 from kafkalog.reports import AuditSource, rows_with
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.change_tables import CHANGES

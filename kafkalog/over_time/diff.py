@@ -12,7 +12,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import Outcome
 from kafkalog.over_time.changes import Changes, incident_changes, joined, log_changes, transaction_changes
 from kafkalog.over_time.common_bytes import compare_bytes
-from kafkalog.over_time.facts import Facts, facts_of
+from kafkalog.over_time.log_facts import Facts, facts_of
 from kafkalog.over_time.standings import group_changes, topic_changes
 from kafkalog.quantities import iso
 from kafkalog.reports import ClusterRead, age, number_of

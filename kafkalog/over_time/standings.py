@@ -8,7 +8,7 @@ from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.columns.named import NONE
 from kafkalog.findings import Finding
 from kafkalog.over_time.changes import Changes
-from kafkalog.over_time.facts import Facts
+from kafkalog.over_time.log_facts import Facts
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.tables.internal_tables import COMMITTED

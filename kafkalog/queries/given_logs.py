@@ -54,7 +54,11 @@ def given_logs(
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
-    found.unread = [one for one in found.unread if one.topic in _OF_ALL or narrowing.log(one.topic, one.partition)]
+    found.unread = [
+        one
+        for one in found.unread
+        if one.topic in _OF_ALL or (narrowing.log(one.topic, one.partition) and _may_have_had(one, selection))
+    ]
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
         found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
@@ -103,9 +107,10 @@ def _logs_below(
 
 
 def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:
-    """Yield what of log directories could not be listed; what is listed says itself whether it can be read."""
+    """Yield what could not be listed, or is in no tier; what is listed says itself whether it can be read."""
     nodes = (node for cluster in clusters for node in cluster.nodes)
-    return (finding for node in nodes for finding in node.findings if not leaves_complete(finding.code))
+    every = (finding for node in nodes for finding in node.findings)
+    return (one for one in every if not leaves_complete(one.code) or one.code == "remote-offsets-lost")
 
 
 def _not_read(audited: Audit) -> Iterator[Finding]:

@@ -301,7 +301,7 @@ def _table(
     table: Table, path: Paths, columns: Sequence[str] | None, limits: Limits | None, on_finding: OnFinding | None,
     question: Question,
 ) -> ArrowTable:  # fmt: skip
-    from kafkalog.segments.arrow import ARROW_BATCHES, segment_as_arrow
+    from kafkalog.segments.segment_arrow import ARROW_BATCHES, segment_as_arrow
     from kafkalog.tables.arrow import arrow_table, chosen_schema
     from kafkalog.tables.dump_tables import OF_LOG
 

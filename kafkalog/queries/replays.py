@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.escape import CommandLine, command_line
+from kafkalog.files.off_limits import mark_copied
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.queries.reading import selected_blocks
@@ -84,19 +85,20 @@ def copy_batches(
 ) -> int:  # fmt: skip
     """Copy each batch that has a selected record to a segment of the same name; return how many others they have.
 
-    A log has a directory of its name in `folder`, the second one of a name in ``2`` in that.
+    A log has a directory of its topic and partition in `folder`, the second one of a name in ``2`` in that: nothing of
+    an input's path leads out of it. The directories are marked as copies.
     """
     others = 0
     homes: dict[str, Path] = {}
     for file in files:
-        log = "segments" if file.fates is None or file.fates.log is None else file.fates.log
+        log, fates = os.path.dirname(file.path), file.fates
         if log not in homes:
-            name = os.path.basename(log)
+            name = "segments" if fates is None or fates.topic is None else f"{fates.topic}-{fates.partition}"
             number = 1 + sum(home.name == name for home in homes.values())
-            homes[log] = folder / name if number == 1 else folder / f"{number}" / name
-        home = homes[log]
-        home.mkdir(parents=True, exist_ok=True)
-        with open(home / os.path.basename(file.path), "ab") as out:
+            home = homes[log] = folder / name if number == 1 else folder / f"{number}" / name
+            home.mkdir(parents=True)
+            mark_copied(str(home))
+        with open(homes[log] / os.path.basename(file.path), "xb") as out:
             for item in _batches(file, selection, limits):
                 if isinstance(item, Finding):
                     report(item)

@@ -23,7 +23,8 @@ _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
 _TABLES: Final = {
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
-    "waiting": "findings", "log start": "partitions", "remote": "findings",
+    "waiting": "findings", "log start": "partitions", "remote": "findings", "to copy": "findings",
+    "to delete": "findings", "not read": "findings",
     "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
 }  # fmt: skip
 _CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
@@ -50,6 +51,7 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         [_open(one, ends) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
+        list(_tiers(source)),
         list(_cleanings(source, source.rows("partitions"), about)),
         [
             Line("new id", f"{name} has producer id {producer} since {iso(time)}: the old one's epochs were used up")
@@ -211,7 +213,9 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         place, log = f"{row['topic']}-{row['partition']}", row["log"]
         if log in remote:
             first, last = remote[log]["offset"], remote[log]["last_offset"]
-            yield Line("remote", f"{place}: offsets {first}-{last} are in remote storage alone, which was not read")
+            yield Line(
+                "not read", f"{place}: offsets {first}-{last} are in remote storage alone: give it with --remote"
+            )
             continue
         text = f"{place} begins at {row['log_start_offset']}: what was before is deleted"
         if log not in trimmed:
@@ -221,6 +225,19 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         by = "by DeleteRecords" if trimmed[log] == 1 else "by DeleteRecords, or by the retention of its leader"
         since = f" after {iso(after[log])}" if log in after else ""
         yield Line("log start", f"{text}, {by}{since}")
+
+
+_OF_TIERS: Final = {
+    "remote-copy-pending": "to copy", "remote-copy-unfinished": "to copy", "remote-delete-unfinished": "to delete",
+    "remote-metadata-missing": "remote", "remote-store-read": "remote",
+}  # fmt: skip
+
+
+def _tiers(source: AuditSource) -> Iterator[Line]:
+    """Yield what was read of a remote store, and what waits to be copied there or deleted."""
+    for row in source.notes(frozenset(_OF_TIERS)):
+        place = "" if row["topic"] is None else f"{row['topic']}-{row['partition']}: "
+        yield Line(_OF_TIERS[row["code"]], f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1)
 
 
 def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:

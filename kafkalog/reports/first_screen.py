@@ -25,6 +25,7 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
+    "mirror-differs": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
@@ -205,6 +206,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -276,7 +278,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
         parts.append(f"the oldest records of {number_of(number, 'partition')} are deleted")
-    if number := numbers.get("remote"):
+    if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")

@@ -26,7 +26,7 @@ from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
+from kafkalog.tables.manifest import MANIFEST, Run, TableFile, read_manifest
 from kafkalog.tables.verify_tables import VERIFY_TABLES
 from kafkalog.untrusted import is_count, untrusted_json
 
@@ -461,7 +461,7 @@ class WrittenAudit:
         self._folder = folder
         if not (folder / SUCCESS).is_file():
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
-        self._files, self._others = _files(folder)
+        self._files, self._others, self.run = _files(folder)
         self._checked: set[Path] = set()
         self.tables = frozenset(self._files)
         try:
@@ -495,6 +495,10 @@ class WrittenAudit:
             raise UnreadableError(f"{path}: {change}: make the audit again, or take this file from a copy")
         self._checked.add(path)
         return path
+
+    def files(self, table: str) -> list[Path]:
+        """Return the Parquet files of a table. Raises UnreadableError for one that is not what was written."""
+        return [self._check(listed) for listed in self._files.get(table, ())]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
@@ -590,8 +594,8 @@ def _about_read(said: Any) -> ClusterRead:
     return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs, trimmed, cleanings)
 
 
-def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:
-    """Return the files of each table that is written as Parquet, and all others by name. Raises UnreadableError."""
+def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile], Run | None]:
+    """Return the Parquet files of each table, all others by name, and which run wrote them. Raises UnreadableError."""
     try:
         manifest = read_manifest((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -609,7 +613,8 @@ def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFil
         for table in TABLES
         if table in manifest.tables
     }
-    return {table: files for table, files in parquet.items() if files}, {file.name: file for file in manifest.others}
+    others = {file.name: file for file in manifest.others}
+    return {table: files for table, files in parquet.items() if files}, others, manifest.run
 
 
 def _deciding() -> Any:

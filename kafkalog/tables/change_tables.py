@@ -1,4 +1,4 @@
-"""The table of ``kafkalog diff``: what happened between two audits, a row for each change."""
+"""The tables of audits of several times: what changed between two, and how each night ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["CHANGES", "DIFF_TABLES", "SUBJECTS", "WHAT"]
+__all__ = ["CHANGES", "DIFF_TABLES", "NIGHTS", "SUBJECTS", "WHAT"]
 
 SUBJECTS: Final = ("log", "transaction", "incident", "group", "topic", "setting")
 
@@ -87,3 +87,27 @@ CHANGES: Final = Table(
 )  # fmt: skip
 
 DIFF_TABLES: Final = (INCIDENTS, CHANGES, FINDINGS)
+
+NIGHTS: Final = Table(
+    "nights",
+    "an audit that was written, one of several of a cluster",
+    (
+        Column("audit", "string", "the directory that the audit was written to"),
+        Column("run_id", "string", "the id of the run that wrote it; null if an older version did"),
+        Column("cluster_id", "string", "the cluster; several are joined by commas; null if no file names one"),
+        Column("started_ms", "int64", "when the audit began", "ms"),
+        Column("ends_ms", "int64", "the newest time in the files that it read; null if it is not known", "ms"),
+        Column("word", "string", "the first word of its verdict"),
+        Column("headline", "string", "the verdict in a sentence"),
+        Column("logs", "int64", "how many logs it read"),
+        Column("size_bytes", "int64", "the size of their segments", "bytes"),
+        Column("blocked", "int64", "partitions whose read_committed consumers stand still"),
+        Column("lost", "int64", "records that consumers have lost"),
+        Column("damaged", "int64", "incidents of bytes or batches that cannot be read"),
+        Column("open", "int64", "transactions that no marker has ended"),
+        Column("lag", "int64", "offsets that read_committed consumers wait for: last stable offset to end"),
+        Column("incidents", "int64", "incidents above a note"),
+        Column("begun", "int64", "of these, those that the night before did not have"),
+    ),
+    answers=("started_ms", "word", "blocked", "lost", "damaged", "open", "lag", "headline"),
+)  # fmt: skip

@@ -43,7 +43,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.session import at_work
 
 __all__ = ["BulkSpace", "bulk_space"]

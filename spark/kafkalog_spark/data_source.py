@@ -30,6 +30,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.request import Request
@@ -60,7 +61,8 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
     """
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
-    clusters, unreadable = open_clusters(paths)
+    with remote_given(request.remote):
+        clusters, unreadable = open_clusters(paths)
     if strict and unreadable and not (request.ignore_missing and clusters):
         hint = " (the option ignoreMissing leaves out such paths)" if clusters else ""
         raise UnreadableError("; ".join(unreadable) + hint)
@@ -162,7 +164,7 @@ class KafkalogSource(DataSource):
 
     def schema(self) -> StructType:
         from kafkalog.tables.arrow import spark_schema
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         with _in_words():
             request = Request.of(self.options, tuple(VIEWS))
@@ -173,7 +175,7 @@ class KafkalogSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from kafkalog.tables.arrow import spark_schema
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         with _in_words():
             request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
@@ -237,7 +239,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         pass
-        from kafkalog_spark.views import VIEWS
+        from kafkalog_spark.source_views import VIEWS
 
         request = self.request
         with _in_words():
@@ -260,7 +262,7 @@ class _Reader(DataSourceReader):
 def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.tables.arrow import gathered
-    from kafkalog_spark.views import VIEWS, log_batches, schema_of, segment_batches, told_batches
+    from kafkalog_spark.source_views import VIEWS, log_batches, schema_of, segment_batches, told_batches
 
     set_storage_options(request.storage)
     view = VIEWS[request.view]

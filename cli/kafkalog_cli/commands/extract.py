@@ -22,6 +22,7 @@ from kafkalog_cli.options import (
     limit_options,
     output_options,
     paths_argument,
+    remote_options,
     status_options,
     unpacked,
     unpacked_option,
@@ -54,6 +55,7 @@ _VIEWS: Final = ("read-committed", "read-uncommitted")
 @format_option(_FORMATS, "ndjson; with -o, from its suffix")
 @columns_option([RECORDS])
 @value_format_options
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option

@@ -32,6 +32,7 @@ from kafkalog_cli.options import (
     jobs_option,
     limit_options,
     paths_argument,
+    remote_options,
     unpacked,
     unpacked_option,
 )
@@ -58,6 +59,7 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 @click.option("--max-count", type=click.IntRange(min=1), help="Stop after this many.")
 @click.option("--files-with-matches", "files_only", is_flag=True, help="Only name the files that have some.")
 @format_option(_FORMATS, "text")
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option

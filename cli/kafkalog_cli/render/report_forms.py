@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.narrowing import nothing_matches
-from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.reports import AuditSource, Night, first_screen, junit, page, prometheus, timesketch, trace
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report import Report, write_markdown, write_report
+from kafkalog_cli.render.report_text import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 
 __all__ = ["report_of", "write_form"]
@@ -47,7 +47,7 @@ def report_of(
 def write_form(
     form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
     style: Style, findings: bool = False, every: bool = False, incident: str | None = None,
-    more: Callable[[BinaryIO], None] | None = None,
+    more: Callable[[BinaryIO], None] | None = None, nights: Sequence[Night] = (),
 ) -> None:  # fmt: skip
     """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
 
@@ -62,7 +62,7 @@ def write_form(
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
         on_terminal = style["width"] is not None
-        for piece in page(source, origin(), zone) if form == "html" else _FORMS[form](source):
+        for piece in page(source, origin(), zone, nights) if form == "html" else _FORMS[form](source):
             stream.write(_harmless(piece) if on_terminal else piece)
 
 

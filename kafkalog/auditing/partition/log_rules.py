@@ -63,7 +63,10 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
     gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
     if not gaps:
         return
+    holes = audit.directory.remote_holes  # which have their own finding
     for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
+        if any(first <= gap.first_offset and gap.last_offset <= last for first, last in holes):
+            continue
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
         verb = "is" if gap.first_offset == gap.last_offset else "are"

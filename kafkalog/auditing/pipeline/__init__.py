@@ -39,7 +39,7 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
-from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, run_of, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
 from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
@@ -74,6 +74,7 @@ __all__ = [
     "read_keys",
     "read_place",
     "read_summary",
+    "run_of",
     "run_stages",
     "scans_of_audit",
     "segments_of",

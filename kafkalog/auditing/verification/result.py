@@ -32,14 +32,15 @@ class LogFacts(Log):
 class Verification:
     """What was found in all inputs.
 
-    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name, `clusters` the
-    log directories of each cluster with its metadata.
+    `unreadable` are arguments that could not be read at all, `replicas` and `mirrors` rows of the tables of that
+    name, `clusters` the log directories of each cluster with its metadata.
     """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     replicas: list[tuple[object, ...]] = field(default_factory=list)
+    mirrors: list[tuple[object, ...]] = field(default_factory=list)
     clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
     told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
@@ -75,6 +76,8 @@ class Verification:
                 yield from facts.extent_rows()
         elif table == "replicas":
             yield from self.replicas
+        elif table == "mirrors":
+            yield from self.mirrors
         else:
             for log in self.logs:
                 yield _log_row(log)

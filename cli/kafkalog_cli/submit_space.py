@@ -11,11 +11,11 @@ import click
 from kafkalog.findings import Severity
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
-from kafkalog_cli.bulk import absolute, jvm_in_words
 from kafkalog_cli.exit import Outcome, OutputError
-from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
+from kafkalog_cli.options import limit_options, limits_of, remote_options, status_options, storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size, Time
+from kafkalog_cli.submit_audit import absolute, jvm_in_words
 
 __all__ = ["bulk_space"]
 
@@ -59,6 +59,7 @@ _TABLES = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     help="The present.  [default: the clock if a broker runs, else the newest time]",
 )
 @storage_options
+@remote_options
 @limit_options
 @status_options()
 def bulk_space(
@@ -81,7 +82,7 @@ def bulk_space(
     from kafkalog.files.off_limits import refuse_evidence
     from kafkalog.provenance import PROVENANCE, SUCCESS, mark
     from kafkalog_spark.bulk_space import bulk_space as run
-    from kafkalog_spark.output import Output, OutputFailedError
+    from kafkalog_spark.job_output import Output, OutputFailedError
 
     started, mine = time.monotonic(), active_session() is None
     storage = StorageOptions(others["endpoint"], others["region"], others["anonymous"])

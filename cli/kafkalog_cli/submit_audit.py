@@ -25,7 +25,7 @@ from kafkalog_cli.params import Size
 
 if TYPE_CHECKING:
     from kafkalog.files.object_stores import StorageOptions
-    from kafkalog_spark.output import Output
+    from kafkalog_spark.job_output import Output
 
 __all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
 
@@ -71,7 +71,7 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
 def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str | None) -> int:
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     try:
-        from kafkalog_spark.output import Output, OutputFailedError
+        from kafkalog_spark.job_output import Output, OutputFailedError
         from kafkalog_spark.session import configured
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
@@ -183,7 +183,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
-    from kafkalog_spark.output import OutputFailedError
+    from kafkalog_spark.job_output import OutputFailedError
 
     storage = _storage(params)
     set_storage_options(storage)
@@ -195,7 +195,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         engine = f"spark {spark_version}"
         origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
         told = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
-        verdict = verdict_of(found.summary, status_of(found)) | told
+        verdict = verdict_of(found.summary, status_of(found), found.run) | told
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
@@ -206,7 +206,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, said=said, progress=say,
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, begun=started, said=said, progress=say,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
