@@ -26,7 +26,7 @@ from kafkalog.auditing.partition.scan_message import (
     scan_messages,
 )
 from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
-from kafkalog.auditing.pipeline.kept_scans import Likeness, likeness
+from kafkalog.auditing.pipeline.kept_scans import Fingerprint, fingerprint
 from kafkalog.auditing.pipeline.places import logs_of, segments_of
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.wire import WireError, write_message
@@ -240,7 +240,7 @@ def test_which_segment_it_is_counts(cells: dict[str, Any], tmp_path: Path) -> No
 def _of_another(place: SegmentPlace, scan: SegmentScan, **other: Any) -> bytes:
     """A whole kept scan under a place's key, whose scan is of another segment."""
     assert place.known is not None
-    found = likeness(place.segment.path, (0, scan.last_position))
+    found = fingerprint(place.segment.path, (0, scan.last_position))
     first, last = found.sums
     about = KeptAbout(1, place.known.file.inode, scan.last_position, first, last, place.known.key, "", "")
     wrong = replace(scan, segment=replace(scan.segment, **other))
@@ -331,10 +331,10 @@ def test_a_compacted_segment_is_known_by_inode_or_etag(
     file.write_bytes(kept_bytes(about._replace(inode=inodes[0], etag=etags[0]), kept_scans.PlaceScan(scan).messages()))
     now = place.known.file._replace(inode=inodes[1])
 
-    def looked(path: str, positions: Any) -> Likeness:
-        return likeness(path, positions)._replace(identity=now, etag=etags[1])
+    def looked(path: str, positions: Any) -> Fingerprint:
+        return fingerprint(path, positions)._replace(identity=now, etag=etags[1])
 
-    monkeypatch.setattr(kept_scans, "likeness", looked)
+    monkeypatch.setattr(kept_scans, "fingerprint", looked)
     compacted = replace(place, known=replace(place.known, by_inode=True, file=now))
     assert (scans.keeping.taken(compacted) is not None) == taken
 

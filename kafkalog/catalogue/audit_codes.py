@@ -58,7 +58,7 @@ AUDITS: Final[dict[str, Code]] = {
         "A producer's sequence does not continue from its previous batch, in a part of the log that was not cleaned.",
         "Certain that the sequence does not continue; the files do not show whether the producer's state had expired.",
         "A leader refuses such a batch while it remembers the producer.",
-        "Legal if the producer's state had expired; otherwise records are missing or were written twice.",
+        "Compare with another replica: records are missing or written twice, unless the producer's state had expired.",
     ),
     "offset-gap-lost": Code(
         ERROR,
@@ -275,14 +275,14 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the batches of both replicas were read. Without the metadata log, the replica whose leader epochs"
         " reach furthest is taken for the leader's.",
         "Only one history continues; what the other replica holds from that offset on is lost for consumers.",
-        "Typical after an unclean election: look at what only one replica holds before the other is truncated.",
+        "Look at what only one replica holds before the other is truncated: this is typical after an unclean election.",
     ),
     "state-replicas-differ": Code(
         WARNING,
         "Two replicas of a partition of __transaction_state hold different records at the same offset.",
         "Certain that they differ; which replica is the leader's is inferred from the leader epochs.",
         "The coordinator uses the records of its partition's leader.",
-        "The replica whose leader epochs reach furthest was used; compare it with the other one.",
+        "Compare the replica that was used, whose leader epochs reach furthest, with the other one.",
     ),
     "snapshot-contradicted": Code(
         WARNING,
@@ -360,7 +360,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Two neighbouring records of a transactional id have states that cannot follow each other.",
         "Certain for the records that are here; where the topic was cleaned nothing is claimed.",
         "A coordinator never writes such a pair.",
-        "Records between them are lost, or the partition was edited.",
+        "Compare with another replica: records between them are lost, or the partition was edited.",
     ),
     "replicas-differ": Code(
         ERROR,

@@ -45,16 +45,16 @@ __all__ = [
     "NO_ROOM",
     "NO_STATES",
     "OPEN",
+    "PART_CELLS",
     "PRODUCER_COLUMNS",
     "STATE_SIZE",
-    "STRETCH_CELLS",
     "TALLY_COLUMNS",
     "batches",
     "extents",
+    "few_states",
     "producers",
     "rehash",
     "tallied",
-    "told_apart",
 ]
 
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
@@ -129,11 +129,11 @@ PRODUCER_COLUMNS: Final = (
     "last_offset",
     "first_timestamp",
     "last_timestamp",
-    "before_epoch",  # of the first batch that has sequences: compared with the stretch before
+    "before_epoch",  # of the first batch that has sequences: compared with the part before
     "before_sequence",
     "before_offset",
     "before_timestamp",  # its newest
-    "behind_epoch",  # of the last batch that has sequences: compared with the stretch after
+    "behind_epoch",  # of the last batch that has sequences: compared with the part after
     "behind_sequence",
     "behind_offset",
     "behind_timestamp",
@@ -162,8 +162,8 @@ STATE_SIZE: Final = EXTENT_COLUMNS.index("marker_type") + 1 + len(PRODUCER_COLUM
 if not cython.compiled:
     WIDTH: Final = STATE_SIZE
 
-# What is reported of a whole stretch.
-STRETCH_CELLS: Final = (
+# What is reported of a whole part of a log.
+PART_CELLS: Final = (
     "used",  # states
     "batches",
     "records",
@@ -189,7 +189,7 @@ if not cython.compiled:
         S_NEWEST_BROKER,
         S_CLEANED,
         S_LEADER_EPOCH,
-    ) = range(len(STRETCH_CELLS))
+    ) = range(len(PART_CELLS))
 
 # What is reported of a place, in rows of EVENT_CELLS: first its kind, then
 #   GAP              first and last offset missing, position of the batch after it
@@ -220,7 +220,7 @@ def state_of(
     producer: cython.longlong,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     secret: cython.longlong,
     bits: cython.int,
 ) -> cython.Py_ssize_t:
@@ -238,9 +238,9 @@ def state_of(
         if states[at + PRODUCER_ID] == producer and states[at + LOG_ID] == log:
             return at
         i = (i + 1) & mask
-    number = stretch[S_USED]
+    number = part[S_USED]
     slots[i] = number
-    stretch[S_USED] = number + 1
+    part[S_USED] = number + 1
     at = number * WIDTH
     for cell in range(WIDTH):
         states[at + cell] = 0
@@ -426,7 +426,7 @@ def check(
     slots: cython.longlong[::1],
     bits: cython.int,
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     room: cython.Py_ssize_t,
 ) -> None:
@@ -435,7 +435,7 @@ def check(
         len(slots) != 1 << bits
         or 2 * (len(states) // WIDTH) > len(slots)
         or len(states) % WIDTH
-        or len(stretch) < len(STRETCH_CELLS)
+        or len(part) < len(PART_CELLS)
         or len(out) < room * EXTENT_CELLS
     ):
         raise IndexError
@@ -444,7 +444,7 @@ def check(
 def rehash(
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     secret: cython.longlong,
     bits: cython.int,
 ) -> None:
@@ -452,8 +452,8 @@ def rehash(
     number: cython.longlong
     mask: cython.longlong = len(slots) - 1
     i: cython.longlong
-    check(slots, bits, states, stretch, states, 0)
-    for number in range(stretch[S_USED]):
+    check(slots, bits, states, part, states, 0)
+    for number in range(part[S_USED]):
         i = place(states[number * WIDTH + LOG_ID], states[number * WIDTH + PRODUCER_ID], secret, bits)
         while slots[i] >= 0:
             i = (i + 1) & mask
@@ -471,7 +471,7 @@ def batches(
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
@@ -482,7 +482,7 @@ def batches(
     `types` and `coordinator_epochs` are those of their markers; `out` has `n` finished rows. Answers (row to continue
     with, finished rows in `out`, events, why it stopped).
     """
-    told: cython.Py_ssize_t = 0
+    reported: cython.Py_ssize_t = 0
     e: cython.Py_ssize_t
     at: cython.Py_ssize_t
     at_position: cython.Py_ssize_t = buffers.POSITION * capacity
@@ -518,7 +518,7 @@ def batches(
     known: cython.bint
     data: cython.bint
     none: cython.longlong = NONE
-    # Cells of the stretch, written back where the loop ends.
+    # Cells of the part, written back where the loop ends.
     before: cython.longlong
     now: cython.longlong
     latest: cython.longlong
@@ -528,16 +528,16 @@ def batches(
     why: cython.int = DONE
     if count > min(capacity, len(types), len(coordinator_epochs)) or len(heads) < capacity * len(BATCH_COLUMNS):
         raise IndexError
-    check(slots, bits, states, stretch, out, room)
-    before = stretch[S_LAST_OFFSET]
-    now = stretch[S_LEADER_EPOCH]
-    latest = stretch[S_NEWEST]
-    latest_broker = stretch[S_NEWEST_BROKER]
+    check(slots, bits, states, part, out, room)
+    before = part[S_LAST_OFFSET]
+    now = part[S_LEADER_EPOCH]
+    latest = part[S_NEWEST]
+    latest_broker = part[S_NEWEST_BROKER]
     while row < count:
-        if n >= room or told > events_room:
+        if n >= room or reported > events_room:
             why = NO_ROOM
             break
-        if stretch[S_USED] >= states_room:
+        if part[S_USED] >= states_room:
             why = NO_STATES
             break
         if not heads[at_valid + row]:
@@ -559,49 +559,49 @@ def batches(
         if records == none:
             records = 1
         if add64(first, -1) != before or before == none:
-            if stretch[S_FIRST_OFFSET] == none:
-                stretch[S_FIRST_OFFSET] = first
-                stretch[S_FIRST_POSITION] = position
+            if part[S_FIRST_OFFSET] == none:
+                part[S_FIRST_OFFSET] = first
+                part[S_FIRST_POSITION] = position
             elif first > before and add64(first, -1) != before:
-                e = told * EVENT_CELLS
+                e = reported * EVENT_CELLS
                 events[e] = GAP
                 events[e + 1] = add64(before, 1)
                 events[e + 2] = add64(first, -1)
                 events[e + 3] = position
-                told += 1
+                reported += 1
         before = last
         epoch = heads[at_leader_epoch + row]
         if epoch != now:
             now = epoch
-            e = told * EVENT_CELLS
+            e = reported * EVENT_CELLS
             events[e] = LEADER_EPOCH
             events[e + 1] = epoch
             events[e + 2] = first
-            told += 1
+            reported += 1
         latest = max(latest, newest)
         if newest > latest_broker and (kind >= 0 or (attributes & APPEND_TIME_BIT and heads[at_magic + row] > 0)):
             latest_broker = newest
         if control:
-            stretch[S_CONTROL_RECORDS] = add64(stretch[S_CONTROL_RECORDS], records)
+            part[S_CONTROL_RECORDS] = add64(part[S_CONTROL_RECORDS], records)
             if attributes & HORIZON_BIT:  # a delete horizon: the cleaner has been here
-                stretch[S_CLEANED] = 1
+                part[S_CLEANED] = 1
         else:
             seen += 1
             seen_records = add64(seen_records, records)
             if known and records < add64(add64(last, 1), -first):
-                stretch[S_CLEANED] = 1
+                part[S_CLEANED] = 1
         if kind == -2:
-            e = told * EVENT_CELLS
+            e = reported * EVENT_CELLS
             events[e] = MARKER_UNREADABLE
             events[e + 1] = first
             events[e + 2] = position
             events[e + 3] = heads[at_size + row]
-            told += 1
+            reported += 1
         data = modern and not control and producer >= 0
         if not data and kind < 0:
             row += 1
             continue
-        at = state_of(0, producer, slots, states, stretch, secret, bits)
+        at = state_of(0, producer, slots, states, part, secret, bits)
         epoch = heads[at_epoch + row]
         earliest = newest
         if data:
@@ -609,9 +609,9 @@ def batches(
             if not attributes & (APPEND_TIME_BIT | HORIZON_BIT) and heads[at_base_timestamp + row] < newest:
                 earliest = max(heads[at_base_timestamp + row], -1)
             ending = heads[at_last_sequence + row]
-            told = continued(
+            reported = continued(
                 states, at, epoch, heads[at_base_sequence + row], first, newest, epoch, ending, last, newest, events,
-                told,
+                reported,
             )  # fmt: skip
             wrote(states, at, 1, records, epoch, epoch, ending, first, last, earliest, newest)
         if kind >= 0:
@@ -624,13 +624,13 @@ def batches(
                 position,
             )  # fmt: skip
         row += 1
-    stretch[S_LAST_OFFSET] = before
-    stretch[S_LEADER_EPOCH] = now
-    stretch[S_NEWEST] = latest
-    stretch[S_NEWEST_BROKER] = latest_broker
-    stretch[S_BATCHES] += seen
-    stretch[S_RECORDS] = add64(stretch[S_RECORDS], seen_records)
-    return row, n, told, why
+    part[S_LAST_OFFSET] = before
+    part[S_LEADER_EPOCH] = now
+    part[S_NEWEST] = latest
+    part[S_NEWEST_BROKER] = latest_broker
+    part[S_BATCHES] += seen
+    part[S_RECORDS] = add64(part[S_RECORDS], seen_records)
+    return row, n, reported, why
 
 
 def extents(
@@ -641,7 +641,7 @@ def extents(
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
@@ -654,13 +654,13 @@ def extents(
     states_room: cython.longlong = len(states) // WIDTH
     if len(rows) < count * EXTENT_CELLS:
         raise IndexError
-    check(slots, bits, states, stretch, out, room)
+    check(slots, bits, states, part, out, room)
     while row < count:
         if n >= room:
             return row, n, NO_ROOM
-        if stretch[S_USED] >= states_room:
+        if part[S_USED] >= states_room:
             return row, n, NO_STATES
-        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        at = state_of(rows[row], rows[row + count], slots, states, part, secret, bits)
         absorb(
             states,
             at,
@@ -701,29 +701,29 @@ def producers(
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     events: cython.longlong[::1],
 ) -> tuple[int, int, int]:
-    """Fold what producers wrote in later stretches, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
+    """Fold what producers wrote in later parts, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
 
     Answers (row to continue with, events, why it stopped).
     """
-    told: cython.Py_ssize_t = 0
+    reported: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t
     at_row: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
     events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - AT_ONCE
     if len(rows) < count * (WIDTH - IS_OPEN + 1):
         raise IndexError
-    check(slots, bits, states, stretch, states, 0)
+    check(slots, bits, states, part, states, 0)
     while row < count:
-        if told > events_room:
-            return row, told, NO_ROOM
-        if stretch[S_USED] >= states_room:
-            return row, told, NO_STATES
-        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        if reported > events_room:
+            return row, reported, NO_ROOM
+        if part[S_USED] >= states_room:
+            return row, reported, NO_STATES
+        at = state_of(rows[row], rows[row + count], slots, states, part, secret, bits)
         at_row = row + 2 * count
-        told = continued(
+        reported = continued(
             states,
             at,
             rows[at_row + P_BEFORE_EPOCH * count],
@@ -735,7 +735,7 @@ def producers(
             rows[at_row + P_BEHIND_OFFSET * count],
             rows[at_row + P_BEHIND_TIMESTAMP * count],
             events,
-            told,
+            reported,
         )
         wrote(
             states,
@@ -751,10 +751,10 @@ def producers(
             rows[at_row + P_LAST_TIMESTAMP * count],
         )
         row += 1
-    return row, told, DONE
+    return row, reported, DONE
 
 
-def told_apart(
+def few_states(
     states: cython.const[cython.longlong][::1],
     used: cython.Py_ssize_t,
     opened: cython.longlong[::1],

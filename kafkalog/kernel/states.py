@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The hot loops of producers' states: batches, or rows of other stretches, into one state for each producer.
+"""The hot loops of producers' states: batches, or rows of other parts, into one state for each producer.
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row:
-WIDTH cells for each (piece of log, producer), the piece's number first, then ``COLUMNS``. *Slots* is the hash table of
+WIDTH cells for each (part of log, producer), the part's number first, then ``COLUMNS``. *Slots* is the hash table of
 their numbers, as in ``loops``. `used` has one cell, the number of states.
 """
 
@@ -33,7 +33,7 @@ COLUMNS: Final = (
     "first_epoch",
     "producer_epoch",  # the last one
     "epoch_changes",
-    # What only data sets; NONE if the stretch has no data, or if the epoch rose after it: a broker then forgets the
+    # What only data sets; NONE if the part has no data, or if the epoch rose after it: a broker then forgets the
     # batches of the epoch before.
     "last_sequence",
     "last_offset",
@@ -42,14 +42,14 @@ COLUMNS: Final = (
     # What only a marker sets.
     "coordinator_epoch",
     "marker_offset",
-    "first_offset",  # of the stretch's first row for the producer
+    "first_offset",  # of the part's first row for the producer
     "newest_offset",  # of its last one
     "timestamp",  # of its last one
-    "current_txn_first_offset",  # of the transaction that is open at the stretch's end, if it began in it
+    "current_txn_first_offset",  # of the transaction that is open at the part's end, if it began in it
 )
 if not cython.compiled:  # else they are C's, by the .pxd
     (
-        PIECE,
+        PART,
         PRODUCER_ID,
         FIRST_EPOCH,
         PRODUCER_EPOCH,
@@ -182,7 +182,7 @@ def batches(
     """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` that change a producer's state.
 
     Those are batches of magic 2 whose checksum matches, except control batches that end no transaction. A batch
-    belongs to the piece that ends at the first of `stops`, which rise, above its last offset. Answers the row to
+    belongs to the part that ends at the first of `stops`, which rise, above its last offset. Answers the row to
     continue with when there is room for more states.
     """
     at_base: cython.Py_ssize_t = buffers.BASE_OFFSET * capacity
@@ -227,7 +227,7 @@ def batches(
                 low = half + 1
             else:
                 high = half
-        states[s + PIECE] = low
+        states[s + PART] = low
         states[s + PRODUCER_ID] = heads[at_producer + row]
         states[s + FIRST_EPOCH] = states[s + PRODUCER_EPOCH] = heads[at_epoch + row]
         states[s + EPOCH_CHANGES] = 0
@@ -261,7 +261,7 @@ def rows(
     states: cython.longlong[::1],
     used: cython.longlong[::1],
 ) -> int:
-    """Fold `count` rows by ``COLUMNS`` of other stretches, in log order, from `row` on, as one piece.
+    """Fold `count` rows by ``COLUMNS`` of other parts, in log order, from `row` on, as one part.
 
     Answers the row to continue with when there is room for more states.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkalog.reports.also import INFORMATIVE, age, number_of
 from kafkalog.reports.colours import look_of
-from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline
+from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -58,4 +58,5 @@ __all__ = [
     "space_page",
     "timesketch",
     "trace",
+    "worst_first",
 ]

@@ -269,7 +269,12 @@ def about_cluster(
         known |= {number for role, number in here if role == "broker"}
         formatted = min((one[0].since for one in metadata.features.values() if one), default=-1)
         spans = metadata.features.get("transaction.version", ())
-        versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
+        before = [None, *(span.value for span in spans)]
+        versions = [
+            (int(span.value), span.since)
+            for span, level in zip(spans, before, strict=False)
+            if span.since > formatted and span.value != level
+        ]
     words = ""
     if given:
         words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))}"

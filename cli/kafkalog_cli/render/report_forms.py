@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
@@ -20,8 +21,7 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
-_ALL: Final = "one incident: --incident ID · all rows: --all · one table: --table transactions"
-_ALL_OF_FILES: Final = "all rows: --all · one table: --table files"
+_MORE: Final = "all rows: --all · one table: --table {} · what a word means: kafkalog explain WORD"
 
 
 def report_of(
@@ -37,11 +37,15 @@ def report_of(
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
+    screen = first_screen(source, incidents)
     if CHANGES.name in source.tables:
         more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
-        return Report(first_screen(source, incidents), source.totals, incidents, rows, more, every, incident)
-    more = f"{_ALL if 'transactions' in source.tables else _ALL_OF_FILES} · what a word means: kafkalog explain WORD"
-    return Report(first_screen(source, incidents), source.totals, incidents, rows, f"More: {more}", every, incident)
+        return Report(screen, source.totals, incidents, rows, more, every, incident)
+    more = _MORE.format("transactions" if "transactions" in source.tables else "files")
+    report = Report(screen, source.totals, incidents, rows, f"More: {more}", every, incident)
+    if report.drawn and "transactions" in source.tables:
+        report = replace(report, more=f"More: one incident: --incident ID · {more}")
+    return report
 
 
 def write_form(

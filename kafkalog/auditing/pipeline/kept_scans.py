@@ -49,7 +49,16 @@ from kafkalog.version import VERSION
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Keeping", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness", "may_be_compacted"]
+__all__ = [
+    "Fingerprint",
+    "Keeping",
+    "KeptScans",
+    "LocalFolder",
+    "PlaceScan",
+    "ScanFolder",
+    "fingerprint",
+    "may_be_compacted",
+]
 
 
 # Folders of files that last, on a disk: where an audit keeps its scans. Spark has one for object stores.
@@ -106,7 +115,7 @@ class LocalFolder:
 _HEADER: Final = 61  # bytes of a batch's header of magic 2; of the older ones with their first record
 
 
-class Likeness(NamedTuple):
+class Fingerprint(NamedTuple):
     """A file as it is now: which one it is, its version in an object store ("" elsewhere), CRCs of its headers."""
 
     identity: FileIdentity
@@ -114,7 +123,7 @@ class Likeness(NamedTuple):
     sums: tuple[int, ...]
 
 
-def likeness(path: str, positions: Sequence[int]) -> Likeness:
+def fingerprint(path: str, positions: Sequence[int]) -> Fingerprint:
     """Look at a file and at the batch headers at some `positions`. Raises UnreadableError."""
     if is_remote(path):
         from kafkalog.files.object_stores import look_at  # pyarrow, which local files do not need
@@ -127,7 +136,7 @@ def likeness(path: str, positions: Sequence[int]) -> Likeness:
             pieces = [source.read(position, _HEADER) for position in positions]
         finally:
             source.close()
-    return Likeness(identity, etag, tuple(map(zlib.crc32, pieces)))
+    return Fingerprint(identity, etag, tuple(map(zlib.crc32, pieces)))
 
 
 LEAST_BYTES: Final = 256 << 10  # of a segment: a smaller one is scanned in less time than a kept scan is looked at
@@ -200,7 +209,7 @@ class Keeping:
             about = kept_about(data)
             if about.key != known.key or (self.hashed and about.sha256 != sha256):
                 return None
-            now = likeness(place.segment.path, (0, about.last_position))
+            now = fingerprint(place.segment.path, (0, about.last_position))
             same = now.identity.inode == about.inode != 0 or now.etag == about.etag != ""
             if now.identity != known.file or now.sums != (about.first_sum, about.last_sum):
                 return None
@@ -240,7 +249,7 @@ class Keeping:
         if self.folder is None or known is None or not may_be_kept(scan):
             return
         try:
-            now = likeness(place.segment.path, (0, scan.last_position))
+            now = fingerprint(place.segment.path, (0, scan.last_position))
         except UnreadableError:
             return
         if now.identity == known.file:

@@ -12,7 +12,7 @@ from kafkalog.auditing.partition import open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.columns.named import Columns
-from kafkalog.columns.placed import distinct
+from kafkalog.columns.sorted_rows import distinct
 from kafkalog.columns.wire import Schema, WireMessage, WireTable, read_message, write_message
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
 from kafkalog.findings import Severity

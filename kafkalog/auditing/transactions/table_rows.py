@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold

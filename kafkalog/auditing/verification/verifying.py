@@ -341,7 +341,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:
         result.logs += part.logs
-    for number, finding in part.told.values():
+    for number, finding in part.reported.values():
         if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
 
