@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 import sys
+import types
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
@@ -236,6 +238,61 @@ def test_lines_for_the_console_producer(tmp_path: Path) -> None:
     assert f"kafka-console-producer.sh --bootstrap-server HOST:PORT --topic {TOPIC} " in ended.err
     lines = [line.split("\t", 2) for line in out.read_text().splitlines()]
     assert [line[1:] for line in lines] == [[row["key"] or "\\N", row["value"] or "\\N"] for row in rows]
+
+
+class Broker:
+    """What ``confluent_kafka.Producer`` is to the script: it holds few messages until it is polled for longer."""
+
+    most = 3
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        assert options["bootstrap.servers"] == "HOST:1"
+        self.held: list[tuple[Any, ...]] = []
+
+    def produce(
+        self, topic: str, value: bytes | None, key: bytes | None, *, partition: int, timestamp: int,
+        headers: list[tuple[str, bytes | None]], on_delivery: Any,
+    ) -> None:  # fmt: skip
+        """Take a message, or raise BufferError."""
+        if len(self.held) == self.most:
+            raise BufferError
+        self.held.append((topic, partition, timestamp, key, value, tuple((k.encode(), v) for k, v in headers)))
+        on_delivery(None, None)
+
+    def poll(self, seconds: float) -> None:
+        """Write what is held."""
+        if seconds:
+            WRITTEN.extend(self.held)
+            self.held.clear()
+
+    def flush(self) -> None:
+        """Write the rest."""
+        self.poll(1)
+
+
+WRITTEN: Final[list[tuple[Any, ...]]] = []
+
+
+def test_the_replay_script_writes_each_record_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partition, time, key, value, headers and nulls, in order, also where the producer's queue is full."""
+    data = FIXTURES / "v2.8-codecs" / "data"
+    kafkalog("extract", "-o", tmp_path / "saved.ndjson", data)
+    wanted = [
+        (one.topic, one.partition, one.timestamp, one.key, one.value, one.headers)
+        for one in library.records(data, on_finding=lambda _: None)
+        if one.visible
+    ]
+    module = types.ModuleType("confluent_kafka")
+    module.__dict__["Producer"] = Broker
+    monkeypatch.setitem(sys.modules, "confluent_kafka", module)
+    script = Path(__file__).parent.parent / "docs" / "replay.py"
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "saved.ndjson"), "HOST:1"])
+    WRITTEN.clear()
+    runpy.run_path(str(script), run_name="__main__")
+
+    assert wanted == WRITTEN
+    assert any(one[3] is None for one in WRITTEN)
+    assert any(value is None for one in WRITTEN for _, value in one[5])
 
 
 FITTING: Final = next(iter(library.records(HANGING, topic=TOPIC)))

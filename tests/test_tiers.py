@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,8 @@ from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
 from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.files import object_stores
+from kafkalog.files.object_stores import requests_made
 from kafkalog.findings import Finding
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
 from kafkalog.log_dirs import moving
@@ -370,3 +373,108 @@ def test_a_place_crosses_to_another_task_with_its_tier() -> None:
         assert again == log.directory
         assert again.tier == log.directory.tier
         assert [one.beside for one in again.segments] == [one.beside for one in log.directory.segments]
+
+
+# As Aiven's plugin stores segments: made here from its documentation.
+
+
+def packed(to: Path, *, compressed: bool, encryption: object = None, cut: int = 0) -> Path:
+    """Write the fixture's logs as the plugin names and packs them, with their manifests."""
+    import zstandard
+
+    for file in OFFICIAL.glob("*/*.log"):
+        folder = file.parent.name
+        place = to / f"{folder[:-25]}-{folder[-22:]}" / folder[-24]
+        place.mkdir(parents=True, exist_ok=True)
+        data = file.read_bytes()
+        chunks = [data[at : at + 1000] for at in range(0, len(data), 1000)]
+        made = b"".join(zstandard.ZstdCompressor().compress(one) for one in chunks) if compressed else data
+        (place / file.name).write_bytes(made[: len(made) - cut])
+        index = {"type": "variable", "originalChunkSize": 1000, "originalFileSize": len(data), "transformedChunks": "…"}
+        manifest = {"version": "1", "chunkIndex": index, "compression": compressed, "encryption": encryption}
+        (place / f"{file.stem}.rsm-manifest").write_text(json.dumps(manifest))
+        (place / f"{file.stem}.indexes").write_bytes(b"")
+    return to
+
+
+def rows(store: Path, table: str) -> list[dict[str, Any]]:
+    ended = kafkalog("txn-audit", "--remote", store, "--table", table, "--format", "ndjson", DATA)
+    return [{key: value for key, value in row.items() if key not in ("file", "findings")} for row in ended.rows]
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_segments_as_the_plugin_packs_them_are_read(compressed: bool, tmp_path: Path) -> None:
+    """Chunks of zstd frames and plain ones give the transactions of the segments; the layout is found by the names."""
+    store = packed(tmp_path, compressed=compressed)
+
+    for table in ("transactions", "partitions", "gaps"):
+        assert rows(store, table) == rows(STORE, table), table
+
+
+def test_an_encrypted_segment_could_not_be_read(tmp_path: Path) -> None:
+    """The finding says why, and the exit status is 3."""
+    store = packed(tmp_path, compressed=True, encryption={"dataKey": "…", "aad": "…"})
+    ended = kafkalog("txn-audit", "--remote", store, "--table", "findings", "--format", "ndjson", DATA)
+
+    assert ended.status == 3
+    assert any(row["code"] == "file-unreadable" and "encrypted" in row["message"] for row in ended.rows)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"chunkIndex":{"originalFileSize":-1},"compression":true}'])
+def test_a_manifest_that_is_none_and_a_torn_object_are_findings(data: bytes, tmp_path: Path) -> None:
+    """They cost their segment, nothing else."""
+    store = packed(tmp_path, compressed=True, cut=20)
+    for manifest in store.glob("audit*/1/*.rsm-manifest"):
+        manifest.write_bytes(data)
+    ended = kafkalog("txn-audit", "--remote", store, "--table", "findings", "--format", "ndjson", DATA)
+    unread = [row["message"] for row in ended.rows if row["code"] == "file-unreadable"]
+
+    assert ended.status == 3
+    assert any("no manifest" in one for one in unread)
+    assert any("decompress" in one or "its chunks have" in one for one in unread)
+
+
+def test_provenance_counts_what_the_store_was_asked(store: ObjectStore, tmp_path: Path) -> None:
+    """Listings, looks and ranged reads with their bytes; several processes count together."""
+    uri = store.upload(OFFICIAL, "counted")
+    before = requests_made().get("read", 0)
+    with store.counting() as counts:
+        ended = kafkalog("txn-audit", "--remote", uri, "--jobs", "2", "-o", tmp_path / "out", DATA)
+    asked = json.loads((tmp_path / "out" / "provenance.json").read_text())["object_stores"]
+
+    assert ended.status == 1
+    assert asked["read"] - before == counts["GET"]
+    assert asked["read_bytes"] > 20_000
+
+
+def test_a_store_that_answers_with_errors_was_not_read(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can't be reached: exit status 3, with its name; never OK."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr(object_stores, "_systems", {})
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    ended = kafkalog("txn-audit", "--remote", store.uri("tiers"), DATA)
+
+    assert ended.status == 3
+    assert not ended.text.startswith("OK")
+    assert store.uri("tiers") in ended.err
+
+
+def test_what_two_replicas_have_in_the_store_is_read_once(store: ObjectStore, tmp_path: Path) -> None:
+    """Two brokers' directories, one store: each log object is asked for once, and both logs are whole."""
+    uri = store.upload(OFFICIAL, "shared")
+    other = shutil.copytree(DATA, tmp_path / "other")
+    about = other / "meta.properties"
+    about.write_text(re.sub(r"(node\.id|broker\.id)=\d+", r"\1=2", re.sub("directory.id=.*", "", about.read_text())))
+    with store.counting(), remote_given(Remote(uri)):
+        found = audit([DATA, other])
+    read = [one.key for one in store.asked if one.kind == "GET" and one.key.endswith(".log")]
+    of_log: dict[tuple[str, int], list[int]] = {}
+    for log in found.clusters[0].logs:
+        of_log.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(
+            log.partition.batches
+        )
+
+    assert read
+    assert len(read) == len(set(read))
+    assert [len(some) for some in of_log.values()] == [2] * len(of_log)
+    assert all(len(set(some)) == 1 for some in of_log.values())

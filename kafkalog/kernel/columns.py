@@ -40,6 +40,7 @@ if cython.compiled:
         POSITION,
         PRODUCER_ID,
         SECTION_START,
+        SIZE,
         TIMESTAMP,
         VALUE_SIZE,
         VALUE_START,
@@ -66,6 +67,7 @@ else:
         POSITION,
         PRODUCER_ID,
         SECTION_START,
+        SIZE,
         TIMESTAMP,
         VALUE_SIZE,
         VALUE_START,
@@ -1023,12 +1025,17 @@ def holding(
     """Write the numbers of the batches with these bytes to `rows`; answer how many. `start` is where `buf` begins."""
     n: cython.Py_ssize_t = 0
     row: cython.Py_ssize_t = 0
-    at: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t  # the buffer may go on: what follows is looked at with its own batches
     next_at: cython.longlong
     if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or count > len(rows) or len(literal) == 0:
         raise IndexError
+    if count == 0:
+        return 0
+    at = max(heads[POSITION * capacity] - start, 0)
+    end = min(heads[POSITION * capacity + count - 1] - start + heads[SIZE * capacity + count - 1], len(buf))
     while row < count:
-        at = _place_of(buf, literal, at)
+        at = _place_of(buf, literal, at, end)
         if at < 0:
             break
         while row + 1 < count and heads[POSITION * capacity + row + 1] - start <= at:
@@ -1038,7 +1045,7 @@ def holding(
         if row + 1 == count:
             break
         next_at = heads[POSITION * capacity + row + 1] - start  # once is enough for a batch
-        if next_at <= at or next_at > len(buf):
+        if next_at <= at or next_at > end:
             break
         at = next_at
     return n
@@ -1047,18 +1054,21 @@ def holding(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _place_of(
-    buf: cython.const[cython.uchar][::1], literal: cython.const[cython.uchar][::1], at: cython.Py_ssize_t
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Return where the bytes next are, -1 for nowhere. The C library looks for them ten times faster than Python."""
-    if at >= len(buf):
+    if at >= end:
         return -1
     if cython.compiled:
         place: cython.p_const_uchar = cython.cast(
             cython.p_const_uchar,
-            memmem(cython.address(buf[at]), len(buf) - at, cython.address(literal[0]), len(literal)),
+            memmem(cython.address(buf[at]), end - at, cython.address(literal[0]), len(literal)),
         )
         return -1 if place == cython.NULL else place - cython.address(buf[0])
-    return bytes(buf).find(bytes(literal), at)
+    return bytes(buf).find(bytes(literal), at, end)
 
 
 def leave_out(

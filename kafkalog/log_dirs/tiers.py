@@ -30,6 +30,7 @@ METADATA_TOPIC: Final = "__remote_log_metadata"
 
 _SIDE: Final = ("index", "leader_epoch_checkpoint", "snapshot", "timeindex")  # what each segment has beside its log
 _READINGS: Final = 3
+_LARGEST: Final = 2**31 - 1  # bytes of a segment
 _PAUSE_S: Final = 0.3  # before another reading
 _SHOWN: Final = 3  # segment ids that a message names
 
@@ -236,9 +237,9 @@ def with_tier(directory: PartitionDirectory, tier: Tier) -> PartitionDirectory:
     for one, until in tier.chain(start, local_start):
         log = one.log
         assert log is not None  # the chain has no others
-        size = log.size
+        size = log.size if not tier.layout.is_packed else one.size if one.size >= 0 else _LARGEST
         if until <= one.end_offset:
-            size = _size_before(log.path, log.size, until)
+            size = _size_before(log.path, size, until)
         segments.append(Segment(log.path, one.start_offset, size, is_remote=True, beside=one.side_files))
         types = {other.type: other.path for other in one.objects}
         if "txnindex" in types:
@@ -380,6 +381,7 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
     known = {other.type for every in tier.copied for other in every.objects}
     is_local = tier.layout.pattern == LOCAL_TIERED_STORAGE
     missing = [kind for kind in _SIDE if kind not in types and (is_local or kind in known)]
+    missing += ["rsm_manifest"] if tier.layout.is_packed and "rsm_manifest" not in types else []
     missing += ["txnindex"] if "txnindex" not in types and "txnindex" in known and not one.txn_index_empty else []
     if missing and one.states:
         found = Finding.of(

@@ -121,16 +121,15 @@ class SelectedBlock:
         """Return the row in `heads` of a record's batch."""
         return self.block.recs.cell(buffers.BATCH, row) if self.block.outer is None else self.block.outer
 
-    def batches(self) -> Iterator[tuple[int, int]]:
-        """Yield the rows in `heads` of the meant records' batches, each with how many of its records are meant."""
-        if self.block.outer is not None:
-            yield self.block.outer, self.picks.count
-            return
+    def batches(self) -> NDArray[np.int64]:
+        """Return the rows in `heads` of the meant records' batches, each once."""
         import numpy as np
 
-        of_each = self.block.recs.numpy()[buffers.BATCH][np.asarray(self.rows())]
-        numbers, counts = np.unique(of_each, return_counts=True)
-        yield from zip(numbers.tolist(), counts.tolist(), strict=True)
+        if self.block.outer is not None:
+            return np.array([self.block.outer])
+        of_each: NDArray[np.int64] = self.block.recs.numpy()[buffers.BATCH][np.asarray(self.rows())]
+        numbers: NDArray[np.int64] = of_each[np.diff(of_each, prepend=-1) != 0]
+        return numbers
 
     def record(self, row: int) -> Record:
         """Make one Record."""
@@ -157,9 +156,12 @@ def selected_blocks(
     """
     fates, selection = file.fates, file.selection(selection)
     for chunk in segment_chunks(file.path, limits=limits, max_bytes=max_bytes):
+        if not selection.skip_without_literals(chunk):
+            selection.met.meet(chunk.heads)
+            yield from chunk.findings
+            continue
         found = fates.of(chunk.heads) if fates is not None and selection.needs_fates else None
         selection.leave_out_others(chunk.heads, selection.batches(chunk.heads, found))
-        selection.skip_without_literals(chunk)
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.off_limits import mark_copied
@@ -99,32 +101,22 @@ def copy_batches(
             home.mkdir(parents=True)
             mark_copied(str(home))
         with open(homes[log] / os.path.basename(file.path), "xb") as out:
-            for item in _batches(file, selection, limits):
+            end = -1  # of what is written: a batch of many records comes in several blocks
+            for item in selected_blocks(file, selection, limits):
                 if isinstance(item, Finding):
                     report(item)
-                else:
-                    data, selected, records = item
-                    out.write(data)
-                    others += records - selected
+                    continue
+                heads, rows = item.heads.numpy(), item.batches()
+                position, size, count = (heads[column, rows] for column in _OF_BATCH)
+                new = position >= end
+                others += int(np.maximum(count[new], 1).sum()) - item.picks.count
+                first, after = position[new], (position + size)[new]
+                for run in np.split(np.arange(len(first)), np.flatnonzero(first[1:] != after[:-1]) + 1):
+                    if len(run):
+                        start = item.chunk.position
+                        out.write(item.chunk.buf[first[run[0]] - start : after[run[-1]] - start])
+                        end = int(after[run[-1]])
     return others
 
 
-def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:
-    """Yield each batch with a selected record once: its bytes, how many are selected, how many records it has."""
-    last: tuple[int, memoryview, int, int] | None = None
-    for item in selected_blocks(file, selection, limits):
-        if isinstance(item, Finding):
-            yield item
-            continue
-        for batch, selected in item.batches():
-            position, size = (item.heads.cell(column, batch) for column in (buffers.POSITION, buffers.SIZE))
-            if last is not None and last[0] == position:
-                last = (position, last[1], last[2] + selected, last[3])
-                continue
-            if last is not None:
-                yield last[1:]
-            start = position - item.chunk.position
-            records = max(1, item.heads.cell(buffers.COUNT, batch))
-            last = position, memoryview(bytes(item.chunk.buf[start : start + size])), selected, records
-    if last is not None:
-        yield last[1:]
+_OF_BATCH: Final = (buffers.POSITION, buffers.SIZE, buffers.COUNT)

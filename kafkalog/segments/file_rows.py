@@ -187,8 +187,7 @@ class _Segment:
                 batches.freeze()
             else:
                 yield Rows(batches, 0, batches.count)
-        if reads:
-            selection.skip_without_literals(chunk)
+        if reads and selection.skip_without_literals(chunk):
             newest = -1
             for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)

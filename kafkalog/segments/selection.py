@@ -60,6 +60,14 @@ class Met:
     outcomes: Counter[str] = field(default_factory=Counter)
     places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
 
+    def meet(self, heads: CellTable) -> None:
+        """Take note of the offsets of a chunk's batches."""
+        if heads.count:
+            first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
+            if self.last_offset is None and first != buffers.NONE:
+                self.first_offset = first
+            self.last_offset = max(last, -1 if self.last_offset is None else self.last_offset)
+
     def take(self, block: RecordBlock, picks: Picks, fates: Fates, found: BatchFates) -> None:
         """Count the picked records of a block of a log; `found` is what became of their batches."""
         import numpy as np
@@ -140,11 +148,7 @@ class Selection:
                 picks = _picked(picks, found.shown == 1)
         if self.data_only or self.extents is not None:
             picks = _picked(picks, self._of_transactions(heads))
-        if heads.count:
-            first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
-            if self.met.last_offset is None and first != buffers.NONE:
-                self.met.first_offset = first
-            self.met.last_offset = max(last, -1 if self.met.last_offset is None else self.met.last_offset)
+        self.met.meet(heads)
         self.met.batches += picks.count
         return picks
 
@@ -158,19 +162,22 @@ class Selection:
             chosen &= self.extents.find(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
         return chosen
 
-    def skip_without_literals(self, chunk: Chunk) -> None:
-        """Leave out the batches that are not compressed and do not have the bytes that are looked for."""
+    def skip_without_literals(self, chunk: Chunk) -> bool:
+        """Leave out the batches that are not compressed and do not have the bytes looked for; say if some are left."""
         name = None if self.header is None else self.header[0]
         literal = max((one for one in (self.key, self.value, name) if one), key=len, default=b"")
         heads = chunk.heads
         if not literal or not heads.count:
-            return
+            return True
         rows = array("q", bytes(8 * heads.count))
         count = columns.holding(chunk.buf, literal, heads.cells, heads.capacity, heads.count, chunk.position, rows)
         kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
         kept[rows[:count]] = True
+        if not kept.any():
+            return False
         picks = _picked(all_rows(heads), kept)
         columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, False)
+        return True
 
     def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
         """Leave out the records of batches that were not picked, with `control_only` of all without control records."""

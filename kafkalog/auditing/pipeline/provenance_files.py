@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -47,7 +48,15 @@ def provenance(
         "worst": None if summary.worst is None else summary.worst.word,
         "complete": summary.complete,
         "files": list(files),
+        **_of_stores(),
     }
+
+
+def _of_stores() -> dict[str, Any]:
+    """Return what object stores were asked so far, if there was one."""
+    stores = sys.modules.get("kafkalog.files.object_stores")  # which local files do not load
+    made = {} if stores is None else stores.requests_made()
+    return {"object_stores": made} if made else {}
 
 
 def _fixed_time() -> int | None:
