@@ -105,6 +105,8 @@ def find(
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
     outcome.incomplete = tell_lost(found) or outcome.incomplete
+    if not number:
+        say(f"nothing matches in {len(found.files):,} file{'s' * (len(found.files) != 1)}")
     return outcome.of_search(number)
 
 
