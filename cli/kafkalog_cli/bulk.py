@@ -1,36 +1,31 @@
-"""The audit on Spark, as a command: what spark-submit is given, and ``txn-audit --engine spark``."""
+"""What spark-submit is given: the audit, which is also ``txn-audit --engine spark``, and what holds the bytes."""
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
-from kafkalog.errors import UnreadableError
 from kafkalog.escape import escape
 from kafkalog.findings import Severity
+from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
-from kafkalog_cli.exit import Exit, OutputError
+from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import storage_options
+from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
 from kafkalog_cli.output import say
-from kafkalog_cli.params import Size
+from kafkalog_cli.params import Size, Time
+from kafkalog_cli.spark_job import SparkJob, absolute, spark_job
 
 if TYPE_CHECKING:
-    from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.output import Output
 
-__all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
+__all__ = ["bulk_audit", "bulk_space", "run_bulk"]
 
-_FULL: Final = "No space left on device"  # the JVM says it far below its first line
-_OURS: Final = "kafkalog.errors."  # what the line of an error of ours begins with, in the trace of a task
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
@@ -70,101 +65,21 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
 
 def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str | None) -> int:
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
-    try:
-        from kafkalog_spark.output import Output, OutputFailedError
-        from kafkalog_spark.session import configured
-    except ImportError as error:
-        raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
-    from kafkalog.files.directories import expand
-    from kafkalog.files.object_stores import set_storage_options
-    from kafkalog.files.off_limits import refuse_evidence
-
-    started, ctx = time.time(), click.get_current_context()
-    params = ctx.params | {"output": output, "overwrite": overwrite}
-    set_storage_options(_storage(params))
-    paths = [path for pattern in paths for path in expand(absolute(pattern))]
-    try:
-        target = Output(output)
-        refuse_evidence(output, paths)
-        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
-        _earlier(params, target)
-        with target.held():
-            return _in_session(paths, target, params, started, master)
-    except OutputFailedError as error:
-        raise OutputError(str(error)) from error
+    started = time.time()
+    with spark_job(
+        paths,
+        output,
+        "txn-audit",
+        overwrite=overwrite,
+        master=master,
+        arguments=sys.argv[1:],
+        known=_settings(),
+        check=_earlier,
+    ) as job:
+        return _run_audit(job, started)
 
 
-def _in_session(
-    paths: Sequence[str], output: Output, params: dict[str, Any], started: float, master: str | None
-) -> int:
-    from kafkalog_spark.session import active_session, open_session, stop, told
-
-    ctx, mine = click.get_current_context(), active_session() is None
-    with jvm_in_words():
-        session = open_session(master)
-        try:
-            for param in ctx.command.params:
-                name = param.name or ""
-                value = told(session, param.opts[-1].lstrip("-"))
-                if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
-                    params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
-            return _run(session, paths, output, params, started)
-        finally:
-            if mine:
-                stop(session)
-
-
-@contextmanager
-def jvm_in_words() -> Iterator[None]:
-    """Say in one line what ended a job, and exit with the status that it means."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
-    from pyspark.errors import PySparkException
-
-    from kafkalog_spark.parts import CANNOT_WRITE
-
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs with a trace is raised, too
-    logger = logging.getLogger()
-    logger.addFilter(_is_no_signal)
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:  # the last ones where the JVM is gone
-        text = str(error)
-        if CANNOT_WRITE in text:
-            raise OutputError(text.partition(CANNOT_WRITE)[2].splitlines()[0]) from error
-        lines = [line.strip() for line in text.splitlines()]
-        causes = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
-        causes += [line for line in lines if _FULL in line]
-        first = next(iter(causes or text.splitlines()), type(error).__name__)
-        raise UnreadableError(f"the job failed: {first.strip()}") from error
-    finally:
-        logger.removeFilter(_is_no_signal)
-
-
-def _is_no_signal(record: logging.LogRecord) -> bool:
-    """Say whether to log a record: py4j logs what a signal raised while it waited for an answer, with its trace.
-
-    Spark's own handler, until the session is there, asks the JVM something meanwhile: that call is reentrant.
-    """
-    error = record.exc_info[1] if record.exc_info is not None else None
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt | SystemExit) or "reentrant call" in str(error):
-            return False
-        error = error.__context__
-    return True
-
-
-def absolute(pattern: str) -> str:
-    """Return a path or pattern that means the same in executors, which run in directories of their own."""
-    return pattern if "://" in pattern else os.path.abspath(pattern)
-
-
-def _storage(params: dict[str, Any]) -> StorageOptions:
-    from kafkalog.files.object_stores import StorageOptions
-
-    return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
-
-
-def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
+def _earlier(output: Output, params: dict[str, Any]) -> tuple[str, ...]:
     """Return the folders of scans that the job may take. Raises UnsupportedError."""
     from kafkalog.auditing.pipeline import scans_of_audit
 
@@ -176,17 +91,14 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
     return (scans_of_audit(absolute(previous)),)
 
 
-def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
+def _run_audit(job: SparkJob, started: float) -> int:
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, provenance, verdict_of
-    from kafkalog.files.object_stores import set_storage_options
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
-    from kafkalog_spark.output import OutputFailedError
 
-    storage = _storage(params)
-    set_storage_options(storage)
+    params, output = job.params, job.output
 
     def status_of(found: BulkAudit) -> Exit:
         return found.summary.outcome(Severity[params["fail_on"].upper()]).status(exit_zero=params["exit_zero"])
@@ -199,14 +111,13 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
-        output.reach()  # by the options that the session's configuration may have set
-        earlier = _earlier(params, output)
+        earlier = _earlier(output, params)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
-            session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
+            job.session, job.paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, said=said, progress=say,
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, said=said, progress=say,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
@@ -215,7 +126,104 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         output.discard()
         say(f"error: {error}")
         return Exit.FINDINGS
-    except OutputFailedError as error:
-        raise OutputError(str(error)) from error
     print(escape(found.headline))
     return status_of(found)
+
+
+# What holds the bytes of whole clusters' disks.
+
+
+_OF_SPACE = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
+
+
+@click.command("bulk_space")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="A broker's log directory, or a pattern; repeat for more.",
+)
+@click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+@click.option(
+    "--split-bytes",
+    type=Size(),
+    default="128MiB",
+    show_default=True,
+    help="How much one task reads, approximately; at least one partition.",
+)
+@click.option("--table", "tables", multiple=True, type=click.Choice(_OF_SPACE), help="Table to write; repeat for more.")
+@click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB.")
+@click.option(
+    "--server-properties",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The brokers' settings that the metadata log does not have.",
+)
+@click.option(
+    "--topic-configs",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The topics' settings if there is no metadata log: JSON, settings by topic.",
+)
+@click.option(
+    "--now",
+    type=Time(),
+    metavar="TIME",
+    help="The present.  [default: the clock if a broker runs, else the newest time]",
+)
+@storage_options
+@limit_options
+@status_options()
+def bulk_space(inputs: tuple[str, ...], output: str, overwrite: bool, **_params: Any) -> int:
+    """Measure the log directories of whole clusters and write what holds their bytes as Parquet.
+
+    \b
+        spark-submit bulk_space.py --input '/backups/broker-*' --output /space/2026-11-21
+    """
+    started = time.monotonic()
+    with spark_job(inputs, output, "space", overwrite=overwrite, known=_settings()) as job:
+        return _run_space(job, started)
+
+
+def _run_space(job: SparkJob, started: float) -> int:
+    from kafkalog.auditing.pipeline import as_text
+    from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
+    from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT, mark
+    from kafkalog_spark.bulk_space import BulkSpace
+    from kafkalog_spark.bulk_space import bulk_space as run
+
+    params, output = job.params, job.output
+    properties, configs = params["server_properties"], params["topic_configs"]
+    options = SpaceOptions(
+        limits_of(params), params["now"], params["keys"],
+        {} if properties is None else read_broker_properties(properties),
+        {} if configs is None else read_topic_configs(configs),
+    )  # fmt: skip
+
+    def status_of(done: BulkSpace) -> Exit:
+        outcome = Outcome(Severity[params["fail_on"].upper()], incomplete=bool(done.unreadable))
+        for finding in done.findings:
+            outcome.take(finding)
+        return outcome.status(exit_zero=params["exit_zero"])
+
+    def said(done: BulkSpace) -> dict[str, str]:
+        origin = mark(output.command) | {"arguments": sys.argv[1:]}
+        ended = {"exit_status": int(status_of(done)), "unreadable": done.unreadable}
+        return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
+
+    output.make(overwrite=params["overwrite"])
+    done = run(
+        job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
+        split_bytes=params["split_bytes"], storage=job.storage, said=said, progress=say,
+    )  # fmt: skip
+    for line in done.unreadable:
+        say(f"error: {line}")
+    say(f"measured {done.directories} directories in {time.monotonic() - started:.1f} s")
+    return status_of(done)
+
+
+def _settings() -> frozenset[str]:
+    """Return the options that may be settings of a session: of both commands, for which a cluster has one file."""
+    options = (*bulk_audit.params, *bulk_space.params)
+    return frozenset(one.opts[-1].lstrip("-") for one in options if one.name not in ("more", "inputs", "output"))
