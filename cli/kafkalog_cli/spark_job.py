@@ -139,6 +139,9 @@ def jvm_in_words() -> Iterator[None]:
     except ImportError as error:
         raise UnreadableError(_lacks("driver", str(error)) or str(error)) from error
     except (PySparkException, Py4JError, ConnectionError, EOFError) as error:  # the last ones where the JVM is gone
+        signal = _signal_of(error)
+        if signal is not None:
+            raise signal from None
         raise _in_words(str(error) or type(error).__name__) from error
     finally:
         logger.removeFilter(_is_no_signal)
@@ -146,6 +149,7 @@ def jvm_in_words() -> Iterator[None]:
 
 def _in_words(text: str) -> Exception:
     """Return what the end of a job is: the cause may be far down in the traces of Java and of a task's Python."""
+    from kafkalog.files.object_stores import with_advice
     from kafkalog_spark.parts import CANNOT_WRITE, NOT_SHARED
 
     if NOT_SHARED in text:
@@ -153,7 +157,7 @@ def _in_words(text: str) -> Exception:
         return OutputError(f"{place}: the executors do not see what the driver wrote there: {_SHARED}")
     if CANNOT_WRITE in text:
         cause = text.partition(CANNOT_WRITE)[2].splitlines()[0].strip()
-        return OutputError(f"{cause}; {_SHARED}" if "No such file or directory" in cause else cause)
+        return OutputError(f"{cause}; {_SHARED}" if "No such file or directory" in cause else with_advice(cause))
     lines = [line.strip() for line in text.splitlines()]
     ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
     full = [line for line in lines if _FULL in line]
@@ -167,7 +171,7 @@ def _in_words(text: str) -> Exception:
     elif program := _NO_PROGRAM.search(text):
         cause = f"executors have no program {program[1]}: set PYSPARK_PYTHON to their Python"
     else:
-        cause = _lacks("executors", text) or lines[0]
+        cause = _lacks("executors", text) or with_advice(lines[0])
     return UnreadableError(f"the job failed: {cause}")
 
 
@@ -187,8 +191,15 @@ def _is_no_signal(record: logging.LogRecord) -> bool:
     Spark's own handler, until the session is there, asks the JVM something meanwhile: that call is reentrant.
     """
     error = record.exc_info[1] if record.exc_info is not None else None
+    return _signal_of(error) is None and not any("reentrant call" in str(one) for one in _chain(error))
+
+
+def _signal_of(error: BaseException | None) -> BaseException | None:
+    """Return what a signal raised, if that is what an error came from."""
+    return next((one for one in _chain(error) if isinstance(one, KeyboardInterrupt | SystemExit)), None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        if isinstance(error, KeyboardInterrupt | SystemExit) or "reentrant call" in str(error):
-            return False
+        yield error
         error = error.__context__
-    return True

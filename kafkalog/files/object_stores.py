@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = [
     "look_at",
     "set_storage_options",
     "storage_options",
+    "with_advice",
 ]
 
 
@@ -60,6 +62,11 @@ _options = StorageOptions()
 _In = TypeVar("_In")
 
 _Out = TypeVar("_Out")
+
+# What the stores' errors have in common where they know no such key, or give it no such right.
+_REFUSED: Final = re.compile(
+    "ACCESS_DENIED|ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|CLIENT_TOKEN|EXPIRED_TOKEN|HTTP status 40[13]"
+)
 
 _BLOCK: Final = 8 << 20
 
@@ -144,7 +151,14 @@ def _words(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     text = " ".join(str(error).split())
-    return text.partition(" (Request ID")[0] or type(error).__name__
+    return with_advice(text.partition(" (Request ID")[0]) or type(error).__name__
+
+
+def with_advice(text: str) -> str:
+    """Return what a store said, and what to do if it refused."""
+    if _REFUSED.search(text) is None:
+        return text
+    return f"{text.rstrip('.')}: check the credentials (environment, ~/.aws, role) and what they may do"
 
 
 class RemoteSource:

@@ -40,7 +40,7 @@ from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
 from kafkalog_spark.arrow_rows import rows_of
-from kafkalog_spark.frames import fetched, kept, mapped, sent, spread, stage
+from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.output import Output
 from kafkalog_spark.parts import PartFile, read_part
 from kafkalog_spark.seal import Seal
@@ -126,9 +126,8 @@ class _Run:
         with kept(mapped(spread(directories, task + 1, "task"), reading, space_tasks.READ)) as read:
             newest: dict[int, int] = {}
             ends: dict[int, int] = {}
-            with stage(self.session, f"read {self.done.directories:,} directories", self.progress):
-                found = fetched(read.drop("content")).to_pylist()
-            for row in found:
+            what = f"read {self.done.directories:,} directories"
+            for row in fetched(read.drop("content"), what, self.progress).to_pylist():
                 cluster_number = row["cluster"]
                 newest[cluster_number] = max(newest.get(cluster_number, -1), row["newest_broker"])
                 ends[row["number"]] = row["log_end"]
@@ -155,9 +154,8 @@ class _Run:
             of_states = [number for number in self.first if self.logs[number][1].directory.topic == STATE_TOPIC]
             rows = read.where(F.col("number").isin(of_states)).repartition("cluster").sortWithinPartitions("cluster")
             task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage, seal=self.seal)
-            with stage(self.session, "read the state topics", self.progress):
-                found = fetched(mapped(rows, task, space_tasks.MADE)).to_pylist()
-            for row in found:
+            found = mapped(rows, task, space_tasks.MADE)
+            for row in fetched(found, "read the state topics", self.progress).to_pylist():
                 about = self.about[row["cluster"]]
                 self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
         judging = space_tasks.JudgeSpace(
@@ -175,18 +173,15 @@ class _Run:
 
     def write(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
         """Write the driver's tables, and let all count."""
-        with stage(self.session, f"judge {self.done.directories:,} directories", self.progress):
-            parts = _parts(made)
+        parts = _parts(made, f"judge {self.done.directories:,} directories", self.progress)
         kinds = [kind for table, kind in _JOINED.items() if table in self.tables]
         if kinds:
             states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
             rows = made.where(F.col("kind").isin(kinds)).repartition("kind", "cluster", "key")
             join = space_tasks.JoinSpace(states, self.seal, self.storage, output.work)
-            with (
-                stage(self.session, "join what directories cost", self.progress),
-                kept(mapped(rows.sortWithinPartitions("kind", "cluster", "key"), join, space_tasks.MADE)) as joined,
-            ):
-                parts += _parts(joined)
+            joined = mapped(rows.sortWithinPartitions("kind", "cluster", "key"), join, space_tasks.MADE)
+            with kept(joined) as made_of_all:
+                parts += _parts(made_of_all, "join what directories cost", self.progress)
         mine, of_tasks = self._of_driver(made), {part.table for part in parts}
         for table in sorted(self.tables):
             if table in _OF_DRIVER or table not in of_tasks:  # a table without rows has a file with its columns
@@ -196,7 +191,9 @@ class _Run:
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
         judged: dict[int, list[Weighed]] = {}
-        for row in fetched(made.where("kind = 'judged'").select("content")).to_pylist():
+        for row in fetched(
+            made.where("kind = 'judged'").select("content"), "collect verdicts", self.progress
+        ).to_pylist():
             number, verdicts, findings, suffix = self.seal.unpacked(row["content"])
             cluster, log = self.logs[number]
             if suffix and not log.directory.suffix:
@@ -218,7 +215,7 @@ class _Run:
         return rows
 
 
-def _parts(made: DataFrame) -> list[PartFile]:
+def _parts(made: DataFrame, what: str, tell: Callable[[str], object]) -> list[PartFile]:
     """Return the files of tables that tasks wrote, in one order for one input."""
-    rows = fetched(made.where(F.col("kind") == space_tasks.PART).select("content"))
+    rows = fetched(made.where(F.col("kind") == space_tasks.PART).select("content"), what, tell)
     return sorted(map(read_part, rows["content"].to_pylist()), key=lambda part: (part.table, part.file.sha256))

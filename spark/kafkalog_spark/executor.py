@@ -42,7 +42,7 @@ from kafkalog.folds.shares import shares_of
 from kafkalog.segments.chunk import Limits
 from kafkalog_spark import judged_tables, scan_tasks, tasks
 from kafkalog_spark.arrow_rows import rows_of
-from kafkalog_spark.frames import fetched, kept, mapped, sent, spread, stage
+from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.parts import PartFile, read_part
 
 if TYPE_CHECKING:
@@ -86,9 +86,8 @@ class ScannedFrame:
         """Find the open transactions in tasks, which send the first of each log."""
         count: Counter[int] = Counter()
         offsets: dict[int, list[bytes]] = {}
-        with stage(self.executor.session, f"count the open transactions of {len(logs):,} logs", self.executor.report):
-            found = fetched(self.executor.open_offsets(logs, self)).to_pylist()
-        for row in found:
+        what = f"count the open transactions of {len(logs):,} logs"
+        for row in fetched(self.executor.open_offsets(logs, self), what, self.executor.report).to_pylist():
             count[row["log"]] += row["count"]
             offsets.setdefault(row["log"], []).append(row["offsets"])
         for log in logs:
@@ -101,8 +100,9 @@ class ScannedFrame:
             return
         rows = self.frame.where(F.col("log").isin(*(log.number for log in logs)))
         by_log: dict[int, list[tuple[int, int, str, pa.RecordBatch, int]]] = {}
-        with stage(self.executor.session, f"fetch the scans of {len(logs):,} logs", self.executor.report):
-            batches = fetched(rows.select("log", "split_no", "row_no", "kind", "content")).to_batches()
+        what = f"fetch the scans of {len(logs):,} logs"
+        some = rows.select("log", "split_no", "row_no", "kind", "content")
+        batches = fetched(some, what, self.executor.report).to_batches()
         while batches:  # of the coordinator's many records each is either still a message, or in columns
             batch = batches.pop()
             places = zip(*(column.to_pylist() for column in batch.columns[:-1]), strict=True)
@@ -174,9 +174,7 @@ class SparkExecutor:
             findings = 0
             scanned = ScannedFrame(self, frame, {}, [], {})
             reused = Reused(hashed=self.kept.keeping.hashed)
-            with stage(self.session, what, self.report):
-                found = fetched(heads.select(*names)).to_pylist()
-            for row in found:
+            for row in fetched(heads.select(*names), what, self.report).to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
@@ -228,8 +226,8 @@ class SparkExecutor:
         sizes: Counter[str] = Counter()
         parts: list[PartFile] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
-        with stage(self.session, f"judge {len({log.group for log in logs}):,} partitions", self.report):
-            rows = fetched(frame.where("kind != 'keys'")).to_pylist()
+        what = f"judge {len({log.group for log in logs}):,} partitions"
+        rows = fetched(frame.where("kind != 'keys'"), what, self.report).to_pylist()
         kinds: dict[tuple[str, int], list[bytes]] = {}
         for row in rows:
             if row["kind"] in self.kinds:
@@ -252,9 +250,8 @@ class SparkExecutor:
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
             number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
-            with stage(self.session, "compare partitions by their producers", self.report):
-                found = fetched(mapped(in_order, tasks.conflict, tasks.CONFLICTS)).to_pylist()
-            for row in found:
+            found = mapped(in_order, tasks.conflict, tasks.CONFLICTS)
+            for row in fetched(found, "compare partitions by their producers", self.report).to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
         return JudgedFrame(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import StorageLevel
+from pyspark import SparkContext, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -34,15 +35,12 @@ __all__ = [
     "sealed_tasks",
     "sent",
     "spread",
-    "stage",
     "write_sent",
 ]
 
 Batches = Iterable[pa.RecordBatch]
 
-_DESCRIPTION: Final = "spark.job.description"
-
-_SILENT: Final = 30.0  # s, between lines of progress while a stage runs
+_SILENT: Final = 30.0  # s, between lines of progress while a job runs
 
 
 def spread(frame: DataFrame, number: int, key: str) -> DataFrame:
@@ -55,15 +53,59 @@ def spread(frame: DataFrame, number: int, key: str) -> DataFrame:
     return frame.repartition(number, key)
 
 
-def fetched(frame: DataFrame) -> pa.Table:
-    """Fetch all rows."""
+def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Table:
+    """Fetch all rows; `what` describes the job in Spark's page, `tell` gets a line each half minute until it is done.
+
+    Spark Connect has no context to ask, so nothing is said there. A signal cancels the job: who only closed the
+    connection would wait for it, and let the JVM log a trace.
+    """
+    context, table = _context(frame), Future[pa.Table]()
+
+    def fetch() -> None:
+        try:
+            if context is not None:
+                context.setJobDescription(f"kafkalog: {what}")  # of this thread
+            table.set_result(_collected(frame))
+        except BaseException as error:  # raised where it is waited for
+            table.set_exception(error)
+
+    threading.Thread(target=fetch, daemon=True).start()
+    try:
+        while not wait([table], _SILENT).done:
+            _tell(context, what, tell)
+        return table.result()
+    except (KeyboardInterrupt, SystemExit):
+        if context is not None:
+            with suppress(Exception):  # the JVM may have got the signal, too
+                context.setLogLevel("OFF")
+                context.cancelAllJobs()
+        raise
+
+
+def _collected(frame: DataFrame) -> pa.Table:
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     schema, rows = to_arrow_schema(frame.schema), frame.collect()
     cells: Iterable[Any] = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    return pa.Table.from_arrays(
-        [pa.array(one, kind) for one, kind in zip(cells, schema.types, strict=True)], schema=schema
-    )
+    arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _context(frame: DataFrame) -> SparkContext | None:
+    try:
+        return frame.sparkSession.sparkContext
+    except PySparkException:  # Spark Connect
+        return None
+
+
+def _tell(context: SparkContext | None, what: str, tell: Callable[[str], object]) -> None:
+    if context is None:
+        return
+    with suppress(Exception):  # a JVM that is gone is what the job ends with
+        tracker = context.statusTracker()
+        running = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        done, of = (sum(getattr(one, name) for one in running if one) for name in ("numCompletedTasks", "numTasks"))
+        tell(f"{what}: {done} of {of} tasks done")
 
 
 def has_data_sources() -> bool:
@@ -105,41 +147,6 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
         yield persisted
     finally:
         persisted.unpersist()
-
-
-# What one sees of a job in Spark's page and on the driver.
-
-
-@contextmanager
-def stage(session: SparkSession, what: str, tell: Callable[[str], object]) -> Iterator[None]:
-    """Describe the jobs of a stage in Spark's page, and tell every half minute how many of its tasks are done.
-
-    Spark Connect has no context to ask, so nothing is said there.
-    """
-    try:
-        context = session.sparkContext
-    except PySparkException:
-        yield
-        return
-    before, ended = context.getLocalProperty(_DESCRIPTION), threading.Event()
-    context.setJobDescription(f"kafkalog: {what}")
-    telling = threading.Thread(target=_tell, args=(context.statusTracker(), what, tell, ended), daemon=True)
-    telling.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        telling.join()
-        with suppress(Exception):  # the JVM may be gone: that is not what the stage ended with
-            context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None unsets it
-
-
-def _tell(tracker: Any, what: str, tell: Callable[[str], object], ended: threading.Event) -> None:
-    while not ended.wait(_SILENT):
-        with suppress(Exception):  # ditto
-            running = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-            done, of = (sum(getattr(one, name) for one in running if one) for name in ("numCompletedTasks", "numTasks"))
-            tell(f"{what}: {done} of {of} tasks done")
 
 
 # Rows that the driver sends to tasks, as files: any place that pyarrow's filesystems know, which Spark need not. What

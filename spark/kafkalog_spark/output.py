@@ -22,6 +22,7 @@ from pyarrow import fs
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, ScanFolder, as_text, begun_before, begun_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.object_stores import with_advice
 from kafkalog.files.off_limits import real_place
 from kafkalog.provenance import (
     BEGUN,
@@ -489,4 +490,4 @@ class Output:
         try:
             yield
         except OSError as error:
-            raise OutputFailedError(f"{self.name}: {error}") from error
+            raise OutputFailedError(f"{self.name}: {with_advice(str(error))}") from error

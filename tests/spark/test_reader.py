@@ -18,9 +18,9 @@ from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from official import CORPUS, FIXTURES, cases
 
-source = pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
-if not hasattr(source, "EqualTo"):
-    pytest.skip("filters are pushed down from Spark 4.1 on", allow_module_level=True)
+pytest.importorskip(
+    "pyspark.sql.worker.data_source_pushdown_filters", reason="filters are pushed down from Spark 4.1 on"
+)
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, In, LessThan
 
