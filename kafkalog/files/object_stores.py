@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "file_system",
     "kind_of",
     "look_at",
+    "opened",
     "set_storage_options",
     "storage_options",
     "with_advice",
@@ -309,6 +312,17 @@ class RemoteTree:
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(function, items))
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """Open a file for a reader of pyarrow's: a local one is its own path. Raises UnreadableError."""
+    if not is_remote(path):
+        yield local_path(path)
+        return
+    file, _, _ = _open(path)
+    with file:
+        yield file
 
 
 def kind_of(path: str) -> str:
