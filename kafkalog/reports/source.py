@@ -19,7 +19,6 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
-from kafkalog.files.object_stores import opened
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Severity
 from kafkalog.kafka.state_records import TOMBSTONE
@@ -471,6 +470,8 @@ class WrittenAudit:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
+
+        from kafkalog.files.object_stores import opened  # no part of what a report of an audit in memory needs
 
         for listed in self._files.get(table, ()):
             file, rows = self._check(listed), listed.rows
