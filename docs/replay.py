@@ -25,11 +25,16 @@ def main(file, bootstrap, topic=None):
             row = json.loads(line)
             number += 1
             headers = [(field(one, "key").decode(), field(one, "value")) for one in row["headers"]]
-            producer.produce(
-                topic or row["topic"], field(row, "value"), field(row, "key"), partition=row["partition"],
-                timestamp=max(row["timestamp_ms"], 0), headers=headers,
-                on_delivery=lambda error, _: error and failed.append(error),
-            )  # fmt: skip
+            while True:
+                try:
+                    producer.produce(
+                        topic or row["topic"], field(row, "value"), field(row, "key"), partition=row["partition"],
+                        timestamp=max(row["timestamp_ms"], 0), headers=headers,
+                        on_delivery=lambda error, _: error and failed.append(error),
+                    )  # fmt: skip
+                    break
+                except BufferError:  # as many as it holds wait for the broker
+                    producer.poll(1)
             producer.poll(0)
     producer.flush()
     if failed:

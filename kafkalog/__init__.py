@@ -17,7 +17,18 @@ from kafkalog.version import VERSION
 __version__ = VERSION
 
 _HOMES: Final = {
-    "api": ("Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"),
+    "api": (
+        "Judged",
+        "Result",
+        "audit",
+        "groups",
+        "metadata",
+        "producers",
+        "remote_store",
+        "space",
+        "transactions",
+        "verify",
+    ),
     "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),

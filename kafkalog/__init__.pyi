@@ -1,6 +1,6 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, producers, space, transactions, verify
+from kafkalog.api import Judged, Result, audit, groups, metadata, producers, remote_store, space, transactions, verify
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
@@ -122,6 +122,7 @@ __all__ = [
     "record_columns",
     "record_table",
     "records",
+    "remote_store",
     "salvage",
     "scan",
     "scan_source",

@@ -9,10 +9,12 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
@@ -34,7 +36,18 @@ if TYPE_CHECKING:
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
-__all__ = ["Judged", "Result", "audit", "groups", "metadata", "producers", "space", "transactions", "verify"]
+__all__ = [
+    "Judged",
+    "Result",
+    "audit",
+    "groups",
+    "metadata",
+    "producers",
+    "remote_store",
+    "space",
+    "transactions",
+    "verify",
+]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Row = tuple[Any, ...]
@@ -126,14 +139,35 @@ def audit(
     return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, rows, batches)
 
 
+@contextmanager
+def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Iterator[None]:
+    """Let log directories that are opened in the context have this remote store of tiered storage, like ``--remote``.
+
+    It is a directory or a URI; `layout` is a pattern of its objects' names, like ``--remote-layout``, else it is found
+    by what is there. Rows of generators are to be taken in the context. Raises UnsupportedError for a pattern that is
+    none; a store that can't be read is a finding.
+    """
+    from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
+
+    try:
+        remote = remote_of(path, layout)
+    except LayoutError as error:
+        raise UnsupportedError(str(error)) from error
+    with remote_given(remote):
+        yield
+
+
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, jobs: int | None = 1, limits: Limits | None = None,
+    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), jobs: int | None = 1,
+    limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
-    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share. An input
-    that could not be read is a finding, and raises nothing.
+    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
+    those of the first path's cluster with their mirrors in the others; `topics` are its rules, as ``orders=eu.orders``.
+    An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
+    which input is the source.
     """
     from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
@@ -141,6 +175,10 @@ def verify(
     from kafkalog.reports import source_of_verification
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
+    if mirror:
+        from kafkalog.queries.mirrors import compare_mirror
+
+        compare_mirror([os.fspath(path) for path in _paths(paths)], limits or Limits(), topics, jobs).add_to(found)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from kafkalog.findings import Finding
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
@@ -30,7 +29,8 @@ __all__ = [
 
 IN_A_LOG: Final = 10_000  # open transactions, or findings of one code
 IN_A_RUN: Final = 100_000  # open transactions
-IN_A_FILE: Final = 1_000  # damaged places, or findings of one code: one finding stands for more (segments/folded.py)
+IN_A_FILE: Final = 1_000  # damaged places that are examined closely (segments/cursor.py), or findings of one code: one
+# finding stands for more (segments/folded.py)
 
 
 class OnlyCounted(NamedTuple):
@@ -61,6 +61,8 @@ def split(
 
     Without a word of the run on the `others`, the limit of a log decides.
     """
+    import numpy as np  # a dump of a small file needs the limits, and no more
+
     if others is not None:
         is_judged = offsets < others.first_offset
         return np.flatnonzero(is_judged), np.flatnonzero(~is_judged)

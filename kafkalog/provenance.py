@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.tables import TABLES
-from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
+from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
 from kafkalog.tables.parquet import row_count
 from kafkalog.untrusted import untrusted_json
 
@@ -102,8 +102,8 @@ def is_linked(folder: Path, name: str) -> bool:
     return any(path.is_symlink() for path in (place, *place.parents) if path != folder and folder in path.parents)
 
 
-def write_manifest(folder: Path) -> None:
-    """List the files of a directory that is to become an output, except those that readers of tables leave out."""
+def write_manifest(folder: Path, run: Run | None = None) -> None:
+    """List the files of a directory that is to become a run's output, except those that readers leave out."""
     tables: dict[str, list[TableFile]] = {}
     others: list[TableFile] = []
     for path in sorted(found for found in folder.rglob("*") if found.is_file()):
@@ -116,7 +116,7 @@ def write_manifest(folder: Path) -> None:
         rows = row_count(path) if path.suffix == ".parquet" else None
         files = tables.setdefault(table, []) if table in TABLES else others
         files.append(TableFile(name, path.stat().st_size, rows, sha256))
-    (folder / MANIFEST).write_text(Manifest(tables, others).text())
+    (folder / MANIFEST).write_text(Manifest(tables, others, run).text())
 
 
 def listed(folder: Path) -> list[str]:

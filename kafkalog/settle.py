@@ -54,6 +54,9 @@ class Reason(Enum):
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
     MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
     NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
+    AT_WORK = Weaker("A broker may be at work on it: it is the newest record about the partition.")
+    HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
+    MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from kafkalog.quantities import iso
 
-__all__ = ["UTC", "Zone"]
+__all__ = ["TIMES", "UTC", "Zone"]
 
-_TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+TIMES: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 _MINUTE_MS: Final = 60_000
 
@@ -37,7 +37,7 @@ class Zone:
 
     def prose(self, text: str) -> str:
         """Write the times of a sentence, which are in UTC, in this zone."""
-        return text if self._is_utc else _TIME.sub(lambda found: self._written(found[0]), text)
+        return text if self._is_utc else TIMES.sub(lambda found: self._written(found[0]), text)
 
     def offsets(self, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
         """Return how many minutes this zone is ahead of UTC, each with the time (ms) from which on it holds.

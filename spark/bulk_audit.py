@@ -3,8 +3,8 @@
 import sys
 
 try:
-    from kafkalog_cli.bulk import bulk_audit
     from kafkalog_cli.main import main
+    from kafkalog_cli.submit import bulk_audit
 except ImportError as error:
     print(f"kafkalog: error: the driver lacks the Python package {error.name}: see docs/bulk-audit.md", file=sys.stderr)
     sys.exit(3)

@@ -59,7 +59,12 @@ VERIFY_ALONE: Final = frozenset(
     }
 )  # fmt: skip
 
-SHARED: Final = frozenset(CATALOGUE) - AUDIT_ALONE - VERIFY_ALONE
+# What only two audits show, one after the other.
+DIFF_ALONE: Final = frozenset(
+    {"committed-offsets-truncated", "log-end-lower", "log-lacks-offsets", "log-rewritten", "log-start-lower"}
+)
+
+SHARED: Final = frozenset(CATALOGUE) - AUDIT_ALONE - VERIFY_ALONE - DIFF_ALONE
 
 # Files that only verify reads to their end: it may say more of them, the audit nothing else.
 _READ_BY_VERIFY: Final = frozenset(

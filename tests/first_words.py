@@ -30,7 +30,53 @@ def wrote(transaction: dict[str, Any]) -> bool:
 def facts(case: Path) -> Iterator[Fact]:
     """Yield what must stand on the default screen of a case."""
     truth = json.loads((case / "truth.json").read_text())
-    expected = json.loads((case / "expect.json").read_text())
+    yield from _of_brokers(truth)
+    if (case / "expect.json").exists():
+        yield from _of_clients(case, truth, json.loads((case / "expect.json").read_text()))
+        return
+    yield from _cleanings(case)
+    offsets = truth.get("list_offsets") or truth.get("offsets_at_copy") or {}
+    stays = _stays(truth)
+    for one in truth.get("transactions", ()):
+        if one["outcome"] == "open" and one["partition"] in offsets:
+            yield Fact("open", (f"{one['transactional_id']} in {one['partition']} at {one['offsets'][0]}",))
+    for place, one in sorted((truth.get("open_transactions") or {}).items()):
+        if (case / "data" / "__transaction_state-0").exists():  # elsewhere no file has the id
+            yield Fact("open", (f"{one['transactional_id']} in {place} at {one['first_offset']}",))
+    for place, one in sorted(offsets.items()):
+        if one["earliest"] and place not in stays:
+            yield Fact("log start", (f"{place} begins at {one['earliest']}: what was before is deleted",))
+
+
+def _stays(truth: dict[str, Any]) -> set[str]:
+    """Return the partitions of a tiered cluster: where one begins is in the remote store's metadata."""
+    return set(truth.get("list_offsets") or ()) if "roles" in truth else set()
+
+
+def _of_brokers(truth: dict[str, Any]) -> Iterator[Fact]:
+    """Yield where a broker said that read_committed consumers stop: each such place, whatever stops them."""
+    offsets = truth.get("list_offsets") or truth.get("offsets_at_copy") or truth.get("partitions") or {}
+    for place, one in sorted(offsets.items()):
+        stable = one.get("last_stable_offset", one.get("last_stable"))
+        if stable is not None and stable < one["latest"]:
+            yield Fact("", (f"{place} at {stable}", f"offset {stable} of {place}", f"{place} at offset {stable}"))
+    for one in truth.get("writes_without_coordinator") or ():
+        if one["outcome"] == "hanging" and not _is_ended(truth, one):
+            yield Fact("", (f"{one['partition']}, offset", f"{one['partition']} at offset"))
+
+
+def _is_ended(truth: dict[str, Any], written: dict[str, Any]) -> bool:
+    """Say whether an administrator ended it: consumers are past it."""
+    return bool(truth["partitions"][written["partition"]]["last_stable"] > written["offsets"][0])
+
+
+def _cleanings(case: Path) -> Iterator[Fact]:
+    for name in sorted({path.parent.name for path in case.glob("data*/*/*") if path.suffix in LEFT_BY_A_CLEANING}):
+        yield Fact("cleaning", (name,))
+
+
+def _of_clients(case: Path, truth: dict[str, Any], expected: dict[str, Any]) -> Iterator[Fact]:
+    """Yield what the clients of a case did, and what their brokers answered."""
     transactions = [one for one in truth.get("transactions", ()) if wrote(one)]
     for one in transactions:
         name, outcome = one["transactional_id"], one["outcome"]
@@ -53,8 +99,7 @@ def facts(case: Path) -> Iterator[Fact]:
             yield Fact("log start", (place,))
     for place, offset in sorted(deleted_by_request(truth)[0].items()):
         yield Fact("log start", (f"{place} begins at {offset}: what was before is deleted, by DeleteRecords after ",))
-    for name in sorted({path.parent.name for path in case.glob("data*/*/*") if path.suffix in LEFT_BY_A_CLEANING}):
-        yield Fact("cleaning", (name,))
+    yield from _cleanings(case)
 
 
 def deleted_by_request(truth: dict[str, Any]) -> tuple[dict[str, int], int]:

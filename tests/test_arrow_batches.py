@@ -16,8 +16,9 @@ import build
 import kafkalog as library
 from dumped import dumped
 from kafkalog.errors import UnsupportedError
-from kafkalog.segments import arrow, blocks
-from kafkalog.segments.arrow import segment_as_arrow
+from kafkalog.segments import blocks
+from kafkalog.segments import segment_arrow as arrow
+from kafkalog.segments.segment_arrow import segment_as_arrow
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import chosen_schema

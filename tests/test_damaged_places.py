@@ -62,7 +62,9 @@ def test_each_damaged_place_has_its_own_way_past(tmp_path: Path) -> None:
     [reset] = commands(incident, "--reset-offsets")
     [step] = [step for step in incident.steps if step.command == reset]
 
-    assert incident.title.endswith("bytes are damaged; the next readable offsets are 6, 16, 32.")
+    assert incident.title == (
+        "Offsets 4-5, 14-15, 30-31 of t-0 can't be read: bytes are damaged; the next readable offsets are 6, 16, 32."
+    )
     assert (incident.records, incident.lost_records) == (6, 6)
     assert [(one.offset, one.what) for one in incident.events] == [
         (4, "Offsets 4-5 can't be read; the next readable offset is 6."),
@@ -72,6 +74,20 @@ def test_each_damaged_place_has_its_own_way_past(tmp_path: Path) -> None:
     assert incident.consumers.read_committed.endswith("They can go on at offset 6, until offset 14.")
     assert "--to-offset 6 " in reset
     assert "They stop again at offset 14: then go on at the next readable offset, in turn 16, 32." in step.text
+
+
+@pytest.mark.parametrize(
+    ("damaged", "first"), [(range(0, 10, 2), 0), (range(30, 40, 2), 30), ((36, 38), 36), ((38,), 38)]
+)
+def test_damage_at_either_end_of_a_log_is_counted_whole(tmp_path: Path, damaged: Sequence[int], first: int) -> None:
+    """No whole batch is on one side of it: all its offsets are lost, and the log is no whole copy of itself."""
+    incident = told(log(tmp_path, 1, damaged))
+    offsets = 2 * len(damaged)
+
+    assert (incident.first_offset, incident.last_offset) == (first, first + offsets - 1)
+    assert (incident.records, incident.lost_records, incident.kept) == (offsets, offsets, [])
+    assert f"at offset {first} every time" in incident.consumers.read_committed
+    assert not commands(incident, "cp -a")
 
 
 def test_each_damaged_segment_is_salvaged(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
 DOCUMENTS: Final = (
-    "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md",
+    "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
+    "docs/diff.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
 )  # fmt: skip
 # The program as this checkout has it; other programs only pass on what they get.
 SHELL: Final = f"""
@@ -54,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
     for name in (SEGMENT.name, "x.log", "a.log", "b.log", "x.log.zst"):
         shutil.copy(SEGMENT, folder / name)
-    for name in ("copy/of/log.dirs", "broker-1", "broker-2", "DIR"):
+    for name in ("copy/of/log.dirs", "broker-1", "broker-2", "source", "mirror", "DIR"):
         shutil.copytree(PARTITION.parent, folder / name)
     (folder / "orders.avsc").write_text('"string"')
     (folder / "copy" / "_schemas-0").mkdir()
@@ -84,6 +85,9 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
         subprocess.run(
             ["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o last-night"], cwd=folder, timeout=60, check=False
         )
+    if "nights/" in command and not (folder / "nights").exists():
+        shell = f"{SHELL}mkdir nights; kafkalog txn-audit DIR -o nights/2026-11-20"
+        subprocess.run(["bash", "-c", shell], cwd=folder, timeout=60, check=False)
     ended = _run(line, folder)
 
     # A name that the folder's directories don't have, or an offset.

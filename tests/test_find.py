@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import random
 import re
 import shutil
+import struct
 from pathlib import Path
+from typing import Final
 
 import pytest
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 import kafkalog as library
-from handmade import damaged
+import plain
+from handmade import batch, damaged, record
 from invoke import kafkalog
 from official import FIXTURES
 
@@ -83,6 +90,68 @@ def test_statuses(tmp_path: Path) -> None:
     assert kafkalog("find", "--key", "late0", damaged(tmp_path)).status == 3
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "nowhere", "nowhere.log"])
+def test_what_is_no_segment_was_not_read(tmp_path: Path, name: str) -> None:
+    """A search of a text, or of nothing, has not read everything; what is beside segments has no records."""
+    (tmp_path / "notes.txt").write_text("late0")
+    beside = next(HANGING.rglob("*.timeindex"))
+
+    assert kafkalog("find", "--key", "late0", tmp_path / name).status == 3
+    assert kafkalog("find", "--key", "late0", HANGING, tmp_path / name).status == 3
+    assert kafkalog("find", "--key", "late0", HANGING, beside).status == 0
+    assert kafkalog("find", "--key", "no such key", HANGING, beside).status == 1
+    assert kafkalog("find", "--key", "late0", "-").status == 2
+
+
+def test_a_compressed_segment_of_a_partition_was_not_read(tmp_path: Path) -> None:
+    """Somebody has packed an old segment where it was: what is in it is not among what was searched."""
+    home = plain.write_segments(tmp_path / "t-0", [plain.Batch(0, 0, 0, "plain")], [plain.Batch(0, 1, 1, "plain")])
+    assert kafkalog("find", "--key", "x", tmp_path).status == 1
+    first = home / f"{0:020}.log"
+    (home / f"{first.name}.gz").write_bytes(gzip.compress(first.read_bytes()))
+    first.unlink()
+    ended = kafkalog("find", "--key", "x", tmp_path)
+
+    assert ended.status == 3
+    assert f"{first.name}.gz: file-unreadable: a compressed segment" in ended.err
+
+
+def test_what_is_in_remote_storage_was_not_read(tmp_path: Path) -> None:
+    """Of a broker with tiered storage: unless what is asked for can't be there."""
+    home = plain.write_segments(tmp_path / "t-0", [plain.Batch(0, 20, 20, "plain")])
+    plain.write_epochs(home, (0, 3))
+    plain.write_checkpoint(tmp_path, "log-start-offset-checkpoint", ("t", 0, 3))
+    ended = kafkalog("find", "--key", "x", tmp_path)
+
+    assert ended.status == 3
+    assert "offsets 3 to 19 are in remote storage" in ended.err
+    assert kafkalog("find", "--key", "x", "--offset", "20..", tmp_path).status == 1
+    assert kafkalog("find", "--key", "x", "--offset", "..19", tmp_path).status == 3
+    assert kafkalog("extract", tmp_path).status == 3
+    told: list[library.Finding] = []
+    assert len(list(library.records(tmp_path, on_finding=told.append))) == 1
+    assert [one.code for one in told] == ["log-partly-remote"]
+
+
+def test_text_has_no_rows() -> None:
+    """What counts, or names files, writes lines for people."""
+    for option in ("--count", "--files-with-matches"):
+        assert kafkalog("find", option, "--format", "ndjson", HANGING).status == 2
+
+
+def test_a_line_shows_bytes_once_escaped(tmp_path: Path) -> None:
+    """Bytes that are no text, line ends and quotes; a long text is cut between characters."""
+    file = tmp_path / f"{0:020}.log"
+    long = "x" * 59 + "é" * 4
+    file.write_bytes(batch(record(b"\x00\xff", b"it's\n"), record(b"", long.encode(), delta=1)))
+    lines = kafkalog("find", file).text.splitlines()
+
+    assert lines[0].endswith(r"key '\x00\xff'  value 'it's\n'") or lines[0].endswith(
+        r"key '\x00\xff'  value 'it's\x0a'"
+    )
+    assert lines[1].endswith(f"key ''  value '{'x' * 59}'…")
+
+
 def test_counts_files_and_the_most() -> None:
     """What grep's users expect."""
     lines = kafkalog("find", "--key", "late0", HANGING).text.splitlines()
@@ -101,3 +170,84 @@ def test_a_hostile_key_writes_no_escape_sequences(tmp_path: Path) -> None:
     ended = kafkalog("find", tmp_path / "data")
     assert ended.status == 0
     assert "\x1b" not in ended.text
+
+
+WORDS: Final = (b"a", b"ab", b"order-", b"\xff", b"\0", b" ", b"\n", "é".encode(), b"22", b'{"x":')
+PATTERNS: Final = ("", "^ab", "22$", "order-+a", "(a|b)2", r'\{"x":', r"[^\x00-\x7f]", ".", "(?s).2")
+Place = tuple[str, int, int]
+
+
+class Seen:
+    """A record as another decoder reads it."""
+
+    def __init__(self, found: DefaultRecordBatch) -> None:
+        self.key, self.value = found.key, found.value
+        self.headers = [(name.encode(), value) for name, value in found.headers]
+
+
+def write_random(root: Path, chance: random.Random) -> dict[Place, Seen]:
+    """Write two partitions of segments whose batches have any codec, with holes between; return what is in them."""
+
+    def word(most: int) -> bytes | None:
+        return None if chance.random() < 0.2 else b"".join(chance.choices(WORDS, k=chance.randint(0, most)))
+
+    found: dict[Place, Seen] = {}
+    for partition in range(2):
+        home = root / f"t-{partition}"
+        home.mkdir(parents=True)
+        offset = chance.choice((0, 7))
+        for _ in range(4):
+            with (home / f"{offset:020}.log").open("wb") as file:
+                for _ in range(4):
+                    made = DefaultRecordBatchBuilder(2, chance.randrange(5), 0, -1, -1, -1, 1 << 20)
+                    count = chance.randint(1, 6)
+                    for number in range(count):
+                        names = chance.choices(("h", "hk", "é"), k=chance.choice((0, 0, 1, 3)))
+                        made.append(number, 1000 + number, word(3), word(9), [(name, word(2)) for name in names])
+                    data = bytearray(made.build())
+                    struct.pack_into(">q", data, 0, offset)
+                    file.write(data)
+                    for number, one in enumerate(DefaultRecordBatch(bytes(data))):
+                        found["t", partition, offset + number] = Seen(one)
+                    offset += count + chance.choice((0, 0, 2))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_finds_what_another_decoder_finds_in_random_logs(tmp_path: Path, seed: int) -> None:
+    """Each question in each form of its answer: rows, lines, counts, files; every codec, an archive, too."""
+    chance = random.Random(seed)  # no secret: test data
+    root = tmp_path / "data"
+    every = write_random(root, chance)
+    archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path, "data")
+    questions: list[tuple[list[str], set[Place]]] = []
+    for one in chance.sample(list(every.values()), 12):
+        part = (one.value or b"")[1:4]
+        if one.key is not None and b"\0" not in one.key:
+            questions.append((["--key", os.fsdecode(one.key)], {at for at, it in every.items() if it.key == one.key}))
+        if b"\0" not in part:
+            wanted = {at for at, it in every.items() if it.value is not None and part in it.value}
+            questions.append((["--value", os.fsdecode(part)], wanted))
+        for name, value in one.headers:
+            wanted = {at for at, it in every.items() if any(name == its for its, _ in it.headers)}
+            questions.append((["--header", name.decode()], wanted))
+            if value is not None and b"\0" not in value:
+                wanted = {at for at, it in every.items() if (name, value) in it.headers}
+                questions.append((["--header", f"{name.decode()}={os.fsdecode(value)}"], wanted))
+    for text in PATTERNS:
+        pattern = re.compile(text.encode())
+        wanted = {at for at, it in every.items() if it.value is not None and pattern.search(it.value)}
+        questions.append((["--value-regex", text], wanted))
+    nulls = {at for at, it in every.items() if it.value is None}
+    questions += [(["--null-value"], nulls), (["--null-value", "--key", "nobody's"], set())]
+    for words, wanted in chance.sample(questions, 16):
+        where = chance.choice((root, archive))
+        assert found(Path(where), *words) == wanted, words
+        lines = kafkalog("find", *words, where)
+        counted = kafkalog("find", "--count", *words, where).text.splitlines()
+        files = kafkalog("find", "--files-with-matches", *words, where).text.splitlines()
+        assert lines.status == (0 if wanted else 1)
+        assert len(lines.text.splitlines()) == len(wanted)
+        assert sum(int(line.split("  ")[1].split()[0]) for line in counted) == len(wanted)
+        assert {Path(file).parent.name for file in files} == {f"t-{partition}" for _, partition, _ in wanted}
+        assert len(kafkalog("find", "--max-count", "2", *words, where).text.splitlines()) == min(2, len(wanted))

@@ -296,6 +296,18 @@ def test_the_first_batch_of_a_log_may_be_unreadable(tmp_path: Path) -> None:
     assert log.told() == [(0, 0, "damage", "unreadable-bytes")]
 
 
+@pytest.mark.parametrize("segments", [1, 2])
+def test_the_first_segments_of_a_log_may_be_unreadable(tmp_path: Path, segments: int) -> None:
+    """A log that begins with segments of which nothing can be read misses their offsets from the first one's name on."""
+    log = Log(tmp_path, *THREE)
+    for base in (0, 3)[:segments]:
+        path = log.file(base)
+        data = path.read_bytes()
+        path.write_bytes(b"".join(build.flipped(data[at : at + 69], 8 * 64) for at in range(0, len(data), 69)))
+
+    assert log.told() == [(0, 3 * segments - 1, "damage", "unreadable-bytes")]
+
+
 def test_each_gap_has_its_own_cause(tmp_path: Path) -> None:
     """Several gaps of one log are told apart."""
     log = Log(tmp_path, [plain(0), plain(3)], [plain(4), plain(9), plain(10), plain(11), plain(15)], [plain(20)])

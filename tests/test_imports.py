@@ -83,7 +83,7 @@ def test_a_dump_for_programs_imports_no_audit(
     output = tmp_path_factory.mktemp("output") / f"records.{form}"
     imported = _imported(ALL_NAMES, "dump", "--table", "records", "-o", output, segment)
 
-    assert "kafkalog.segments.arrow" in imported
+    assert "kafkalog.segments.segment_arrow" in imported
     assert {name for name in imported if name.startswith("kafkalog.auditing")} == set()
 
 
@@ -146,7 +146,7 @@ def test_the_version_needs_no_command_tree() -> None:
         "kafkalog", "kafkalog._cyutility", "kafkalog.kernel", "kafkalog.kernel.buffers", "kafkalog.kernel.checksums",
         "kafkalog.kernel._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
-        "kafkalog_cli.signals", "kafkalog_cli.version",
+        "kafkalog_cli.signals", "kafkalog_cli.version_line",
     }  # fmt: skip
 
 

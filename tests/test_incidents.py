@@ -24,7 +24,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report import incident_lines
+from kafkalog_cli.render.report_text import incident_lines
 from official import CORPUS, FIXTURES, cases
 from told_incidents import OF_REMEDIES, TOLD, Told
 
@@ -367,7 +367,7 @@ def test_steps_that_are_not_shown_are_counted() -> None:
     assert lines[-2].lstrip() == f"… 22 more steps: --incident {row['id']}"
 
 
-def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:
+def test_a_few_open_transactions_of_one_cause_are_few_states() -> None:
     """Up to twenty producers have incidents of their own."""
     found = incidents_of([many_open(20)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -15,10 +16,19 @@ import pytest
 from kafkalog.auditing.partition import scan_message
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.scan import SegmentScan
-from kafkalog.auditing.partition.scan_message import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
+from kafkalog.auditing.partition.scan_message import (
+    MESSAGE_ROWS,
+    KeptAbout,
+    kept_about,
+    kept_bytes,
+    kept_scan,
+    may_be_kept,
+    scan_messages,
+)
 from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
-from kafkalog.auditing.pipeline.kept_scans import Likeness, likeness
+from kafkalog.auditing.pipeline.kept_scans import Fingerprint, fingerprint
 from kafkalog.auditing.pipeline.places import logs_of, segments_of
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.wire import WireError, write_message
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -134,6 +144,29 @@ def test_cells_that_no_scan_has_are_refused_in_words(seed: int, night: tuple[Pat
     assert refused
 
 
+SOME_OPEN = f"{LOG}/00000000000000000060.log"  # transactions with and without data, and one that is open
+
+
+@pytest.mark.parametrize("cell", [NONE, NONE + 1, -2, 2**63 - 1])
+@pytest.mark.parametrize("table", ["finished", "opened", "producers"])
+def test_every_column_has_its_range(table: str, cell: int, night: tuple[Path, Path]) -> None:
+    """A cell that no segment has, or none where each has one: only times and producers' ids may be as high as any."""
+    scans = (kept_scan(path.read_bytes()) for path in night[1].iterdir())
+    scan = next(scan for scan in scans if scan.segment.path.endswith(SOME_OPEN))
+    rows = getattr(scan.folded, table).columns(*getattr(scan.folded, table).names)
+    assert len(rows)
+    for row, name in itertools.product(range(len(rows)), rows.names):
+        is_any = name == "producer_id" or name.endswith("timestamp")
+        if rows[name][row] == cell or (is_any and cell > 0 and rows[name][row] != NONE):
+            continue
+        changed = {each: rows[each].copy() for each in rows.names}
+        changed[name][row] = cell
+        folded = replace(scan.folded, **{table: Columns(changed)})
+        about = KeptAbout(*WHOLE)
+        with pytest.raises(WireError):
+            kept_scan(kept_bytes(about, scan_messages(replace(scan, folded=folded), MESSAGE_ROWS)))
+
+
 NOTE = Finding.of("offset-gap", "f", "m")
 ODD: dict[str, Callable[[SegmentScan], SegmentScan]] = {
     "no batch": lambda scan: replace(scan, last_position=-1),
@@ -207,7 +240,7 @@ def test_which_segment_it_is_counts(cells: dict[str, Any], tmp_path: Path) -> No
 def _of_another(place: SegmentPlace, scan: SegmentScan, **other: Any) -> bytes:
     """A whole kept scan under a place's key, whose scan is of another segment."""
     assert place.known is not None
-    found = likeness(place.segment.path, (0, scan.last_position))
+    found = fingerprint(place.segment.path, (0, scan.last_position))
     first, last = found.sums
     about = KeptAbout(1, place.known.file.inode, scan.last_position, first, last, place.known.key, "", "")
     wrong = replace(scan, segment=replace(scan.segment, **other))
@@ -272,7 +305,7 @@ def test_where_the_cleaner_may_have_been(
     monkeypatch.setattr(kept_scans, "policies", lambda *_: policies)
     log = replace(log, directory=replace(log.directory, topic=topic, checkpoints=dict.fromkeys(mine, 1)))
     node = replace(clusters[0].nodes[0], all_checkpoints={kind: {("t", 0): 1} for kind in every})
-    assert kept_scans._may_be_compacted(log, node, None) == expected
+    assert kept_scans.may_be_compacted(log.directory, node, None) == expected
 
 
 NONE, SAME, OTHER = "", "a", "b"
@@ -298,10 +331,10 @@ def test_a_compacted_segment_is_known_by_inode_or_etag(
     file.write_bytes(kept_bytes(about._replace(inode=inodes[0], etag=etags[0]), kept_scans.PlaceScan(scan).messages()))
     now = place.known.file._replace(inode=inodes[1])
 
-    def looked(path: str, positions: Any) -> Likeness:
-        return likeness(path, positions)._replace(identity=now, etag=etags[1])
+    def looked(path: str, positions: Any) -> Fingerprint:
+        return fingerprint(path, positions)._replace(identity=now, etag=etags[1])
 
-    monkeypatch.setattr(kept_scans, "likeness", looked)
+    monkeypatch.setattr(kept_scans, "fingerprint", looked)
     compacted = replace(place, known=replace(place.known, by_inode=True, file=now))
     assert (scans.keeping.taken(compacted) is not None) == taken
 
@@ -316,7 +349,7 @@ def test_what_is_read_is_work(
 ) -> None:  # fmt: skip
     """Tasks are packed by the bytes that are read: a copy of a compacted topic's segment is, before it is looked at."""
     root, first = night
-    monkeypatch.setattr(kept_scans, "_may_be_compacted", lambda *_: compacted)
+    monkeypatch.setattr(kept_scans, "may_be_compacted", lambda *_: compacted)
     if copied:
         nightly(root)
     found = [place.known for place in known(KeptScans(Keeping(None, hashed), (str(first),)), root)]

@@ -11,7 +11,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans, logs_of, segments_of
-from kafkalog.auditing.pipeline.kept_scans import likeness
+from kafkalog.auditing.pipeline.kept_scans import fingerprint
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.files.directories import open_tree
 from kafkalog.log_dirs.clusters import open_clusters
@@ -56,7 +56,7 @@ def test_objects_are_known_by_their_etags(store: ObjectStore, tmp_path: Path) ->
     store.put(f"broker/{LOG}/{path.name}", path.read_bytes())
     third = kafkalog("txn-audit", uri, "-o", tmp_path / "third", "--since-audit", tmp_path / "second")
     assert f"({16 - SEGMENTS + 1} of 16 segments were scanned" in third.text
-    assert likeness(f"{uri}/{LOG}/{path.name}", (0,)).etag.strip('"')
+    assert fingerprint(f"{uri}/{LOG}/{path.name}", (0,)).etag.strip('"')
 
 
 def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) 
 def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
     """And take over what another folder has."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.output import task_folder
+    from kafkalog_spark.job_output import task_folder
 
     names = []
     for number in (1, 2):
@@ -91,7 +91,7 @@ def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
 def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
     """By the name under which a task kept it."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.output import task_folder
+    from kafkalog_spark.job_output import task_folder
 
     clusters, _ = open_clusters([CASE])
     logs, keeping = logs_of(clusters, None), Keeping(task_folder(store.uri("kept-again")))

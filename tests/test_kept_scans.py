@@ -239,7 +239,7 @@ def test_a_segment_that_moved_since_it_was_listed_is_not_taken(
     assert rows(found)["transactions"] == rows(audited(root))["transactions"]
 
 
-def test_segments_that_cannot_be_told_apart_are_all_scanned(tmp_path: Path) -> None:
+def test_segments_that_cannot_be_few_states_are_all_scanned(tmp_path: Path) -> None:
     """Two copies of a partition without a cluster's and a node's name are in all else the same."""
     root = broker(tmp_path)
     homes = [tmp_path / name / LOG for name in ("a", "b")]

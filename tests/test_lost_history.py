@@ -52,7 +52,7 @@ def saved(incident: Incident) -> list[int]:
     return [row["offset"] for row in kafkalog(*words, first, second).rows]
 
 
-def test_lost_records_are_told_apart(tmp_path: Path) -> None:
+def test_lost_records_are_few_states(tmp_path: Path) -> None:
     """A transaction that reaches across the fork counts with what is after it; markers are no records."""
     old = [
         *BOTH,

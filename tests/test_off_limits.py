@@ -9,13 +9,17 @@ import pytest
 
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog.errors import UnsupportedError
-from kafkalog.files.off_limits import SALVAGED, refuse_evidence
+from kafkalog.files.off_limits import COPIED, refuse_evidence
 
 LOG = "00000000000000000000.log"
 MARKS = (
     "meta.properties", "recovery-point-offset-checkpoint", "replication-offset-checkpoint",
     "log-start-offset-checkpoint", "cleaner-offset-checkpoint", f"orders-0/{LOG}", "orders-0/partition.metadata",
 )  # fmt: skip
+
+
+MORE = {"-s": ("--engine", "spark"), "-segments": ("--format", "segment"), "-lines": ("--format", "console"),
+        "diff": (PARTITION,)}  # fmt: skip
 
 
 @pytest.fixture
@@ -38,6 +42,9 @@ def names(folder: Path) -> list[str]:
         ("dump", "orders-0/" + LOG, ".ndjson"), ("dump", "orders-0/" + LOG, ".parquet"), ("salvage", "orders-0/" + LOG, ".log"),
         ("txn-audit", "orders-0", ".html"), ("txn-audit", "orders-0", ""), ("verify", "orders-0/" + LOG, ".json"),
         ("space", "orders-0", ".html"), ("groups", "orders-0", ""), ("txn-audit", "orders-0", "-s"),
+        ("extract", "orders-0", ".ndjson"), ("extract", "orders-0/" + LOG, ".parquet"),
+        ("extract", "orders-0", "-segments"), ("extract", "orders-0", "-lines"), ("producers", "orders-0", ""),
+        ("diff", "orders-0", ".html"),
     ],
 )  # fmt: skip
 def test_an_input_within_does_not_open_the_directory_around(
@@ -47,8 +54,8 @@ def test_an_input_within_does_not_open_the_directory_around(
     name, given, suffix = command
     (broker / "orders-1" / "deeper").mkdir()
     before = names(broker)
-    engine = ("--engine", "spark") if suffix == "-s" else ()
-    ended = kafkalog(name, broker / given, "-o", f"{broker / place}{suffix}", *engine)
+    more = MORE.get(name if name == "diff" else suffix, ())
+    ended = kafkalog(name, broker / given, "-o", f"{broker / place}{suffix}", *more)
 
     assert ended.status == 2, ended.err
     assert str(broker) in ended.err
@@ -94,14 +101,14 @@ def test_a_second_segment_follows_the_first(tmp_path: Path) -> None:
     home = tmp_path / "orders-0"
     home.mkdir()
     assert kafkalog("salvage", SEGMENT, "-o", home / LOG).status == 0
-    assert (home / SALVAGED).exists()
+    assert (home / COPIED).exists()
     (tmp_path / "orders-1").mkdir()
     for output in (home / "00000000000000000001.log", tmp_path / "orders-1" / LOG):
         ended = kafkalog("salvage", SEGMENT, "-o", output)
         assert ended.status == 0, ended.err
 
     assert "file-unknown" not in kafkalog("verify", "--format", "ndjson", home).text
-    (home / SALVAGED).unlink()
+    (home / COPIED).unlink()
     ended = kafkalog("salvage", SEGMENT, "-o", home / "00000000000000000002.log")
     assert (ended.status, str(home) in ended.err) == (2, True)
 
@@ -109,9 +116,18 @@ def test_a_second_segment_follows_the_first(tmp_path: Path) -> None:
 def test_the_marker_opens_no_log_directory(broker: Path) -> None:
     """It is a partition's; beside a broker's own files it says nothing."""
     (broker / "meta.properties").touch()
-    (broker / SALVAGED).touch()
+    (broker / COPIED).touch()
 
     assert kafkalog("dump", SEGMENT, "-o", broker / "x.ndjson").status == 2
+
+
+def test_a_missing_directory_for_temporary_files_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the output that is missing."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    ended = kafkalog("dump", "--format", "json", "--table", "batches", "--table", "records", SEGMENT)
+
+    assert ended.status == 2, ended.err
+    assert f"{tmp_path / 'gone'}: no such directory; TMPDIR chooses" in ended.err
 
 
 def test_temporary_files_obey_it(broker: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,38 @@ def test_the_first_view_says_what_the_terminal_says(running: Any, report: Path, 
 
 
 @in_browser
+def test_several_parts_of_a_verdict_are_lines_and_the_worst_incident_is_first(running: Any, tmp_path: Path) -> None:
+    """The verdict begins with what is lost; so does the list of incidents, although one that blocks comes earlier."""
+    folders = [FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"]
+    folders += sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
+    source = source_of(audit([str(folder) for folder in folders]))
+    screen = first_screen(source, list(source.rows("incidents")))
+
+    with opened(running, _written(source, tmp_path / "several.html")) as shown:
+        assert len(screen.parts) > 1
+        heading, lines = shown.page.inner_text("h1"), shown.page.query_selector_all(".parts li")
+        assert " ".join(heading.split()) == f"{screen.word} {screen.parts[0]}."
+        assert [line.text_content() for line in lines] == [f"{part}." for part in screen.parts[1:]]
+        assert "records lost" in shown.page.inner_text(".incident >> nth=0")
+        assert (
+            shown.page.eval_on_selector_all("#incidents dt", "all => all.filter(one => one.textContent == 'certainty')")
+            == []
+        )
+        names = shown.page.eval_on_selector_all("#picture text", "all => all.map(one => one.textContent)")
+        assert sum("(broker " in name for name in names) > 1
+
+
+@in_browser
+def test_a_line_of_also_leads_to_its_incident(running: Any, tmp_path: Path) -> None:
+    """What a terminal names by an option is a link in the page, and unfolds the incident."""
+    source = source_of(audit([str(FIXTURES / "k4-g-foreign-markers" / "data")]))
+    with opened(running, _written(source, tmp_path / "torn.html")) as shown:
+        assert "--incident" not in shown.page.inner_text("#also")
+        shown.page.click("#also a >> nth=1")
+        assert shown.page.is_visible(".incident >> nth=1 >> article")
+
+
+@in_browser
 def test_incidents_unfold_without_a_script(running: Any, report: Path) -> None:
     """So do notes; a link to an incident unfolds it; commands are there, controls are not."""
     with opened(running, report, script=False) as shown:

@@ -243,7 +243,7 @@ def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
 def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a stub of each program."""
     folder = tmp_path_factory.mktemp("stubs")
-    for name in (*TOOLS, "kafkalog", "cp"):
+    for name in (*TOOLS, "kafkalog", "cp", "kafka-console-producer.sh"):
         (folder / name).write_text(STUB)
         (folder / name).chmod(0o755)
     return folder
@@ -362,6 +362,22 @@ def test_a_name_is_no_option() -> None:
     assert command_line("x", ("--topic", "-rf"), ("--execute",)) == "x --topic=-rf --execute"
 
 
+@pytest.mark.parametrize("name", [HARMFUL[0].format(1), UNSHOWN[0].format(1)])
+def test_the_line_that_writes_an_extract_again_is_no_code(name: str, stubs: Path, tmp_path: Path) -> None:
+    """A topic is one argument of it, and there is no line for one that does not print."""
+    shutil.copytree(PARTITION, tmp_path / "data" / f"{name}-0")
+    out = tmp_path / "a b;>P.txt"
+    ended = kafkalog("extract", "--format", "console", "-o", out, tmp_path / "data")
+    said = re.findall("write them with: (.*)", ended.err)
+
+    assert ended.status == 0, ended.err
+    assert all(line.isprintable() for line in ended.err.splitlines())
+    assert len(said) == name.isprintable()
+    for line in said:
+        tool, *words = arguments_of(line, stubs, tmp_path / "empty")
+        assert (tool, words[3]) == ("kafka-console-producer.sh", name)
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
     """The backslashes of names are not doubled: what is copied from the screen or a report names the same topic."""
@@ -399,7 +415,8 @@ def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, 
     "command",
     [
         *(f"txn-audit --format {form}" for form in ("table", "markdown", "html", "ndjson", "junit", "prometheus")),
-        "groups", "metadata", "space", "timeline", "transactions", "verify", "verify --format ndjson",
+        "groups", "metadata", "space", "timeline", "transactions", "verify", "verify --format ndjson", "producers",
+        "producers --by day --format csv", "extract", "find --value a", "find --value a --count", "dump",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a\nkafkalog: error: forged", "a\r\x1b[2J", "\udcff\udc80"])

@@ -243,7 +243,7 @@ def test_a_run_that_goes_on_leaves_what_is_not_its_own(tmp_path: Path, monkeypat
     for scan in (out / "_work" / "scans").iterdir():
         scan.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr("kafkalog_cli.audit_folder.write_manifest", lambda _: os.kill(os.getpid(), 15))
+        patch.setattr("kafkalog_cli.audit_folder.write_manifest", lambda *_: os.kill(os.getpid(), 15))
         patch.setattr(kept_scans, "LEAST_BYTES", 1 << 40)
         assert kafkalog("txn-audit", root, "-o", out).status == 143
     assert notes_are_there(out)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.placed import Spans
+from kafkalog.columns.sorted_rows import Spans
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 9)), max_size=12)
 

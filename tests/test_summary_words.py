@@ -19,7 +19,7 @@ def test_what_consumers_wait_for_is_in_an_ok() -> None:
     assert ended.status == 0
     assert ended.text.splitlines()[0] == (
         "OK  6 transactions: 4 committed, 1 aborted, 1 open; read_committed consumers get what is before the open ones;"
-        " 2 transactions may hold back consumers of coupons-meters.71-1."
+        " 2 decided transactions without a marker may hold back read_committed consumers of coupons-meters.71-1."
     )
 
 
@@ -73,3 +73,21 @@ def test_other_files_stay_unreadable_inputs(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
     for other in (data / "notes.txt", tmp_path / "meta.properties"):
         assert kafkalog("txn-audit", data, other).status == 3
+
+
+def test_a_torn_transaction_is_one_in_however_many_partitions() -> None:
+    """The verdict says how each ended, where and when, and what its coordinator had decided."""
+    first = kafkalog("txn-audit", FIXTURES / "k4-g-foreign-markers" / "data").text.splitlines()[0]
+
+    assert first.startswith(
+        "DAMAGED  1 transaction was aborted in invoices-parcels.28-1 at 2026-11-21T09:02:44.627Z (1 s "
+    )
+    assert ", although the coordinator committed it; 1 transaction was committed in invoices-parcels.28-2 at " in first
+    assert first.endswith(", although the coordinator aborted it.")
+
+
+def test_a_version_that_is_written_again_is_no_upgrade() -> None:
+    """The metadata log has transaction.version 2 twice; it became 2 once."""
+    shown = kafkalog("txn-audit", FIXTURES / "k4-m-metadata-groups-44" / "data").text
+
+    assert shown.count("transaction.version became 2 at ") == 1

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from kafkalog.auditing.pipeline import audit
 from kafkalog.columns.named import NONE
 from kafkalog.quantities import iso
-from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time
+from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
 from kafkalog.reports.lanes import on_brokers_clock, time_axis
 from kafkalog_cli.render.lanes_text import timeline_lines
 from made_audits import MadeAudit, many_transactions
+from official import FIXTURES
 
 _HOUR = 3_600_000
 _T0 = 1_795_251_278_420
@@ -43,6 +45,18 @@ def test_few_healthy_lanes_are_lines() -> None:
         hangs[1][name][-1], hangs[0][name][-1] = hangs[0][name][-1], hangs[1][name][-1]
 
     assert [line.split()[0] for line in _lines(made)[:3]] == ["orders-11", "orders-0", "orders-1"]
+
+
+def test_replicas_of_a_partition_are_told_apart() -> None:
+    """Two lanes of one partition have their brokers' numbers; one that was read once needs none."""
+    folders = sorted(str(path) for path in (FIXTURES / "k4-k-unclean-election").glob("data-*"))
+    names = [lane.name for lane in lanes_by_offset(source_of(audit(folders)), 40, _every)]
+
+    assert len(names) == len(set(names)) > 1
+    assert {name.partition(" (")[2] for name in names if name.startswith("trades-coupons.95-0")} == {
+        "broker 2)",
+        "broker 3)",
+    }
 
 
 def test_a_long_name_keeps_its_end() -> None:

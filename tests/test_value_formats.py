@@ -24,8 +24,8 @@ from build import batch, marker, record
 from invoke import kafkalog
 from kafkalog import Schemas, Undecoded, Value, decoder, schemas
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.values.format_names import FORMATS, PLAIN
 from kafkalog.values.formats import _PLAIN
-from kafkalog.values.names import FORMATS, PLAIN
 
 # Formats without a schema.
 
@@ -217,6 +217,9 @@ def doubled(levels: int) -> Any:
     return inner
 
 
+NULLS = {"name": "l", "type": {"type": "array", "items": "null"}}
+
+
 @pytest.mark.parametrize(
     ("schema", "payload", "why"),
     [
@@ -228,6 +231,9 @@ def doubled(levels: int) -> Any:
         (NODE, b"\x02" * 1_000_000, "more than 64 levels"),
         ({"type": "array", "items": {"type": "record", "name": "L", "fields": [{"name": "n" * 90_000, "type": "boolean"}]}},
          zigzag(50_000) + b"\0" * 50_001, "far more than its bytes"),
+        ({"type": "record", "name": "M", "fields": [{"name": "s", "type": "string"}, NULLS]},
+         zigzag(1 << 20) + b"a" * (1 << 20) + zigzag(1 << 21) + b"\0", "more than 1,048,576 parts"),
+        ("string", b"a" * (9 << 20), "more than 8,388,608 bytes"),
         ("string", zigzag(2**62) + b"abc", "ends too early"),
         ("bytes", zigzag(-2) + b"abc", "ends too early"),
         ("long", b"\xff" * 1_000_000, "more than 64 bits"),
@@ -246,6 +252,12 @@ def test_a_hostile_payload_costs_nothing(schema: Any, payload: bytes, why: str) 
 
     assert isinstance(found, Undecoded)
     assert why in found.why
+
+
+def record_named(name: str) -> Any:
+    """Return a schema in which a name means a record by what it says, and a type by what fastavro does."""
+    inner = {"type": "record", "name": name, "fields": []}
+    return {"type": "record", "name": "A", "fields": [{"name": "a", "type": inner}, {"name": "b", "type": name}]}
 
 
 def nested(levels: int) -> Any:
@@ -268,6 +280,7 @@ def nested(levels: int) -> Any:
         ({"no": "type"}, "a type of it is none"),
         ({"type": "record", "name": "R", "fields": [], "__fastavro_parsed": True, "__named_schemas": 5}, None),
         (7, "a type of it is none"),
+        *((record_named(name), "is no name: it is a type") for name in ("int", "array", "a.long", "error_union")),
     ],
 )
 def test_a_hostile_schema_costs_its_values(schema: Any, why: str | None) -> None:
@@ -409,6 +422,37 @@ def test_words_that_are_repeated_have_a_ceiling(tmp_path: Path) -> None:
     assert few.data == {"words": ["W" * 250] * 2}
     assert isinstance(many, Undecoded)
     assert "it may become more than" in many.why
+
+
+def test_what_would_take_too_much_memory_stays_bytes(tmp_path: Path) -> None:
+    """Messages without content, and JSON of empty lists, take twenty to sixty times their bytes."""
+    found = decoder("protobuf", of_file(tmp_path, shop().SerializeToString()))(b"\0\0\0\0\x07\0" + bytes(5 << 20))
+    assert found == Undecoded("it has more than 4,194,304 bytes")
+    assert decoder("json")(b"[" + b"[]," * (3 << 20) + b"1]") == Undecoded("JSON of more than 8,388,608 bytes")
+
+
+def test_schemas_that_anybody_wrote_have_ceilings() -> None:
+    """A record of the registry's topic is not read if it is too long for one, nor a schema kept as more than its text."""
+
+    def record(size: int) -> bytes:
+        return json.dumps({"id": 7, "schema": f'["int"{" " * size}]'}).encode()
+
+    found = Schemas()
+    assert not found.add_record(record(5 << 20))
+    assert not found.add_record(b"[" * (9 << 20))
+    assert found.add_record(record(1 << 20))
+    assert isinstance(found.by_id[7].content, bytes)
+
+
+def test_text_of_protobuf_is_compiled_in_no_log_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporary files obey the rule of all outputs."""
+    (tmp_path / "7.proto").write_text('syntax = "proto3"; message A { int32 n = 1; }')
+    (tmp_path / "broker" / "orders-0").mkdir(parents=True)
+    (tmp_path / "broker" / "meta.properties").touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "broker" / "orders-0"))
+
+    with pytest.raises(UnsupportedError, match="TMPDIR"):
+        schemas(tmp_path / "7.proto")
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 100, b"\x0a\x02\x0a\x00"])

@@ -176,7 +176,7 @@ def place(root: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", SIDE_FILES)
-def test_a_side_files_bytes_are_told_apart(tmp_path: Path, name: str) -> None:
+def test_a_side_files_bytes_are_few_states(tmp_path: Path, name: str) -> None:
     """Entries and lines are good, those that break the format damaged, zeros preallocated, a part of an entry trails."""
     data, expected = SIDE_FILES[name]
     (tmp_path / "meta.properties").touch()

@@ -29,7 +29,7 @@ from kafkalog.provenance import (
     remove_written,
     write_manifest,
 )
-from kafkalog.tables.manifest import MANIFEST
+from kafkalog.tables.manifest import MANIFEST, Run
 from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target, say, write_provenance
 
@@ -52,12 +52,12 @@ class AuditFolder:
         mine = (scans,) if self.resumed else ()
         return KeptScans(Keeping(LocalFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
-    def write(self, write: Callable[[Path], None]) -> None:
-        """Let `write` fill a directory; what it made comes here when it is whole, its list first."""
+    def write(self, write: Callable[[Path], None], run: Run) -> None:
+        """Let `write` fill a directory for a run; what it made comes here when it is whole, its list first."""
         made = self.path / _TABLES
         made.mkdir()
         write(made)
-        write_manifest(made)
+        write_manifest(made, run)
         names = [MANIFEST, *listed(made)]
         for name in names:
             if is_linked(self.path, name):

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.tables.audit_tables import AUDIT_TABLES
-from kafkalog_cli.options import in_order, limit_options, limits_of, status_options, table_option
+from kafkalog_cli.options import (
+    in_order,
+    limit_options,
+    limits_of,
+    remote_options,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import say
 from kafkalog_cli.params import TIMES, Time
 
@@ -44,6 +51,7 @@ audit_options: Final = in_order(
         help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
     click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
+    remote_options,
     limit_options,
     status_options(),
 )  # fmt: skip

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import click
-import numpy as np
 
 from kafkalog import Finding, Limits, UnsupportedError
 from kafkalog.files.names import OFFSETS_TOPIC
@@ -23,73 +22,35 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import Target, say, write_provenance
 
 if TYPE_CHECKING:
-    from kafkalog.queries.given_file import GivenFile
-    from kafkalog.segments.blocks import Rows
-    from kafkalog.tables import Table
+    from kafkalog.segments.selection import Met
     from kafkalog.values.value import Decode
     from kafkalog_cli.filters import FoundFiles, RecordFilters
     from kafkalog_cli.render.row_formats import BlockSink
 
-__all__ = ["Told", "at_stake", "groups_beside", "write_console", "write_rows", "write_segments"]
+__all__ = [
+    "at_stake",
+    "counted",
+    "groups_beside",
+    "left_out",
+    "since_log_start",
+    "write_console",
+    "write_rows",
+    "write_segments",
+]
 
-_SHOWN = 10  # groups that are told of
-
-
-class Told:
-    """How many records of which outcome, and the offsets of each partition."""
-
-    def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
-        self.offsets: dict[tuple[str, int], tuple[int, int]] = {}
-        self.records = self.besides = 0
-
-    def take(self, file: GivenFile, records: int, outcomes: Counter[str], first: int, last: int) -> None:
-        """Count records of a file; of `outcomes` there are none where nothing is known of the log."""
-        self.records += records
-        self.outcomes += outcomes
-        if file.fates is not None and file.fates.topic is not None and file.fates.partition is not None:
-            place = file.fates.topic, file.fates.partition
-            low, high = self.offsets.get(place, (first, last))
-            self.offsets[place] = min(low, first), max(high, last)
-
-    def line(self) -> str:
-        """Say it."""
-        partitions = len(self.offsets)
-        where = f" of {partitions:,} partition{'s' * (partitions != 1)}" if partitions else ""
-        parts = ", ".join(f"{number:,} {word}" for word, number in sorted(self.outcomes.items()))
-        said = f"{self.records:,} record{'s' * (self.records != 1)}{where}{f': {parts}' if parts else ''}"
-        if not self.besides:
-            return said
-        return f"{said}; whole batches were copied, with {self.besides:,} more records that are not meant"
+_SHOWN: Final = 10  # groups that are told of
+_PAST: Final = "had read past them"
+_PART: Final = "had read part of them"
+_BEFORE: Final = "had not reached them"
 
 
-class _Counted:
-    """A sink that counts what it passes on."""
-
-    def __init__(self, sink: BlockSink, given: dict[str, GivenFile], told: Told) -> None:
-        self._sink = sink
-        self._given = given
-        self._told = told
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sink, name)
-
-    def names(self, table: Table) -> Sequence[str]:
-        return self._sink.names(table)
-
-    def block(self, rows: Rows) -> None:
-        block = rows.block
-        by_name = {column.name: column for column in block.columns}
-        file = self._given.get(block.file)
-        if file is not None and block.table is RECORDS:
-            outcomes = Counter[str]()
-            if "outcome" in by_name:
-                column = by_name["outcome"]
-                for number, count in enumerate(np.bincount(block.numbers(column, rows.start, rows.stop)).tolist()):
-                    outcomes[column.words[number]] = count
-            offsets = block.numbers(by_name["offset"], rows.start, rows.stop) if "offset" in by_name else np.zeros(1)
-            self._told.take(file, len(rows), outcomes, int(offsets.min()), int(offsets.max()))
-        self._sink.block(rows)
+def counted(met: Met, others: int = 0) -> str:
+    """Say how many records were selected, and of which outcome; `others` were copied with them."""
+    partitions = len(met.places)
+    where = f" of {partitions:,} partition{'s' * (partitions != 1)}" if partitions else ""
+    parts = ", ".join(f"{number:,} {word}" for word, number in sorted(met.outcomes.items()))
+    said = f"{met.records:,} record{'s' * (met.records != 1)}{where}{f': {parts}' if parts else ''}"
+    return f"{said}; whole batches were copied, with {others:,} more records that are not meant" if others else said
 
 
 def at_stake(found: FoundFiles, filters: RecordFilters, incident_id: str | None) -> FoundFiles:
@@ -107,15 +68,29 @@ def at_stake(found: FoundFiles, filters: RecordFilters, incident_id: str | None)
     return replace(found, files=tuple(one.path for one in wanted), given={one.path: one for one in wanted})
 
 
+def since_log_start(found: FoundFiles) -> FoundFiles:
+    """Return the files with what consumers are given whatever became of it: what is before a log's start is deleted."""
+    return replace(found, given={path: file.since_log_start() for path, file in found.given.items()})
+
+
+def left_out(found: FoundFiles) -> Iterator[str]:
+    """Say of which files it is not known what consumers were given."""
+    for path, file in found.given.items():
+        if not file.is_of_log:
+            yield (
+                f"{path}: in no partition's directory, so it is not known what read_committed consumers are given: its"
+                " records are left out; --view read-uncommitted has them"
+            )
+
+
 def write_rows(
-    form: str, found: FoundFiles, limits: Limits, columns: Sequence[str], target: Target, told: Told, outcome: Outcome,
+    form: str, found: FoundFiles, limits: Limits, columns: Sequence[str], target: Target, outcome: Outcome,
     limit: int | None = None, decoders: Mapping[str, Decode] = MappingProxyType({}),
 ) -> None:  # fmt: skip
     """Write the table ``records``, at most `limit` rows; `decoders` are by the names of columns."""
     request = DumpRequest(
         found.files, limits, found.selection, limit=limit, tables=(RECORDS.name,), given=found.given, decoders=decoders
     )
-    given = dict(found.given)
     with target.stream(found.files) as stream:
         if form in ("arrow", "parquet"):
             from kafkalog_cli.render.columnar import arrow_stream
@@ -123,31 +98,23 @@ def write_rows(
             sink: BlockSink = arrow_stream(form, stream, columns, RECORDS.name, request.files)
         else:
             sink = dump_sink(form, stream, request, columns, target, raw=False)
-        counted = _Counted(sink, given, told)
-        dump_rows(request, counted, outcome, findings_as_rows=False)
+        dump_rows(request, sink, outcome, findings_as_rows=False)
 
 
-def write_segments(
-    found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], told: Told, outcome: Outcome
-) -> None:
-    """Write whole batches to a directory with one for each log."""
-
-    def count(selected: int, others: int) -> None:
-        told.besides += others
-        told.records += selected
+def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
+    """Write whole batches to a directory with one for each log; return how many other records they have."""
 
     def report(finding: Finding) -> None:
         outcome.count(finding.severity)
         say(str(finding))
 
     with target.folder(paths) as folder:
-        copy_batches(found.given.values(), found.selection, limits, folder, count, report)
+        others = copy_batches(found.given.values(), found.selection, limits, folder, report)
         write_provenance(folder, target.command)
+    return others
 
 
-def write_console(
-    found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], told: Told, outcome: Outcome
-) -> None:
+def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> None:
     """Write lines that kafka-console-producer reads, of one topic, and say the command that does.
 
     Raises UnsupportedError if a record would not survive it, or for several topics.
@@ -171,7 +138,6 @@ def write_console(
                         first = first or f"{record.topic}-{record.partition} offset {record.offset}: {line.why}"
                     else:
                         stream.write(line.encode())
-                        told.take(file, 1, Counter([record.outcome or "unknown"]), record.offset, record.offset)
         if unfit:
             raise UnsupportedError(
                 f"{unfit} record{'s' * (unfit != 1)} can't be lines of kafka-console-producer, the first {first};"
@@ -183,27 +149,25 @@ def write_console(
         say(f"write them with: {command}")
 
 
-def groups_beside(found: FoundFiles, told: Told, paths: Sequence[str], limits: Limits) -> Iterator[str]:
-    """Say which groups had read past the records, or had not reached them, where their commits are among the inputs."""
-    audit = None if found.logs is None else found.logs.audit
-    if audit is None or not told.offsets:
+def groups_beside(found: FoundFiles, paths: Sequence[str], limits: Limits) -> Iterator[str]:
+    """Say which groups had read past the records, part of them or none, where their commits are among the inputs."""
+    audit, met = (None if found.logs is None else found.logs.audit), found.selection.met
+    if audit is None or not met.places:
         return
     logs = (log.partition.directory.topic for cluster in audit.clusters for log in cluster.logs)
     if OFFSETS_TOPIC not in logs:
         return
     from kafkalog import groups
 
-    past, before = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    said = {what: defaultdict[str, list[str]](list) for what in (_PAST, _PART, _BEFORE)}
     for row in groups(paths, tables=("committed",), limits=limits).rows("committed"):
         place = row["topic"], row["partition"]
-        if place not in told.offsets or row["offset"] is None:
+        if place not in met.places or row["offset"] is None:
             continue
-        first, last = told.offsets[place]
-        if row["offset"] > last:
-            past[row["group"]].append(f"{place[0]}-{place[1]}")
-        elif row["offset"] <= first:
-            before[row["group"]].append(f"{place[0]}-{place[1]}")
-    for which, what in ((past, "had read past them"), (before, "had not reached them")):
+        first, last = met.places[place]
+        what = _PAST if row["offset"] > last else _PART if row["offset"] > first else _BEFORE
+        said[what][row["group"]].append(f"{place[0]}-{place[1]}")
+    for what, which in said.items():
         for group, places in sorted(which.items())[:_SHOWN]:
             yield f"group {group} {what} in {', '.join(places[:3])}{f' and {len(places) - 3} more' * (len(places) > 3)}"
         if len(which) > _SHOWN:

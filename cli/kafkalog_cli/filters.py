@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kafkalog import Limits
-from kafkalog.files.directories import is_directory
+from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import FileKind, is_remote
+from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import Ago, When
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
+from kafkalog_cli.dumping import SEGMENTS
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import in_order, topic_option, transactional_id_option
@@ -30,7 +32,14 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
-__all__ = ["FoundFiles", "RecordFilters", "is_folder", "record_filter_options", "tell_unreadable"]
+__all__ = [
+    "FoundFiles",
+    "RecordFilters",
+    "is_folder",
+    "record_filter_options",
+    "tell_unreadable",
+    "without_side_files",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +157,34 @@ def record_filter_options(command: Command) -> Command:
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
-def tell_unreadable(found: FoundFiles) -> bool:
-    """Say what could not be read; return whether there was something."""
+def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
+    """Say what could not be read; return whether there was something.
+
+    What is in remote storage counts where records are meant `everywhere`, not in what an audit has found.
+    """
     for line in found.unreadable:
         say(f"error: {line}")
-    return bool(found.unreadable)
+    unread = () if found.logs is None else found.logs.unread
+    told = [one for one in unread if everywhere or not leaves_complete(one.code)]
+    for finding in told:
+        say(str(finding))
+    return bool(found.unreadable or told)
+
+
+def without_side_files(paths: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the paths that may have records; say which others are no files of Kafka's, and whether there are some.
+
+    A pattern of a shell catches what a broker keeps beside its segments, too. Raises UsageError for standard input.
+    """
+    kept, is_wrong = [], False
+    for path in paths:
+        if path == STDIN:
+            raise click.UsageError("Standard input has no log around it: name a file or a directory.")
+        kind = name_of(path).kind
+        if is_folder(path) or kind in SEGMENTS:
+            kept.append(path)
+        elif kind is FileKind.UNKNOWN or not exists(path):
+            is_wrong = True
+            why = "no segment and no directory" if exists(path) else "no such file or directory"
+            say(f"error: {path}: {why}")
+    return kept, is_wrong

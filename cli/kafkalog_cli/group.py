@@ -9,13 +9,13 @@ from typing import Final
 import click
 
 from kafkalog.escape import command_line, escape_line
-from kafkalog_cli.version import version_line
+from kafkalog_cli.version_line import version_line
 
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
-    "producers", "space", "timeline", "report", "explain", "schema", "completion",
+    "dump", "txn-audit", "verify", "diff", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
+    "producers", "space", "timeline", "report", "history", "sql", "explain", "schema", "completion",
 )  # fmt: skip
 
 # What other tools call what kafkalog does, and the command that does it.
@@ -23,9 +23,8 @@ _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
     "cat": "kafkalog dump --format ndjson FILE",
     "check": "kafkalog verify DIR",
-    "compare": "kafkalog verify --replicas DIR DIR",
+    "compare": "kafkalog diff OLD NEW",
     "consumer-groups": "kafkalog groups DIR",
-    "diff": "kafkalog verify --replicas DIR DIR",
     "fsck": "kafkalog verify DIR",
     "grep": "kafkalog find --key KEY DIR",
     "hanging": "kafkalog txn-audit --state hanging DIR",

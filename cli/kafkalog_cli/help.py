@@ -16,8 +16,8 @@ GROUPS: Final = {
         "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
-        "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
-        "no-lag",
+        "depth", "against", "replicas", "mirror", "topics", "hash", "verify-index-only", "index-sanity-check",
+        "max-message-size", "keys", "no-lag",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
@@ -27,15 +27,15 @@ GROUPS: Final = {
     ),
     "Copy": (
         "now", "snapshot", "copy-minutes", "confirm", "transaction-max-timeout-ms", "transaction-state-partitions",
-        "server-properties", "topic-configs",
+        "server-properties", "topic-configs", "remote", "remote-layout",
     ),
     "Output": (
-        "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",
-        "all", "count", "files-with-matches", "findings", "tz", "columns", "csv-safe", "dialect", "raw", "output",
-        "no-clobber", "overwrite", "fail-on", "exit-zero",
+        "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format",
+        "table", "all", "count", "files-with-matches", "findings", "tz", "columns", "csv-safe", "dialect", "raw",
+        "output", "no-clobber", "overwrite", "fail-on", "exit-zero",
     ),
     "Limits": (
-        "since-audit", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",
+        "since-audit", "prune", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",
         "max-decompressed-bytes", "max-unpacked-bytes", "max-expansion", "endpoint", "region", "anonymous",
     ),
     "Help": (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 from kafkalog_cli.signals import Signals, signals_raised
-from kafkalog_cli.version import version_line
+from kafkalog_cli.version_line import version_line
 
 if TYPE_CHECKING:
     import click
@@ -35,7 +35,8 @@ def main(command: click.Command | None = None) -> NoReturn:
             status = _ended(command, signals)
         except KeyboardInterrupt:  # also while Python loads the command
             status = Exit.INTERRUPTED
-    if status in (Exit.FINE, Exit.FINDINGS):  # what failed may have left something that is closed when it is collected
+    # What failed may have left something that is closed when it is collected, and DuckDB reports what is not collected.
+    if status in (Exit.FINE, Exit.FINDINGS) and "duckdb" not in sys.modules:
         gc.freeze()  # Python's end looks for cycles, several times: a sixth of a small run, for memory that ends anyway
     sys.exit(status)
 

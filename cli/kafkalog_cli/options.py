@@ -33,6 +33,7 @@ __all__ = [
     "narrowing_options",
     "output_options",
     "paths_argument",
+    "remote_options",
     "row_form",
     "status_options",
     "storage_options",
@@ -183,6 +184,30 @@ def max_expansion_option() -> Option:
 def limits_of(params: Mapping[str, Any]) -> Limits:
     """Return the limits of a command's parameters."""
     return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
+
+
+def remote_options(command: Command) -> Command:
+    """Declare ``--remote`` and ``--remote-layout``: what a command opens has that store beside it."""
+
+    @wraps(command)
+    def run(*arguments: Any, remote: str | None, remote_layout: str | None, **others: Any) -> Any:
+        from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
+
+        try:
+            given = remote_of(remote, remote_layout)
+        except LayoutError as error:
+            raise click.UsageError(f"--remote-layout: {error}.") from error
+        with remote_given(given):
+            return command(*arguments, **others)
+
+    options = in_order(
+        click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+                     help="The remote store of tiered storage: its segments are the earlier part of the logs."),
+        click.option("--remote-layout", metavar="PATTERN",
+                     help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
+                     " {start_offset:020} and {type}.  [default: found by what is there]"),
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
 limit_options: Final = in_order(

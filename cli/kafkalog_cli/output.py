@@ -193,8 +193,10 @@ class Target:
             if output.exists() and output.samefile(local_path(archive)):
                 raise OutputError(f"{output}: is an input; kafkalog never writes there")
         from kafkalog.files.off_limits import refuse_evidence  # most dumps write to standard output
+        from kafkalog.log_dirs.remote_store import given_remote
 
-        refuse_evidence(str(output), inputs)
+        remote = given_remote()
+        refuse_evidence(str(output), inputs if remote is None else (*inputs, remote.path))
 
 
 STDOUT: Final = Target()

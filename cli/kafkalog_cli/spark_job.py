@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafkalog.files.object_stores import StorageOptions
-    from kafkalog_spark.output import Output
+    from kafkalog_spark.job_output import Output
 
 __all__ = ["SparkJob", "absolute", "jvm_in_words", "spark_job"]
 
@@ -57,7 +57,7 @@ def spark_job(
     from kafkalog.files.directories import expand
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.files.off_limits import refuse_evidence
-    from kafkalog_spark.output import Output, OutputFailedError
+    from kafkalog_spark.job_output import Output, OutputFailedError
     from kafkalog_spark.session import active_session, configured, open_session, stop
 
     params = click.get_current_context().params | {"output": output, "overwrite": overwrite}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkalog.values.names import FORMATS, WITH_SCHEMA
+from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from kafkalog_cli.options import (
 )
 from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.params import TIMES, At
+from kafkalog_cli.render.engine import parquet_engine
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
@@ -177,6 +178,8 @@ def view_options(
             form = row_form(form, target, chosen)
             if columns and target.is_folder(form):
                 raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+            if form in ("arrow", "parquet"):
+                parquet_engine()
             paths = unpacked(paths)
             view = ViewOutput(
                 paths=paths, form=form, tables=chosen, columns=columns, target=target,

@@ -58,7 +58,7 @@ AUDITS: Final[dict[str, Code]] = {
         "A producer's sequence does not continue from its previous batch, in a part of the log that was not cleaned.",
         "Certain that the sequence does not continue; the files do not show whether the producer's state had expired.",
         "A leader refuses such a batch while it remembers the producer.",
-        "Legal if the producer's state had expired; otherwise records are missing or were written twice.",
+        "Compare with another replica: records are missing or written twice, unless the producer's state had expired.",
     ),
     "offset-gap-lost": Code(
         ERROR,
@@ -81,7 +81,100 @@ AUDITS: Final[dict[str, Code]] = {
         " before is left. After deleteRecords, a log whose first segments were lost with all their files looks the"
         " same.",
         "The broker serves that part from remote storage.",
-        "Nothing to do if the topic has remote.storage.enable; transactions of that part were not looked at.",
+        "Give the remote store with --remote, so that this part is read, too; its transactions were not looked at.",
+    ),
+    "remote-store-read": Code(
+        NOTE,
+        "Objects of a remote store were read as the earlier part of logs.",
+        "Certain; the layout is the one that was given, or the one that the names there have.",
+        "Brokers read the same objects through their RemoteStorageManager.",
+        "Nothing to do.",
+    ),
+    "remote-offsets-lost": Code(
+        ERROR,
+        "Offsets between the log's start and its first local segment are in no object of the remote store, and this"
+        " broker does not have them.",
+        "Certain for the store that was given: its listing was compared with __remote_log_metadata, twice where a"
+        " broker ran.",
+        "Consumers make no progress at the first such offset, and get no error.",
+        "Take the objects from a version or a backup of the store, under the same names; an object without a finished"
+        " copy may have the offsets. Otherwise move the consumers, or delete the records with kafka-delete-records.sh"
+        " up to the next offset that is there.",
+    ),
+    "remote-object-missing": Code(
+        ERROR,
+        "The metadata says that a segment was copied to the remote store, but an object of it is not there.",
+        "Certain for the store that was given. A warning where consumers do not need the object: the offsets are local,"
+        " or before the log's start, or it is a side object.",
+        "Fetches of its offsets fail in the broker again and again. Without its indexes it is not found, without its"
+        " transaction index read_committed consumers get aborted records.",
+        "Take the object from a version or a backup of the store. Side objects can be made again from the segment's"
+        " log.",
+    ),
+    "remote-object-size": Code(
+        ERROR,
+        "A segment's log in the remote store has another size than the metadata says.",
+        "Certain: both are known. It was cut, or written over.",
+        "Fetches fail at the end of what is there.",
+        "Take the object from a version or a backup of the store.",
+    ),
+    "remote-object-orphan": Code(
+        WARNING,
+        "Objects are in the remote store that the metadata does not have, or says are deleted.",
+        "Certain where the partition of __remote_log_metadata is among the inputs.",
+        "Brokers never read nor delete them: they only cost space.",
+        "Delete them once no offsets are lost that they may have.",
+    ),
+    "remote-copy-unfinished": Code(
+        WARNING,
+        "A segment's copy to the remote store began and did not end.",
+        "A note where it is the newest record about the partition: the copy may be under way.",
+        "The broker copies the segment again under a new id; the objects of the first attempt stay.",
+        "Nothing to do for consumers. Delete the objects of the attempt once the segment was copied again.",
+    ),
+    "remote-delete-unfinished": Code(
+        WARNING,
+        "A segment's deletion from the remote store began and did not end.",
+        "A note where it is the newest record about the partition: the deletion may be under way.",
+        "The broker tries again; consumers do not get the segment any more.",
+        "Search the broker's own log for RemoteLogManager; delete the objects by hand if it gave up.",
+    ),
+    "remote-segments-overlap": Code(
+        NOTE,
+        "Two segments in the remote store share offsets: leaders cut their segments at other places.",
+        "Certain by the metadata.",
+        "The broker reads the one that fits the leader epochs.",
+        "Nothing to do: each offset was read once.",
+    ),
+    "remote-copy-pending": Code(
+        NOTE,
+        "Closed local segments are not in the remote store yet.",
+        "Certain by the metadata.",
+        "Only segments below the last stable offset are copied, and none with remote.log.copy.disable; until then local"
+        " retention keeps them.",
+        "Nothing to do if it is short. Otherwise look for an open transaction, or remote.log.copy.disable.",
+    ),
+    "remote-copy-failing": Code(
+        WARNING,
+        "Copies of closed local segments to the remote store fail.",
+        "Certain: the metadata has the failed attempts.",
+        "Each failed copy ends with DELETE_SEGMENT_FINISHED and is tried again under a new id; local segments stay, and"
+        " the disk fills.",
+        "Search the broker's own log for RLMCopyTask: the store refuses, is full, or can't be reached.",
+    ),
+    "remote-directory-odd": Code(
+        ERROR,
+        "A file is where the remote store should have a partition's directory.",
+        "Certain.",
+        "Every copy to it fails, and every fetch from it.",
+        "Move the file away, and put the directory with its objects back.",
+    ),
+    "remote-metadata-missing": Code(
+        NOTE,
+        "The records of __remote_log_metadata about a partition are not among the inputs.",
+        "Certain by the partition that has them. Without them nothing says which copies are whole.",
+        "The broker that leads that partition of the topic has them.",
+        "Give the log directory of a broker with __remote_log_metadata, too.",
     ),
     "transaction-hanging": Code(
         ERROR,
@@ -181,14 +274,14 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the batches of both replicas were read. Without the metadata log, the replica whose leader epochs"
         " reach furthest is taken for the leader's.",
         "Only one history continues; what the other replica holds from that offset on is lost for consumers.",
-        "Typical after an unclean election: look at what only one replica holds before the other is truncated.",
+        "Look at what only one replica holds before the other is truncated: this is typical after an unclean election.",
     ),
     "state-replicas-differ": Code(
         WARNING,
         "Two replicas of a partition of __transaction_state hold different records at the same offset.",
         "Certain that they differ; which replica is the leader's is inferred from the leader epochs.",
         "The coordinator uses the records of its partition's leader.",
-        "The replica whose leader epochs reach furthest was used; compare it with the other one.",
+        "Compare the replica that was used, whose leader epochs reach furthest, with the other one.",
     ),
     "snapshot-contradicted": Code(
         WARNING,
@@ -199,6 +292,45 @@ AUDITS: Final[dict[str, Code]] = {
         "Nothing by itself. The audit goes on as without --snapshot: what that proves is proved, all else is not.",
         "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
         " NEW_COPY.",
+    ),
+    "log-end-lower": Code(
+        ERROR,
+        "A log ends earlier than in the older audit, and no new leader epoch begins there.",
+        "Certain for two copies of one log in their order. A warning where the topic may have been compacted.",
+        "A log's end goes back only when a replica truncates to the history of a new leader, whose epoch shows.",
+        "Save the older copy first. Find out whether the broker lost power, or its directory was restored from a"
+        " backup; copy the partition from a replica that has the offsets.",
+    ),
+    "committed-offsets-truncated": Code(
+        ERROR,
+        "A new leader's history begins below the high watermark that the older audit had: records were truncated that"
+        " consumers may have read.",
+        "Certain: the checkpoint of the high watermark never runs ahead of it.",
+        "Only an unclean election does this, or a leader that lost what it had not flushed.",
+        "Save the older copy first: it has the records that were truncated. kafkalog extract writes them.",
+    ),
+    "log-rewritten": Code(
+        ERROR,
+        "A log has other bytes than in the older audit at offsets of the same leader epoch, where no cleaner worked.",
+        "Certain where the bytes of both were read. From sizes and checksums alone it is a warning where the topic may"
+        " have been compacted.",
+        "A broker never writes into what it has written; only the cleaner replaces segments.",
+        "Compare both copies with a replica: kafkalog verify --replicas. Find out who wrote to the files.",
+    ),
+    "log-lacks-offsets": Code(
+        ERROR,
+        "A log lacks batches that it had in the older audit, between others that it still has.",
+        "Certain where the bytes of both were read: compaction and retention are ruled out.",
+        "A broker deletes whole segments at the log's start alone.",
+        "Save the older copy first; it has the batches. Copy the partition from another replica.",
+    ),
+    "log-start-lower": Code(
+        WARNING,
+        "A log starts at an earlier offset than in the older audit.",
+        "Certain for two copies of one log in their order. A replica that was copied anew from its leader may start"
+        " somewhat earlier.",
+        "A log's start only rises.",
+        "Make sure that the two were given in their order, and that nobody restored the directory from a backup.",
     ),
     "state-partitions-guessed": Code(
         NOTE,
@@ -227,7 +359,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Two neighbouring records of a transactional id have states that cannot follow each other.",
         "Certain for the records that are here; where the topic was cleaned nothing is claimed.",
         "A coordinator never writes such a pair.",
-        "Records between them are lost, or the partition was edited.",
+        "Compare with another replica: records between them are lost, or the partition was edited.",
     ),
     "replicas-differ": Code(
         ERROR,
@@ -250,6 +382,56 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: there, the batch with the same offsets, epochs and sequences has a CRC that matches.",
         "A broker that finds the damage fetches the log again from the leader.",
         "Copy the partition from the other replica. The damage has its own finding.",
+    ),
+    "mirror-lacks": Code(
+        ERROR,
+        "A mirror of a partition lacks committed records of its source, between or before records that it has.",
+        "Certain for the files that were read: it has records of before or after, and no cleaner explains it.",
+        "Consumers of the mirror never get these records.",
+        "Extract the records from the source by their offsets, and produce them again to the mirror.",
+    ),
+    "mirror-adds": Code(
+        ERROR,
+        "A mirror of a partition has records that its source does not have, or has them more often.",
+        "Certain for the files that were read. Where the source begins later than its mirror, older records are not"
+        " counted.",
+        "Consumers of the mirror get records that nobody wrote to the source, or get a record twice.",
+        "See whether other programs write to the mirror's topic, or whether the copying ran twice.",
+    ),
+    "mirror-changed": Code(
+        ERROR,
+        "A record of a partition has another value or other headers in its mirror.",
+        "Certain that the contents differ; that both are one record is concluded from key and place.",
+        "Consumers of the mirror get another record.",
+        "Compare both with `kafkalog dump --print-data-log`, and see which transforms the copying has.",
+    ),
+    "mirror-reordered": Code(
+        ERROR,
+        "A mirror of a partition has the records of its source in another order.",
+        "Certain: the same contents stand at places of another order.",
+        "Consumers of the mirror may take an older record of a key for the newest.",
+        "Make the mirror again; the copying must write a partition's records one after the other.",
+    ),
+    "mirror-partial": Code(
+        NOTE,
+        "A mirror of a partition begins later than its source, or ends earlier.",
+        "Certain for the files that were read; between the two it is judged by other findings.",
+        "Normal: retention deletes older records of the mirror, and copying runs behind.",
+        "Wait for the copying, or compare copies of the same moment.",
+    ),
+    "mirror-absent": Code(
+        WARNING,
+        "A partition of the source has no mirror among the inputs.",
+        "Certain for the inputs.",
+        "Nothing is known of the mirror.",
+        "Give the directories of all brokers of the mirror, or name the topics with `--topics SOURCE=MIRROR`.",
+    ),
+    "mirror-sync-wrong": Code(
+        WARNING,
+        "An offset sync of MirrorMaker names another record of the mirror than the one that was copied.",
+        "Certain: the same record was found at another offset of the mirror.",
+        "Groups that are moved to the mirror by it start at another record.",
+        "Move groups by the offsets of the same record: `kafkalog find --key` in both.",
     ),
     "metadata-snapshot-incomplete": Code(
         WARNING,

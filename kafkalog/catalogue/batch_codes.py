@@ -33,7 +33,7 @@ BATCHES: Final[dict[str, Code]] = {
         " byte.",
         "Certain: the CRC of magic 2 matches by chance once in four billion times.",
         "In files, Kafka reads any magic above 2 as 2; it reads 0 and 1 as old messages and fails.",
-        "The batch was read as magic 2; compare the byte with another replica.",
+        "Compare the byte with another replica; the batch was read as magic 2.",
         bytes=Bytes.WHOLE,
     ),
     "batch-truncated": Code(
@@ -41,7 +41,7 @@ BATCHES: Final[dict[str, Code]] = {
         "The file ends inside its last batch: a write was interrupted, or the copy was taken while the broker wrote.",
         "Certain that the rest is not in the file; whether it was ever written is not known.",
         "Recovery truncates the partial batch; nothing that all replicas had acknowledged is lost.",
-        "Expected in the active segment of a killed or running broker; elsewhere compare with another replica.",
+        "Compare with another replica; in the active segment of a killed or running broker it is normal.",
         bytes=Bytes.SUSPECT,
     ),
     "bytes-unreadable": Code(
@@ -57,7 +57,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Zero bytes between batches.",
         "Certain: batches or another segment follow, so this is not preallocated space.",
         "Kafka's reader raises a corruption error here; recovery truncates the log here.",
-        "Typical after a power loss; copy the partition from another replica before a broker starts on it.",
+        "Copy the partition from another replica before a broker starts on it; zeros are typical after a power loss.",
         bytes=Bytes.LOST,
     ),
     "tail-preallocated": Code(
@@ -195,21 +195,21 @@ BATCHES: Final[dict[str, Code]] = {
         "A batch's offset is below 0 or the segment's base offset, or further above it than a segment can reach.",
         "Certain; whether the file's name or the batch's field is wrong is not known.",
         "Reads by offset miss it.",
-        "The file belongs elsewhere, or the offset field changed, which the CRC does not cover.",
+        "Compare with another replica, and find out what wrote the batch: its CRC does not cover the offset.",
     ),
     "base-offset-wrong": Code(
         ERROR,
         "A batch's base offset fits neither the batch before it nor the batch after it; another offset fits both.",
         "Almost certain: the CRC does not cover this field, and both neighbours contradict it.",
         "Reads by offset go wrong at this batch; consumers see its records under wrong offsets.",
-        "The bytes around it are whole: `needed` is the offset that fits. Compare with another replica.",
+        "Compare with another replica; `needed` is the offset that fits: the bytes around it are whole.",
     ),
     "leader-epoch-wrong": Code(
         ERROR,
         "A batch's leader epoch differs from the one epoch that the batches before and after it have.",
         "Certain: leader epochs never fall. The CRC does not cover this field.",
         "Followers truncate by leader epochs.",
-        "`needed` is the epoch that fits. Compare with another replica.",
+        "Compare with another replica; `needed` is the epoch that fits.",
     ),
     "leader-epoch-decreasing": Code(
         ERROR,

@@ -15,7 +15,7 @@ FILES: Final[dict[str, Code]] = {
         "An index file's size is not a whole number of entries.",
         "Certain.",
         "The broker rebuilds the index; kafka-dump-log 4.3 cuts the file itself.",
-        "Nothing is lost: indexes are rebuilt from the log.",
+        "Nothing to do: the broker rebuilds indexes from the log.",
     ),
     "index-preallocated": Code(
         NOTE,
@@ -45,8 +45,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ; brokers also write entries that break this rule.",
         "kafka-dump-log reports a mismatch. A lookup fails only where the entry's offset is below the batch's first, or"
         " no batch begins at its position.",
-        "Normal for brokers up to 1.1 and for appends of several batches; `kafkalog verify` says whether it misleads"
-        " readers (index-mismatch).",
+        "Run kafkalog verify, which says whether it misleads readers (index-mismatch): brokers up to 1.1 and appends of"
+        " several batches leave such entries.",
     ),
     "time-index-entry-unlike-batch": Code(
         WARNING,
@@ -54,15 +54,15 @@ FILES: Final[dict[str, Code]] = {
         " before it: kafka-dump-log's rule.",
         "Certain that they differ; brokers also write entries that break this rule.",
         "kafka-dump-log reports a mismatch, an order or an offset that is not found.",
-        "Normal where an entry has an offset inside its batch; `kafkalog verify` says whether it misleads readers"
-        " (time-index-mismatch).",
+        "Run kafkalog verify, which says whether it misleads readers (time-index-mismatch): an entry may have an offset"
+        " inside its batch.",
     ),
     "index-insane": Code(
         WARNING,
         "An index fails the check that a broker makes when it opens it.",
         "Certain: it is the broker's own check.",
         "The broker deletes and rebuilds it.",
-        "Nothing is lost: indexes are rebuilt from the log.",
+        "Nothing to do: the broker rebuilds indexes from the log.",
     ),
     "sibling-missing": Code(
         WARNING,
@@ -84,14 +84,14 @@ FILES: Final[dict[str, Code]] = {
         "A producer snapshot's CRC, size or version is wrong.",
         "Certain.",
         "The broker deletes it and uses an older one or scans the log.",
-        "Nothing is lost while the log is whole.",
+        "Delete the snapshot: the broker rebuilds the states from the log.",
     ),
     "checkpoint-malformed": Code(
         WARNING,
         "A text checkpoint breaks its format: version line, count line, entries.",
         "Certain.",
         "The broker fails to start, or uses 0 instead.",
-        "The entries that could be read were read.",
+        "Look at the file; the entries that can be read were read.",
     ),
     "read-while-running": Code(
         NOTE,
@@ -143,7 +143,7 @@ FILES: Final[dict[str, Code]] = {
         "Segments of two partitions hold the same batches, byte for byte, and no other file shows where they belong.",
         "Certain that they are the same; producers' timestamps and CRCs make a coincidence almost impossible.",
         "A broker reads both: consumers get the records twice, and miss what was there before.",
-        "One of the two is a copy. Compare both partitions with another replica. A note if both have side files of"
+        "Compare both partitions with another replica: one of the two is a copy. A note if both have side files of"
         " their own and their partitions have one number: a Streams application writes the same to several topics.",
     ),
     "file-added": Code(
@@ -265,7 +265,7 @@ FILES: Final[dict[str, Code]] = {
         "An index of a segment is missing.",
         "Certain that it is not here.",
         "The broker rebuilds it from the log at its next start.",
-        "Nothing is lost: indexes are rebuilt from the log.",
+        "Nothing to do: the broker rebuilds indexes from the log.",
     ),
     "segment-foreign": Code(
         ERROR,
@@ -379,7 +379,7 @@ FILES: Final[dict[str, Code]] = {
         "One node has the same partition in two log directories.",
         "Certain by their names.",
         "The broker refuses to start.",
-        "Typical if a disk failed while a replica was moved: the replica that ends earlier is the leftover.",
+        "Keep the replica that ends later, and move the other one away: it is left of a move that a failed disk ended.",
     ),
     "directory-twice": Code(
         WARNING,

@@ -43,9 +43,10 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
     ),
     "records-lost": IncidentKind(
         "Records that were written are not in the log that consumers read: an unclean election, a truncation, a lost"
-        " segment, or a log that was cut short.",
+        " segment or remote object, or a log that was cut short.",
         "Certain where the title does not say `may`: legal causes such as retention and compaction are ruled out.",
-        "They skip the lost offsets silently, or get other records at the same offsets.",
+        "They skip the lost offsets silently, or get other records at the same offsets; at a missing remote object they"
+        " stop without an error.",
         "Save every copy that the column `kept_in` names before its broker starts; write the records again from it.",
     ),
     "records-unreadable": IncidentKind(
@@ -96,11 +97,25 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They get old values that compaction would have removed; the disk fills.",
         "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
     ),
+    "remote-store-behind": IncidentKind(
+        "The remote store does not have what it should, or has what nothing needs: copies that fail, attempts that were"
+        " given up, objects that no metadata has.",
+        "Certain where __remote_log_metadata is among the inputs.",
+        "They get the records as before; disks or the store fill.",
+        "Search the broker's own log for RemoteLogManager and RLMCopyTask.",
+    ),
     "side-files-wrong": IncidentKind(
         "Indexes, producer snapshots, checkpoints or other side files do not fit the log beside them.",
         "Certain that they differ; the log's own batches are the truth.",
         "They may get too much or too little while the broker uses the file; a restart rebuilds most of them.",
         "Delete what the steps name while the broker is stopped: it is rebuilt from the log.",
+    ),
+    "mirror-differs": IncidentKind(
+        "A mirror does not have the committed records of its source: some are missing, extra, changed or in another"
+        " order.",
+        "Certain for the files that were read.",
+        "Consumers of the mirror get other records than those of the source.",
+        "See the table `mirrors` for numbers and the first difference of each partition.",
     ),
     "replicas-diverged": IncidentKind(
         "Replicas of a partition hold different batches at the same offsets.",
@@ -160,6 +175,7 @@ _FOREIGN: Final = KindWords("records-unreadable", "foreign-segment")
 _INDEXES: Final = KindWords("side-files-wrong", "indexes")
 _CHECKPOINTS: Final = KindWords("side-files-wrong", "checkpoints")
 _DIVERGED: Final = KindWords("replicas-diverged", "replicas-differ")
+_MIRROR: Final = KindWords("mirror-differs", "records-differ")
 _NOT_READ: Final = KindWords("copy-incomplete", "not-read")
 _ABSENT: Final = KindWords("copy-incomplete", "partitions-absent")
 _SKEWED: Final = KindWords("copy-skewed", "copied-while-running")
@@ -176,7 +192,9 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     KindWords("records-lost", "unclean-election"): ("election-elsewhere",),
     _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
             "state-transition-illegal", "records-missing"),
-    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead", "offset-beyond-end"),
+    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead", "offset-beyond-end",
+                                                 "log-end-lower", "committed-offsets-truncated"),
+    KindWords("records-lost", "history-changed"): ("log-rewritten", "log-lacks-offsets"),
     KindWords("records-lost", "log-missing"): ("log-missing",),
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
               "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",
@@ -196,12 +214,21 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
                    "partition-metadata-wrong", "quorum-state-wrong", "kraft-snapshot-wrong",
                    "metadata-snapshot-incomplete", "file-unknown"),
     _DIVERGED: ("replicas-fork", "state-replicas-differ", "replicas-differ", "replica-lacks"),
+    _MIRROR: ("mirror-lacks", "mirror-adds", "mirror-changed", "mirror-reordered"),
+    KindWords("mirror-differs", "offset-syncs"): ("mirror-sync-wrong",),
     KindWords("replicas-diverged", "partition-twice"): ("partition-twice",),
     _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
                 "expansion-over-budget"),
-    _ABSENT: ("partition-absent", "topic-missing"),
+    _ABSENT: ("partition-absent", "topic-missing", "mirror-absent"),
     _SKEWED: ("copy-skewed", "snapshot-contradicted"),
-    _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed"),
+    _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
+               "log-start-lower"),
+    KindWords("records-lost", "objects-missing"): ("remote-offsets-lost",),
+    KindWords("remote-store-behind", "objects-missing"): (
+        "remote-object-missing", "remote-object-size", "remote-directory-odd"),
+    KindWords("remote-store-behind", "copies-fail"): ("remote-copy-failing",),
+    KindWords("remote-store-behind", "given-up"): (
+        "remote-copy-unfinished", "remote-delete-unfinished", "remote-object-orphan"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
     KindWords("output-damaged", "not-as-written"): ("output-changed",),
 }  # fmt: skip

@@ -6,9 +6,11 @@ its own. Local files import nothing of this.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import posixpath
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ __all__ = [
     "kind_of",
     "look_at",
     "opened",
+    "requests_made",
     "set_storage_options",
     "storage_options",
     "with_advice",
@@ -79,6 +82,38 @@ _AT_ONCE: Final = 16  # requests for side files
 
 # File systems of this process; a child process must make its own.
 _systems: dict[tuple[int, str, StorageOptions], Any] = {}
+
+
+# What stores were asked, by this process and by those that it has forked since: each appends to one file in memory.
+
+_ASKED: Final = ("list", "look", "read")
+
+_REQUEST: Final = struct.Struct("<qq")  # its kind and its bytes
+
+_requests: list[int] = []  # the descriptor of the file, once something was asked
+
+
+def _asked(kind: str, size: int = 0) -> None:
+    if not _requests:
+        made = os.memfd_create("kafkalog-requests")
+        fcntl.fcntl(made, fcntl.F_SETFL, os.O_APPEND)
+        _requests.append(made)
+    os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
+
+
+def requests_made() -> dict[str, int]:
+    """Return how many listings, looks at an object and ranged reads stores were asked for, and the bytes read.
+
+    It is empty where none was asked. A listing of more than 1000 objects is counted once.
+    """
+    if not _requests:
+        return {}
+    data = os.pread(_requests[0], os.fstat(_requests[0]).st_size, 0)
+    found = dict.fromkeys((*_ASKED, "read_bytes"), 0)
+    for kind, size in _REQUEST.iter_unpack(data[: len(data) // _REQUEST.size * _REQUEST.size]):
+        found[_ASKED[kind]] += 1
+        found["read_bytes"] += size
+    return found
 
 
 class _Where(NamedTuple):
@@ -208,6 +243,7 @@ class RemoteSource:
             except _pyarrow_errors() as error:
                 raise UnreadableError(f"{self.name}: cannot read at position {start}: {_words(error)}") from error
             self._fetched += 1
+            _asked("read", len(data))
             while len(self._blocks) >= _KEPT:
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[number] = memoryview(data)
@@ -236,6 +272,7 @@ class RemoteSource:
 def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
     """Open an object: itself, its size, and what identifies this version of it in the store."""
     system, key = _where(path)
+    _asked("look")
     try:
         file = system.open_input_file(key)
         known = file.metadata() or {}
@@ -247,12 +284,15 @@ def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
 def look_at(path: str, positions: Sequence[int], size: int) -> tuple[FileIdentity, str, list[bytes]]:
     """Return which object is there, its ETag, and `size` bytes at each of some positions. Raises UnreadableError."""
     system, key = _where(path)
+    _asked("look")
     try:
         info = system.get_file_info([key])[0]
         length = info.size or 0
         with system.open_input_file(key) as file:
             etag = (file.metadata() or {}).get("ETag", b"")
             pieces = [bytes(file.read_at(min(size, max(0, info.size - at)), at)) for at in positions]
+        for piece in pieces:
+            _asked("read", len(piece))
     except _pyarrow_errors() as error:
         raise UnreadableError(f"{path}: {_words(error)}") from error
     return FileIdentity(0, length, info.mtime_ns or 0), os.fsdecode(etag), pieces
@@ -283,6 +323,7 @@ class RemoteTree:
         fs = _pyarrow_fs()
         system, self._key = _where(root)
         self._root = root.rstrip("/")
+        _asked("list")
         try:
             infos = system.get_file_info(fs.FileSelector(self._key, recursive=deep))
         except _pyarrow_errors() as error:
@@ -332,6 +373,7 @@ def kind_of(path: str) -> str:
     """
     fs = _pyarrow_fs()
     system, key = _where(path)
+    _asked("look")
     try:
         kind = system.get_file_info([key])[0].type
     except _pyarrow_errors() as error:

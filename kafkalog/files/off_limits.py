@@ -1,6 +1,6 @@
 """Where nothing is written: in log directories and in inputs. One rule for outputs, Spark's too, and temporary files.
 
-A directory that ``kafkalog salvage`` fills looks like a partition's. The marker in it says whose it is.
+A directory that kafkalog copies segments to looks like a partition's. The marker in it says whose it is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from kafkalog.files.directories import exists, is_directory, open_tree
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 
-__all__ = ["SALVAGED", "mark_salvaged", "real_place", "refuse_evidence", "temporary_folder"]
+__all__ = ["COPIED", "mark_copied", "real_place", "refuse_evidence", "temporary_folder"]
 
-SALVAGED: Final = ".kafkalog-salvage"
-_SAID: Final = "kafkalog salvage copied the segments in this directory.\n"
+COPIED: Final = ".kafkalog-copied"
+_SAID: Final = "kafkalog copied the segments in this directory.\n"
 _NEVER: Final = "kafkalog never writes there"
 _KINDS: Final = {
     DirectoryKind.LOG_DIRECTORY: "a broker's log directory",
@@ -42,22 +42,27 @@ def refuse_evidence(output: str, inputs: Sequence[str] = ()) -> None:
                 raise UnsupportedError(f"{output}: is in {home}, which is {what}; {_NEVER}")
 
 
-def mark_salvaged(folder: str) -> None:
+def mark_copied(folder: str) -> None:
     """Leave the marker in a directory with a partition's name, so that its next segment may be written there, too.
 
     Raises OSError.
     """
     if partition_name(os.path.basename(os.path.realpath(folder))) is None:
         return
-    with suppress(FileExistsError), open(f"{folder}/{SALVAGED}", "x", encoding="ascii") as file:
+    with suppress(FileExistsError), open(f"{folder}/{COPIED}", "x", encoding="ascii") as file:
         file.write(_SAID)
 
 
 def temporary_folder() -> str:
-    """Return the directory for temporary files, TMPDIR or /tmp. Raises UnsupportedError if it is in a log directory."""
+    """Return the directory for temporary files, TMPDIR or /tmp.
+
+    Raises UnsupportedError if it is in a log directory, or is none.
+    """
     folder = os.environ.get("TMPDIR") or "/tmp"  # tempfile may choose the working directory, which may be evidence
     try:
         refuse_evidence(folder)
+        if not os.path.isdir(folder):
+            raise UnsupportedError(f"{folder}: no such directory")
     except UnsupportedError as error:
         raise UnsupportedError(f"{error}; TMPDIR chooses the directory for temporary files") from error
     return folder
@@ -99,17 +104,17 @@ def _with_parents(place: str) -> Iterator[str]:
 
 
 def _evidence(home: str) -> str | None:
-    """Say what a directory of Kafka's is; None for any other, what is missing, and a partition that was salvaged."""
+    """Say what a directory of Kafka's is; None for any other, what is missing, and a partition that kafkalog copied."""
     try:
         tree = open_tree(home, deep=False)
         entries = tree.entries(home)
     except UnreadableError:
         return None
-    # What salvage wrote makes neither its directory nor the one above evidence.
-    others = [entry for entry in entries if partition_name(entry.name) is None or not _is_salvaged(entry.path)]
+    # What kafkalog copied makes neither its directory nor the one above evidence.
+    others = [entry for entry in entries if partition_name(entry.name) is None or not _is_copied(entry.path)]
     kind = recognized(tree, os.path.basename(home), others)
-    return None if kind is DirectoryKind.PARTITION and _is_salvaged(home) else _KINDS.get(kind)
+    return None if kind is DirectoryKind.PARTITION and _is_copied(home) else _KINDS.get(kind)
 
 
-def _is_salvaged(folder: str) -> bool:
-    return exists(f"{folder}/{SALVAGED}")
+def _is_copied(folder: str) -> bool:
+    return exists(f"{folder}/{COPIED}")

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.packed_segments import PackedSource, manifest_path, read_manifest
 from kafkalog.files.tree import FileIdentity
 
 __all__ = [
@@ -212,6 +213,23 @@ def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
     Raises UnreadableError if it can't be opened or is not a regular file.
     """
     name = os.fspath(path)
+    beside = manifest_path(name)
+    if beside is not None and _is_there(beside):
+        manifest = read_manifest(read_small(beside), beside)
+        if manifest.is_compressed:
+            return PackedSource(_open_source(name, None), manifest, max_bytes=max_bytes)
+    return _open_source(name, max_bytes)
+
+
+def _is_there(name: str) -> bool:
+    if not is_remote(name):
+        return os.path.isfile(local_path(name))
+    from kafkalog.files.object_stores import kind_of
+
+    return kind_of(name) == "file"
+
+
+def _open_source(name: str, max_bytes: int | None) -> SizedSource:
     if not is_remote(name):
         return FileSource(name, max_bytes=max_bytes)
     from kafkalog.files.object_stores import RemoteSource  # pyarrow, which local files do not need

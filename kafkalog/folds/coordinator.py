@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns, give_back, one_cell
-from kafkalog.columns.placed import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
 

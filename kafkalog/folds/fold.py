@@ -17,23 +17,6 @@ import numpy as np
 from kafkalog.columns.named import FEW, NONE, Columns
 from kafkalog.folds.shares import Share, entangled
 from kafkalog.kernel import fold as kernel_fold
-from kafkalog.kernel.buffers import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
-    COUNT,
-    LAST_OFFSET,
-    LAST_SEQUENCE,
-    LEADER_EPOCH,
-    MAGIC,
-    MAX_TIMESTAMP,
-    POSITION,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    SIZE,
-    VALID,
-)
 from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, PRODUCER_COLUMNS, STATE_SIZE
 from kafkalog.kernel.slots import lengthen, secret_bits
 
@@ -78,17 +61,9 @@ _LEADER_EPOCH: Final = kernel_fold.EVENTS.index("leader_epoch")
 
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 
-_CELLS: Final = {name: number for number, name in enumerate(kernel_fold.STRETCH_CELLS)}
+_CELLS: Final = {name: number for number, name in enumerate(kernel_fold.PART_CELLS)}
 
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
-
-_HEADS: Final = array(
-    "q",
-    [
-        POSITION, SIZE, BASE_OFFSET, LAST_OFFSET, LEADER_EPOCH, MAGIC, VALID, ATTRIBUTES, BASE_TIMESTAMP, MAX_TIMESTAMP,
-        PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, LAST_SEQUENCE, COUNT,
-    ],
-)  # fmt: skip
 
 
 class Break(NamedTuple):
@@ -225,12 +200,12 @@ class Fold:
         """Fold the batches of a chunk whose checksums match; `types` and `coordinator_epochs` are its markers'."""
         row, why = 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, self._finished, told, why = kernel_fold.batches(
-                heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._secret,
+            row, self._finished, reported, why = kernel_fold.batches(
+                heads.cells, heads.capacity, row, heads.count, types, coordinator_epochs, self._secret,
                 self._bits, self._slots, self._states, self._cells, self._out, self._finished, self._room,
                 self._events,
             )  # fmt: skip
-            self._go_on(told, why)
+            self._go_on(reported, why)
 
     def extents(self, rows: Columns) -> None:
         """Fold extents of another fold."""
@@ -246,10 +221,10 @@ class Fold:
         """Fold another fold's rows of producers."""
         flat, row, why = rows.flat(PRODUCER_COLUMNS), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, told, why = kernel_fold.producers(
+            row, reported, why = kernel_fold.producers(
                 flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._cells, self._events
             )
-            self._go_on(told, why)
+            self._go_on(reported, why)
 
     def follow(self, later: FoldedLog) -> None:
         """Fold a later part's transactions and producers.
@@ -304,7 +279,7 @@ class Fold:
         if not used:
             return _NONE_OPEN, _NO_PRODUCERS
         opened, producers = (array("q", bytes(8 * used * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS))
-        counts = kernel_fold.told_apart(self._states, used, opened, producers, array("q", bytes(8 * used)))
+        counts = kernel_fold.few_states(self._states, used, opened, producers, array("q", bytes(8 * used)))
         return _few(EXTENT_COLUMNS, opened, counts[0]), _few(PRODUCER_COLUMNS, producers, counts[1])
 
     def _many(self) -> tuple[Columns, Columns]:
@@ -331,12 +306,12 @@ class Fold:
         value = self._value(name)
         return None if value == NONE else value
 
-    def _go_on(self, told: int, why: int) -> None:
-        if told:
-            self._take_events(told)
+    def _go_on(self, reported: int, why: int) -> None:
+        if reported:
+            self._take_events(reported)
         if why == kernel_fold.NO_STATES:
             self._grow()
-        elif why == kernel_fold.NO_ROOM and not told:
+        elif why == kernel_fold.NO_ROOM and not reported:
             self._pack()
             self._room = min(4 * self._room, _MOST_ROOM)
             self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
@@ -357,11 +332,11 @@ class Fold:
         self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if self._finished < FEW else rows).packed())
         self._finished = 0
 
-    def _take_events(self, told: int) -> None:
-        if told == 1 and self._events[0] == _LEADER_EPOCH:  # all that a healthy log has
+    def _take_events(self, reported: int) -> None:
+        if reported == 1 and self._events[0] == _LEADER_EPOCH:  # all that a healthy log has
             self._leader_epochs.append((self._events[1], self._events[2]))
             return
-        events = np.frombuffer(self._events, np.int64).reshape(-1, kernel_fold.EVENT_SIZE)[:told]
+        events = np.frombuffer(self._events, np.int64).reshape(-1, kernel_fold.EVENT_SIZE)[:reported]
         gaps, epochs, breaks, unreadable = (
             events[events[:, 0] == number, 1:] for number in range(len(kernel_fold.EVENTS))
         )
@@ -374,7 +349,7 @@ class Fold:
 
 _NO_MARKER: Final = (kernel_fold.OPEN, *[NONE] * (len(EXTENT_COLUMNS) - _IS_OPEN - 1))
 
-_NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in kernel_fold.STRETCH_CELLS])
+_NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in kernel_fold.PART_CELLS])
 
 _SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
 

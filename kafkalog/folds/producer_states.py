@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.columns.named import Columns, one_cell
-from kafkalog.kernel import buffers
 from kafkalog.kernel import states as kernel_states
 from kafkalog.kernel.slots import lengthen, secret_bits
 from kafkalog.kernel.states import COLUMNS, STATE_SIZE
@@ -27,13 +26,6 @@ __all__ = ["COLUMNS", "ProducerStates", "collapse"]
 
 _FIRST_BITS: Final = 6  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
-_HEADS: Final = array(
-    "q",
-    [
-        buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAGIC, buffers.VALID, buffers.ATTRIBUTES,
-        buffers.MAX_TIMESTAMP, buffers.PRODUCER_ID, buffers.PRODUCER_EPOCH, buffers.LAST_SEQUENCE,
-    ],
-)  # fmt: skip
 
 
 class ProducerStates:
@@ -55,7 +47,7 @@ class ProducerStates:
         row = 0
         while True:
             row = kernel_states.batches(
-                heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._stops,
+                heads.cells, heads.capacity, row, heads.count, types, coordinator_epochs, self._stops,
                 self._secret, self._bits, self._slots, self._states, self._used,
             )  # fmt: skip
             if row >= heads.count:

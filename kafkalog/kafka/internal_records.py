@@ -109,8 +109,6 @@ def record_types(internal: Internal) -> dict[int, RecordType]:
     if internal not in _types:
         from kafkalog.kafka.message_definitions import definitions  # only a decoder needs it
 
-        pass
-
         _types[internal] = declared_types(definitions(_FOLDERS[internal]).values())
     return _types[internal]
 
@@ -124,6 +122,8 @@ def internal_record(
     Raises UnknownTypeError if it has no schema for the record, MalformedError if the bytes do not fit the schema. Kafka
     reads a metadata record whose version is too high as the newest version; with a release's schemas, so does this.
     """
+    if internal is Internal.REMOTE_LOG_METADATA and value is None and key is not None:
+        return InternalRecord(0, record_types(internal)[0].name, None, None, None)  # a tombstone of KIP-1266
     if internal in _KEYLESS:
         return _framed(internal, value, release, text)
     return _keyed(internal, key, value, release, text)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# What the compiled loops share; ``kernel.py`` says the same for Python and explains it. Names and order are equal.
+# What the compiled loops share; ``buffers.py`` says the same for Python and explains it. Names and order are equal.
 
 cdef extern from "numbers.h" nogil:
     long long kafkalog_int16(const unsigned char *last)
@@ -55,6 +55,10 @@ cdef enum:
     TRANSACTIONAL_BIT = 16
     CONTROL_BIT = 32
     HORIZON_BIT = 64
+    MARKER_BITS = 48
+    UNUSED_BITS = 0xFF80
+    UNUSED_BITS_V1 = 0xF0
+    UNUSED_BITS_V0 = 0xF8
 
 
 cdef inline long long add64(long long a, long long b) noexcept:

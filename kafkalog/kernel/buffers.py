@@ -1,9 +1,8 @@
 """What the hot loops share: the columns of their tables, and how numbers and markers are read.
 
-The loops are in `checksums`, `batch_headers`, `batch_records`, `record_oddities`, `header_oddities`, `markers`,
-`candidates` and `lines`: one source each that runs compiled (pure-Python-mode Cython) and interpreted, with the same
-answers. What is here is read by Python and by the interpreted loops; ``kernel.pxd`` says the same in C, so that the
-compiled ones inline it, and the tests compare both. Rules for the loops:
+The loops are in the modules beside this one: one source each that runs compiled (pure-Python-mode Cython) and
+interpreted, with the same answers. What is here is read by Python and by the interpreted loops; ``buffers.pxd`` says
+the same in C, so that the compiled ones inline it, and the tests compare both. Rules for the loops:
 
 - Tables are one flat buffer of int64, column by column: cell (column, row) is ``table[column * capacity + row]``.
 - No loop raises for bad bytes: it stops or marks the row, and reports the position.
@@ -44,6 +43,8 @@ NONE: Final = -(2**63)  # a cell that has no value
 
 # The bits of a batch's attributes.
 CODEC_BITS, APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, HORIZON_BIT = 7, 8, 16, 32, 64
+MARKER_BITS = TRANSACTIONAL_BIT | CONTROL_BIT  # of a transaction marker: both
+UNUSED_BITS, UNUSED_BITS_V1, UNUSED_BITS_V0 = 0xFF80, 0xF0, 0xF8  # of magic 2, 1 and 0: they mean nothing
 
 BATCH_COLUMNS: Final = (
     "position",

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""CRC-32C, the checksum of magic 2, and CRC-32, that of magic 0 and 1; see ``kernel.py`` for the source's rules."""
+"""CRC-32C, the checksum of magic 2, and CRC-32, that of magic 0 and 1; ``buffers.py`` has the source's rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The kernel's tables to the columns of a declared table; see ``kernel.py`` for the rules of its source.
+"""The kernel's tables to the columns of a declared table; ``buffers.py`` has the rules of its source.
 
 What the columns are made of is data. A *plan* is a flat buffer of int64: for each column a step of `STEP` cells,
 (source, column, rule, mask, absent, width, at, valid); its *state* has three more. `width` is that of a value in bytes,
@@ -24,9 +24,12 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BATCH,
+        CONTROL_BIT,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -37,6 +40,7 @@ if cython.compiled:
         POSITION,
         PRODUCER_ID,
         SECTION_START,
+        SIZE,
         TIMESTAMP,
         VALUE_SIZE,
         VALUE_START,
@@ -47,9 +51,12 @@ if cython.compiled:
     )
 else:
     from kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BASE_OFFSET,
         BATCH,
+        CONTROL_BIT,
+        HORIZON_BIT,
         KEY_SIZE,
         KEY_START,
         LAST_OFFSET,
@@ -60,6 +67,7 @@ else:
         POSITION,
         PRODUCER_ID,
         SECTION_START,
+        SIZE,
         TIMESTAMP,
         VALUE_SIZE,
         VALUE_START,
@@ -377,7 +385,7 @@ def _values(
                 elif absent == 3:
                     is_gone = magic > 1
                 else:
-                    is_gone = magic < 2 or source[at_attributes + row] & 64 == 0
+                    is_gone = magic < 2 or source[at_attributes + row] & HORIZON_BIT == 0
             scratch[3 * count + i] = is_gone
     return n
 
@@ -681,7 +689,7 @@ def _kind(data: bytes) -> int:
     return ESCAPED
 
 
-# Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; see ``kernel.py`` for the rules.
+# Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; ``buffers.py`` has the rules.
 #
 # A piece of bytes is a start and a size, in two runs of cells.
 
@@ -960,7 +968,7 @@ def headers(
     return row, p, left, n
 
 
-# Which batches and records meet conditions, by the kernel's tables; see ``kernel.py`` for the rules of its source.
+# Which batches and records meet conditions, by the kernel's tables; ``buffers.py`` has the rules of its source.
 #
 # The conditions are seven int64: first and last offset, first and last timestamp, producer id, whether that counts,
 # and whether only control batches are wanted.
@@ -993,10 +1001,10 @@ def batches(
             continue
         if conditions[5] and heads[PRODUCER_ID * capacity + row] != conditions[4]:
             continue
-        if conditions[6] and (magic < 2 or attributes & 32 == 0):
+        if conditions[6] and (magic < 2 or attributes & CONTROL_BIT == 0):
             continue
         # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
-        if magic != 0 and attributes & 8:
+        if magic != 0 and attributes & APPEND_TIME_BIT:
             time = heads[MAX_TIMESTAMP * capacity + row]
             if time < conditions[2] or time > conditions[3]:
                 continue
@@ -1017,12 +1025,17 @@ def holding(
     """Write the numbers of the batches with these bytes to `rows`; answer how many. `start` is where `buf` begins."""
     n: cython.Py_ssize_t = 0
     row: cython.Py_ssize_t = 0
-    at: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t  # the buffer may go on: what follows is looked at with its own batches
     next_at: cython.longlong
     if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or count > len(rows) or len(literal) == 0:
         raise IndexError
+    if count == 0:
+        return 0
+    at = max(heads[POSITION * capacity] - start, 0)
+    end = min(heads[POSITION * capacity + count - 1] - start + heads[SIZE * capacity + count - 1], len(buf))
     while row < count:
-        at = _place_of(buf, literal, at)
+        at = _place_of(buf, literal, at, end)
         if at < 0:
             break
         while row + 1 < count and heads[POSITION * capacity + row + 1] - start <= at:
@@ -1032,7 +1045,7 @@ def holding(
         if row + 1 == count:
             break
         next_at = heads[POSITION * capacity + row + 1] - start  # once is enough for a batch
-        if next_at <= at or next_at > len(buf):
+        if next_at <= at or next_at > end:
             break
         at = next_at
     return n
@@ -1041,18 +1054,21 @@ def holding(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _place_of(
-    buf: cython.const[cython.uchar][::1], literal: cython.const[cython.uchar][::1], at: cython.Py_ssize_t
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Return where the bytes next are, -1 for nowhere. The C library looks for them ten times faster than Python."""
-    if at >= len(buf):
+    if at >= end:
         return -1
     if cython.compiled:
         place: cython.p_const_uchar = cython.cast(
             cython.p_const_uchar,
-            memmem(cython.address(buf[at]), len(buf) - at, cython.address(literal[0]), len(literal)),
+            memmem(cython.address(buf[at]), end - at, cython.address(literal[0]), len(literal)),
         )
         return -1 if place == cython.NULL else place - cython.address(buf[0])
-    return bytes(buf).find(bytes(literal), at)
+    return bytes(buf).find(bytes(literal), at, end)
 
 
 def leave_out(
@@ -1076,7 +1092,7 @@ def leave_out(
             at += 1
             if not control_only:
                 continue
-            if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & 32:
+            if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & CONTROL_BIT:
                 continue
         heads[SECTION_START * capacity + row] = -1
 
@@ -1148,7 +1164,7 @@ def without_control(
         batch = recs[BATCH * room + row]
         if batch < 0 or batch >= capacity:
             raise IndexError
-        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & 32:
+        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & CONTROL_BIT:
             found[count] = row
             count += 1
     return count
@@ -1188,7 +1204,7 @@ def controls(
     for at in range(count):
         i = picks[at]
         row = recs[BATCH * room + i]
-        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & 32 == 0:
+        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & CONTROL_BIT == 0:
             continue
         key = recs[KEY_START * room + i]
         key_size = recs[KEY_SIZE * room + i]

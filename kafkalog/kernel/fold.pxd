@@ -42,6 +42,15 @@ cdef enum:
     P_BEHIND_TIMESTAMP
 
 cdef enum:
+    T_FIRST_OFFSET
+    T_BATCHES
+    T_OLDER_RECORDS
+    T_LAST_EPOCH
+    T_MARKER_TYPE
+    T_MARKER_EPOCH
+    T_COORDINATOR_EPOCH
+
+cdef enum:
     S_USED
     S_BATCHES
     S_RECORDS

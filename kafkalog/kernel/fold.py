@@ -13,14 +13,26 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.kernel.buffers import BATCH_COLUMNS
+
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if cython.compiled:
+    from cython.cimports.kafkalog.kernel import buffers
+    from cython.cimports.kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
+        CONTROL_BIT,
+        HORIZON_BIT,
+        TRANSACTIONAL_BIT,
+        add64,
+    )
     from cython.cimports.kafkalog.kernel.slots import place
 else:
+    from kafkalog.kernel import buffers
+    from kafkalog.kernel.buffers import APPEND_TIME_BIT, CONTROL_BIT, HORIZON_BIT, TRANSACTIONAL_BIT, add64
     from kafkalog.kernel.slots import place
 
 __all__ = [
@@ -33,16 +45,16 @@ __all__ = [
     "NO_ROOM",
     "NO_STATES",
     "OPEN",
+    "PART_CELLS",
     "PRODUCER_COLUMNS",
     "STATE_SIZE",
-    "STRETCH_CELLS",
     "TALLY_COLUMNS",
     "batches",
     "extents",
+    "few_states",
     "producers",
     "rehash",
     "tallied",
-    "told_apart",
 ]
 
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
@@ -94,6 +106,16 @@ if not cython.compiled:  # else they are C's, by the .pxd
 TALLY_COLUMNS: Final = (
     "first_offset", "batches", "older_records", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
 )  # fmt: skip
+if not cython.compiled:
+    (
+        T_FIRST_OFFSET,
+        T_BATCHES,
+        T_OLDER_RECORDS,
+        T_LAST_EPOCH,
+        T_MARKER_TYPE,
+        T_MARKER_EPOCH,
+        T_COORDINATOR_EPOCH,
+    ) = range(len(TALLY_COLUMNS))
 
 PRODUCER_COLUMNS: Final = (
     "log_id",
@@ -107,11 +129,11 @@ PRODUCER_COLUMNS: Final = (
     "last_offset",
     "first_timestamp",
     "last_timestamp",
-    "before_epoch",  # of the first batch that has sequences: compared with the stretch before
+    "before_epoch",  # of the first batch that has sequences: compared with the part before
     "before_sequence",
     "before_offset",
     "before_timestamp",  # its newest
-    "behind_epoch",  # of the last batch that has sequences: compared with the stretch after
+    "behind_epoch",  # of the last batch that has sequences: compared with the part after
     "behind_sequence",
     "behind_offset",
     "behind_timestamp",
@@ -140,8 +162,8 @@ STATE_SIZE: Final = EXTENT_COLUMNS.index("marker_type") + 1 + len(PRODUCER_COLUM
 if not cython.compiled:
     WIDTH: Final = STATE_SIZE
 
-# What is reported of a whole stretch.
-STRETCH_CELLS: Final = (
+# What is reported of a whole part of a log.
+PART_CELLS: Final = (
     "used",  # states
     "batches",
     "records",
@@ -167,7 +189,7 @@ if not cython.compiled:
         S_NEWEST_BROKER,
         S_CLEANED,
         S_LEADER_EPOCH,
-    ) = range(len(STRETCH_CELLS))
+    ) = range(len(PART_CELLS))
 
 # What is reported of a place, in rows of EVENT_CELLS: first its kind, then
 #   GAP              first and last offset missing, position of the batch after it
@@ -193,22 +215,12 @@ if not cython.compiled:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def add64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
-    """Add as Java does: the sum wraps at 64 bits."""
-    if cython.compiled:
-        return a + b
-    return ((a + b + 2**63) & (2**64 - 1)) - 2**63
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def state_of(
     log: cython.longlong,
     producer: cython.longlong,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     secret: cython.longlong,
     bits: cython.int,
 ) -> cython.Py_ssize_t:
@@ -226,9 +238,9 @@ def state_of(
         if states[at + PRODUCER_ID] == producer and states[at + LOG_ID] == log:
             return at
         i = (i + 1) & mask
-    number = stretch[S_USED]
+    number = part[S_USED]
     slots[i] = number
-    stretch[S_USED] = number + 1
+    part[S_USED] = number + 1
     at = number * WIDTH
     for cell in range(WIDTH):
         states[at + cell] = 0
@@ -334,29 +346,13 @@ def wrote(
     last_offset: cython.longlong,
     first_timestamp: cython.longlong,
     last_timestamp: cython.longlong,
-    before_epoch: cython.longlong,
-    before_sequence: cython.longlong,
-    before_offset: cython.longlong,
-    before_timestamp: cython.longlong,
-    behind_epoch: cython.longlong,
-    behind_sequence: cython.longlong,
-    behind_offset: cython.longlong,
-    behind_timestamp: cython.longlong,
-    events: cython.longlong[::1],
-    n: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Join what a producer wrote, by ``PRODUCER_COLUMNS``, to its state; answer the number of events.
-
-    Sequences that neither continue nor begin again with 0 under a higher epoch become an event.
-    """
+) -> cython.void:
+    """Join what a producer wrote, by ``PRODUCER_COLUMNS`` up to its times, to its state."""
     to: cython.Py_ssize_t = at + IS_OPEN + 1
-    cell: cython.Py_ssize_t
-    e: cython.Py_ssize_t
-    is_first: cython.bint = not states[to + P_BATCHES]
     states[to + P_LAST_EPOCH] = last_epoch
     states[to + P_LAST_SEQUENCE] = last_sequence
     states[to + P_LAST_OFFSET] = last_offset
-    if is_first:
+    if not states[to + P_BATCHES]:
         states[to + P_BATCHES] = count
         states[to + P_RECORDS] = records
         states[to + P_FIRST_EPOCH] = first_epoch
@@ -368,8 +364,36 @@ def wrote(
         states[to + P_RECORDS] = add64(states[to + P_RECORDS], records)
         states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], first_timestamp)
         states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], last_timestamp)
-        if before_sequence < 0:
-            return n
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def continued(
+    states: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    before_epoch: cython.longlong,
+    before_sequence: cython.longlong,
+    before_offset: cython.longlong,
+    before_timestamp: cython.longlong,
+    behind_epoch: cython.longlong,
+    behind_sequence: cython.longlong,
+    behind_offset: cython.longlong,
+    behind_timestamp: cython.longlong,
+    events: cython.longlong[::1],
+    n: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Continue a producer's sequence, from its first batch `before` to its last `behind`; answer the number of events.
+
+    Sequences that neither continue nor begin again with 0 under a higher epoch become an event. It comes before
+    ``wrote``: the first batches of a producer continue nothing.
+    """
+    to: cython.Py_ssize_t = at + IS_OPEN + 1
+    cell: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    is_first: cython.bint = not states[to + P_BATCHES]
+    if before_sequence < 0 and not is_first:
+        return n
     if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
         states[to + P_BEFORE_EPOCH] = before_epoch
         states[to + P_BEFORE_SEQUENCE] = before_sequence
@@ -402,7 +426,7 @@ def check(
     slots: cython.longlong[::1],
     bits: cython.int,
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     room: cython.Py_ssize_t,
 ) -> None:
@@ -411,7 +435,7 @@ def check(
         len(slots) != 1 << bits
         or 2 * (len(states) // WIDTH) > len(slots)
         or len(states) % WIDTH
-        or len(stretch) < len(STRETCH_CELLS)
+        or len(part) < len(PART_CELLS)
         or len(out) < room * EXTENT_CELLS
     ):
         raise IndexError
@@ -420,7 +444,7 @@ def check(
 def rehash(
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     secret: cython.longlong,
     bits: cython.int,
 ) -> None:
@@ -428,8 +452,8 @@ def rehash(
     number: cython.longlong
     mask: cython.longlong = len(slots) - 1
     i: cython.longlong
-    check(slots, bits, states, stretch, states, 0)
-    for number in range(stretch[S_USED]):
+    check(slots, bits, states, part, states, 0)
+    for number in range(part[S_USED]):
         i = place(states[number * WIDTH + LOG_ID], states[number * WIDTH + PRODUCER_ID], secret, bits)
         while slots[i] >= 0:
             i = (i + 1) & mask
@@ -441,14 +465,13 @@ def batches(
     capacity: cython.Py_ssize_t,
     row: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    columns: cython.const[cython.longlong][::1],
     types: cython.const[cython.longlong][::1],
     coordinator_epochs: cython.const[cython.longlong][::1],
     secret: cython.longlong,
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
@@ -456,27 +479,27 @@ def batches(
 ) -> tuple[int, int, int, int]:
     """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums match.
 
-    `columns` are the numbers of its columns, in the order in which they are used below; `out` has `n` finished rows.
-    Answers (row to continue with, finished rows in `out`, events, why it stopped).
+    `types` and `coordinator_epochs` are those of their markers; `out` has `n` finished rows. Answers (row to continue
+    with, finished rows in `out`, events, why it stopped).
     """
-    told: cython.Py_ssize_t = 0
+    reported: cython.Py_ssize_t = 0
     e: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    at_position: cython.Py_ssize_t = columns[0] * capacity
-    at_size: cython.Py_ssize_t = columns[1] * capacity
-    at_first: cython.Py_ssize_t = columns[2] * capacity
-    at_last: cython.Py_ssize_t = columns[3] * capacity
-    at_leader_epoch: cython.Py_ssize_t = columns[4] * capacity
-    at_magic: cython.Py_ssize_t = columns[5] * capacity
-    at_valid: cython.Py_ssize_t = columns[6] * capacity
-    at_attributes: cython.Py_ssize_t = columns[7] * capacity
-    at_base_timestamp: cython.Py_ssize_t = columns[8] * capacity
-    at_max_timestamp: cython.Py_ssize_t = columns[9] * capacity
-    at_producer: cython.Py_ssize_t = columns[10] * capacity
-    at_epoch: cython.Py_ssize_t = columns[11] * capacity
-    at_base_sequence: cython.Py_ssize_t = columns[12] * capacity
-    at_last_sequence: cython.Py_ssize_t = columns[13] * capacity
-    at_count: cython.Py_ssize_t = columns[14] * capacity
+    at_position: cython.Py_ssize_t = buffers.POSITION * capacity
+    at_size: cython.Py_ssize_t = buffers.SIZE * capacity
+    at_first: cython.Py_ssize_t = buffers.BASE_OFFSET * capacity
+    at_last: cython.Py_ssize_t = buffers.LAST_OFFSET * capacity
+    at_leader_epoch: cython.Py_ssize_t = buffers.LEADER_EPOCH * capacity
+    at_magic: cython.Py_ssize_t = buffers.MAGIC * capacity
+    at_valid: cython.Py_ssize_t = buffers.VALID * capacity
+    at_attributes: cython.Py_ssize_t = buffers.ATTRIBUTES * capacity
+    at_base_timestamp: cython.Py_ssize_t = buffers.BASE_TIMESTAMP * capacity
+    at_max_timestamp: cython.Py_ssize_t = buffers.MAX_TIMESTAMP * capacity
+    at_producer: cython.Py_ssize_t = buffers.PRODUCER_ID * capacity
+    at_epoch: cython.Py_ssize_t = buffers.PRODUCER_EPOCH * capacity
+    at_base_sequence: cython.Py_ssize_t = buffers.BASE_SEQUENCE * capacity
+    at_last_sequence: cython.Py_ssize_t = buffers.LAST_SEQUENCE * capacity
+    at_count: cython.Py_ssize_t = buffers.COUNT * capacity
     states_room: cython.longlong = len(states) // WIDTH
     events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - AT_ONCE
     position: cython.longlong
@@ -495,7 +518,7 @@ def batches(
     known: cython.bint
     data: cython.bint
     none: cython.longlong = NONE
-    # Cells of the stretch, written back where the loop ends.
+    # Cells of the part, written back where the loop ends.
     before: cython.longlong
     now: cython.longlong
     latest: cython.longlong
@@ -503,22 +526,18 @@ def batches(
     seen: cython.longlong = 0
     seen_records: cython.longlong = 0
     why: cython.int = DONE
-    if (
-        count > min(capacity, len(types), len(coordinator_epochs))
-        or len(heads) < capacity * (max(columns) + 1)
-        or len(columns) < 15
-    ):
+    if count > min(capacity, len(types), len(coordinator_epochs)) or len(heads) < capacity * len(BATCH_COLUMNS):
         raise IndexError
-    check(slots, bits, states, stretch, out, room)
-    before = stretch[S_LAST_OFFSET]
-    now = stretch[S_LEADER_EPOCH]
-    latest = stretch[S_NEWEST]
-    latest_broker = stretch[S_NEWEST_BROKER]
+    check(slots, bits, states, part, out, room)
+    before = part[S_LAST_OFFSET]
+    now = part[S_LEADER_EPOCH]
+    latest = part[S_NEWEST]
+    latest_broker = part[S_NEWEST_BROKER]
     while row < count:
-        if n >= room or told > events_room:
+        if n >= room or reported > events_room:
             why = NO_ROOM
             break
-        if stretch[S_USED] >= states_room:
+        if part[S_USED] >= states_room:
             why = NO_STATES
             break
         if not heads[at_valid + row]:
@@ -529,7 +548,7 @@ def batches(
         last = heads[at_last + row]
         attributes = heads[at_attributes + row]
         modern = heads[at_magic + row] > 1
-        control = modern and attributes & 32
+        control = modern and attributes & CONTROL_BIT
         newest = max(heads[at_max_timestamp + row], -1)  # what is below is no time of Kafka's
         producer = heads[at_producer + row]
         records = heads[at_count + row]
@@ -540,76 +559,78 @@ def batches(
         if records == none:
             records = 1
         if add64(first, -1) != before or before == none:
-            if stretch[S_FIRST_OFFSET] == none:
-                stretch[S_FIRST_OFFSET] = first
-                stretch[S_FIRST_POSITION] = position
+            if part[S_FIRST_OFFSET] == none:
+                part[S_FIRST_OFFSET] = first
+                part[S_FIRST_POSITION] = position
             elif first > before and add64(first, -1) != before:
-                e = told * EVENT_CELLS
+                e = reported * EVENT_CELLS
                 events[e] = GAP
                 events[e + 1] = add64(before, 1)
                 events[e + 2] = add64(first, -1)
                 events[e + 3] = position
-                told += 1
+                reported += 1
         before = last
         epoch = heads[at_leader_epoch + row]
         if epoch != now:
             now = epoch
-            e = told * EVENT_CELLS
+            e = reported * EVENT_CELLS
             events[e] = LEADER_EPOCH
             events[e + 1] = epoch
             events[e + 2] = first
-            told += 1
+            reported += 1
         latest = max(latest, newest)
-        if newest > latest_broker and (kind >= 0 or (attributes & 8 and heads[at_magic + row] > 0)):
+        if newest > latest_broker and (kind >= 0 or (attributes & APPEND_TIME_BIT and heads[at_magic + row] > 0)):
             latest_broker = newest
         if control:
-            stretch[S_CONTROL_RECORDS] = add64(stretch[S_CONTROL_RECORDS], records)
-            if attributes & 64:  # a delete horizon: the cleaner has been here
-                stretch[S_CLEANED] = 1
+            part[S_CONTROL_RECORDS] = add64(part[S_CONTROL_RECORDS], records)
+            if attributes & HORIZON_BIT:  # a delete horizon: the cleaner has been here
+                part[S_CLEANED] = 1
         else:
             seen += 1
             seen_records = add64(seen_records, records)
             if known and records < add64(add64(last, 1), -first):
-                stretch[S_CLEANED] = 1
+                part[S_CLEANED] = 1
         if kind == -2:
-            e = told * EVENT_CELLS
+            e = reported * EVENT_CELLS
             events[e] = MARKER_UNREADABLE
             events[e + 1] = first
             events[e + 2] = position
             events[e + 3] = heads[at_size + row]
-            told += 1
+            reported += 1
         data = modern and not control and producer >= 0
         if not data and kind < 0:
             row += 1
             continue
-        at = state_of(0, producer, slots, states, stretch, secret, bits)
+        at = state_of(0, producer, slots, states, part, secret, bits)
         epoch = heads[at_epoch + row]
         earliest = newest
         if data:
-            if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is not a record's time
+            # Else the base is not a record's time.
+            if not attributes & (APPEND_TIME_BIT | HORIZON_BIT) and heads[at_base_timestamp + row] < newest:
                 earliest = max(heads[at_base_timestamp + row], -1)
             ending = heads[at_last_sequence + row]
-            told = wrote(
-                states, at, 1, records, epoch, epoch, ending, first, last, earliest, newest,
-                epoch, heads[at_base_sequence + row], first, newest, epoch, ending, last, newest, events, told,
+            reported = continued(
+                states, at, epoch, heads[at_base_sequence + row], first, newest, epoch, ending, last, newest, events,
+                reported,
             )  # fmt: skip
+            wrote(states, at, 1, records, epoch, epoch, ending, first, last, earliest, newest)
         if kind >= 0:
             if not states[at + IS_OPEN]:
                 absorb(states, at, none, none, 0, 0, 0, none, none, none, none, none, none)
             n = finish(states, at, kind, first, epoch, coordinator_epochs[row], newest, out, n, room)
-        elif attributes & 16:
+        elif attributes & TRANSACTIONAL_BIT:
             absorb(
                 states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, none,
                 position,
             )  # fmt: skip
         row += 1
-    stretch[S_LAST_OFFSET] = before
-    stretch[S_LEADER_EPOCH] = now
-    stretch[S_NEWEST] = latest
-    stretch[S_NEWEST_BROKER] = latest_broker
-    stretch[S_BATCHES] += seen
-    stretch[S_RECORDS] = add64(stretch[S_RECORDS], seen_records)
-    return row, n, told, why
+    part[S_LAST_OFFSET] = before
+    part[S_LEADER_EPOCH] = now
+    part[S_NEWEST] = latest
+    part[S_NEWEST_BROKER] = latest_broker
+    part[S_BATCHES] += seen
+    part[S_RECORDS] = add64(part[S_RECORDS], seen_records)
+    return row, n, reported, why
 
 
 def extents(
@@ -620,7 +641,7 @@ def extents(
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     out: cython.longlong[::1],
     n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
@@ -633,13 +654,13 @@ def extents(
     states_room: cython.longlong = len(states) // WIDTH
     if len(rows) < count * EXTENT_CELLS:
         raise IndexError
-    check(slots, bits, states, stretch, out, room)
+    check(slots, bits, states, part, out, room)
     while row < count:
         if n >= room:
             return row, n, NO_ROOM
-        if stretch[S_USED] >= states_room:
+        if part[S_USED] >= states_room:
             return row, n, NO_STATES
-        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        at = state_of(rows[row], rows[row + count], slots, states, part, secret, bits)
         absorb(
             states,
             at,
@@ -680,29 +701,43 @@ def producers(
     bits: cython.int,
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
-    stretch: cython.longlong[::1],
+    part: cython.longlong[::1],
     events: cython.longlong[::1],
 ) -> tuple[int, int, int]:
-    """Fold what producers wrote in later stretches, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
+    """Fold what producers wrote in later parts, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
 
     Answers (row to continue with, events, why it stopped).
     """
-    told: cython.Py_ssize_t = 0
+    reported: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t
     at_row: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
     events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - AT_ONCE
     if len(rows) < count * (WIDTH - IS_OPEN + 1):
         raise IndexError
-    check(slots, bits, states, stretch, states, 0)
+    check(slots, bits, states, part, states, 0)
     while row < count:
-        if told > events_room:
-            return row, told, NO_ROOM
-        if stretch[S_USED] >= states_room:
-            return row, told, NO_STATES
-        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        if reported > events_room:
+            return row, reported, NO_ROOM
+        if part[S_USED] >= states_room:
+            return row, reported, NO_STATES
+        at = state_of(rows[row], rows[row + count], slots, states, part, secret, bits)
         at_row = row + 2 * count
-        told = wrote(
+        reported = continued(
+            states,
+            at,
+            rows[at_row + P_BEFORE_EPOCH * count],
+            rows[at_row + P_BEFORE_SEQUENCE * count],
+            rows[at_row + P_BEFORE_OFFSET * count],
+            rows[at_row + P_BEFORE_TIMESTAMP * count],
+            rows[at_row + P_BEHIND_EPOCH * count],
+            rows[at_row + P_BEHIND_SEQUENCE * count],
+            rows[at_row + P_BEHIND_OFFSET * count],
+            rows[at_row + P_BEHIND_TIMESTAMP * count],
+            events,
+            reported,
+        )
+        wrote(
             states,
             at,
             rows[at_row + P_BATCHES * count],
@@ -714,22 +749,12 @@ def producers(
             rows[at_row + P_LAST_OFFSET * count],
             rows[at_row + P_FIRST_TIMESTAMP * count],
             rows[at_row + P_LAST_TIMESTAMP * count],
-            rows[at_row + P_BEFORE_EPOCH * count],
-            rows[at_row + P_BEFORE_SEQUENCE * count],
-            rows[at_row + P_BEFORE_OFFSET * count],
-            rows[at_row + P_BEFORE_TIMESTAMP * count],
-            rows[at_row + P_BEHIND_EPOCH * count],
-            rows[at_row + P_BEHIND_SEQUENCE * count],
-            rows[at_row + P_BEHIND_OFFSET * count],
-            rows[at_row + P_BEHIND_TIMESTAMP * count],
-            events,
-            told,
         )
         row += 1
-    return row, told, DONE
+    return row, reported, DONE
 
 
-def told_apart(
+def few_states(
     states: cython.const[cython.longlong][::1],
     used: cython.Py_ssize_t,
     opened: cython.longlong[::1],
@@ -809,25 +834,25 @@ def tallied(rows: cython.longlong[::1], count: cython.Py_ssize_t) -> tuple[int, 
     kind: cython.longlong
     is_open: cython.longlong = OPEN
     is_commit: cython.longlong = COMMIT
-    if count < 1 or len(rows) < count * 7:
+    if count < 1 or len(rows) < count * len(TALLY_COLUMNS):
         raise IndexError
     for row in range(count):
-        kind = rows[4 * count + row]
-        last = rows[3 * count + row]
-        marker = rows[5 * count + row]
-        if rows[row] == NONE or kind == is_open:
+        kind = rows[T_MARKER_TYPE * count + row]
+        last = rows[T_LAST_EPOCH * count + row]
+        marker = rows[T_MARKER_EPOCH * count + row]
+        if rows[T_FIRST_OFFSET * count + row] == NONE or kind == is_open:
             odd += 1
             continue
         if kind == is_commit:
             committed += 1
         else:
             aborted += 1
-        if rows[2 * count + row] != NONE:
+        if rows[T_OLDER_RECORDS * count + row] != NONE:
             odd += 1
         elif marker > last:
             sole += 1
-        if not rows[count + row]:
+        if not rows[T_BATCHES * count + row]:
             odd += 1
-        if marker < last or rows[6 * count + row] != rows[6 * count]:
+        if marker < last or rows[T_COORDINATOR_EPOCH * count + row] != rows[T_COORDINATOR_EPOCH * count]:
             disorder += 1
     return committed, aborted, sole, odd == 0, odd == 0 and disorder == 0

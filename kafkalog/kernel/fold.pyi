@@ -13,7 +13,7 @@ NO_ROOM: Final = 1
 NO_STATES: Final = 2
 EXTENT_COLUMNS: Final[tuple[str, ...]]
 PRODUCER_COLUMNS: Final[tuple[str, ...]]
-STRETCH_CELLS: Final[tuple[str, ...]]
+PART_CELLS: Final[tuple[str, ...]]
 TALLY_COLUMNS: Final[tuple[str, ...]]
 EVENTS: Final[tuple[str, ...]]
 EVENT_SIZE: Final[int]
@@ -24,14 +24,13 @@ def batches(
     capacity: int,
     row: int,
     count: int,
-    columns: Cells,
     types: Cells,
     coordinator_epochs: Cells,
     secret: int,
     bits: int,
     slots: Cells,
     states: Cells,
-    stretch: Cells,
+    part: Cells,
     out: Cells,
     n: int,
     room: int,
@@ -45,7 +44,7 @@ def extents(
     bits: int,
     slots: Cells,
     states: Cells,
-    stretch: Cells,
+    part: Cells,
     out: Cells,
     n: int,
     room: int,
@@ -58,11 +57,11 @@ def producers(
     bits: int,
     slots: Cells,
     states: Cells,
-    stretch: Cells,
+    part: Cells,
     events: Cells,
 ) -> tuple[int, int, int]: ...
-def rehash(slots: Cells, states: Cells, stretch: Cells, secret: int, bits: int) -> None: ...
-def told_apart(
+def rehash(slots: Cells, states: Cells, part: Cells, secret: int, bits: int) -> None: ...
+def few_states(
     states: Cells, used: int, opened: array[int], producers: array[int], order: array[int]
 ) -> tuple[int, int]: ...
 def tallied(rows: Cells, count: int) -> tuple[int, int, int, bool, bool]: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Batch headers into a table, checksums included, and whether they follow each other; see ``kernel.py`` for the rules.
+"""Batch headers into a table, checksums included, and whether they follow each other; ``buffers.py`` has the rules.
 
 Positions in a header are spelt out, in the table's order; a test compares them with the layouts.
 """
@@ -29,6 +29,7 @@ if cython.compiled:
         LAST_OFFSET,
         LEADER_EPOCH,
         MAGIC,
+        MARKER_BITS,
         MAX_TIMESTAMP,
         POSITION,
         PRODUCER_EPOCH,
@@ -37,6 +38,9 @@ if cython.compiled:
         SECTION_STOP,
         SIZE,
         TRANSACTIONAL_BIT,
+        UNUSED_BITS,
+        UNUSED_BITS_V0,
+        UNUSED_BITS_V1,
         VALID,
         add64,
         add_sequence,
@@ -63,6 +67,7 @@ else:
         LAST_OFFSET,
         LEADER_EPOCH,
         MAGIC,
+        MARKER_BITS,
         MAX_TIMESTAMP,
         POSITION,
         PRODUCER_EPOCH,
@@ -71,6 +76,9 @@ else:
         SECTION_STOP,
         SIZE,
         TRANSACTIONAL_BIT,
+        UNUSED_BITS,
+        UNUSED_BITS_V0,
+        UNUSED_BITS_V1,
         VALID,
         add64,
         add_sequence,
@@ -311,7 +319,7 @@ def order(
     return stop_row, 0
 
 
-# What a verification needs of a chunk's headers; see ``kernel.py`` for the rules of its source.
+# What a verification needs of a chunk's headers; ``buffers.py`` has the rules of its source.
 #
 # Sums, and whether the batches are *plain*: each is whole, begins where the one before ends, in bytes, and after its
 # last offset, in the same leader epoch. Of plain batches nothing can contradict its neighbours, and the entries of
@@ -659,9 +667,9 @@ def disagree(
     return False
 
 
-# What is odd about the headers of batches whose checksums match; see ``kernel.py`` for the rules of its source.
+# What is odd about the headers of batches whose checksums match; ``buffers.py`` has the rules of its source.
 #
-# Each rule has a number; `RULES` names them in that order, by their findings' codes.
+# Each rule has a bit; `RULES` names them in that order, by their findings' codes. Compiled, the bits are the .pxd's.
 
 
 RULES: Final = (
@@ -686,6 +694,29 @@ RULES: Final = (
     "delete-horizon-odd",
     "timestamp-odd",
 )
+if not cython.compiled:
+    (
+        LAST_OFFSET_DELTA_NEGATIVE,
+        OFFSET_OVERFLOW,
+        RECORDS_COUNT_ABOVE_OFFSETS,
+        RECORDS_COUNT_NEGATIVE,
+        EMPTY_BATCH_ODD,
+        LEADER_EPOCH_BELOW_NONE,
+        PRODUCER_ID_BELOW_NONE,
+        PRODUCER_ID_MISSING,
+        PRODUCER_EPOCH_MISSING,
+        SEQUENCE_MISSING,
+        TRANSACTION_WITHOUT_PRODUCER,
+        CONTROL_BATCH_ODD,
+        CONTROL_BATCH_SEQUENCE,
+        CONTROL_BATCH_COMPRESSED,
+        MARKER_COUNT,
+        CODEC_UNKNOWN,
+        CODEC_NOT_OF_MAGIC,
+        ATTRIBUTES_UNUSED,
+        DELETE_HORIZON_ODD,
+        TIMESTAMP_ODD,
+    ) = (1 << bit for bit in range(len(RULES)))
 
 _LAST_YEAR: Final = 253_402_300_799_999  # the end of the year 9999, in ms
 
@@ -737,59 +768,59 @@ def find(
             control = attributes & CONTROL_BIT != 0
             transactional = attributes & TRANSACTIONAL_BIT != 0
             if delta < 0:
-                rules |= 1
+                rules |= LAST_OFFSET_DELTA_NEGATIVE
             elif last < base:
-                rules |= 2
+                rules |= OFFSET_OVERFLOW
             elif number > delta + 1:
-                rules |= 4
+                rules |= RECORDS_COUNT_ABOVE_OFFSETS
             if number < 0 and not records:
-                rules |= 8
+                rules |= RECORDS_COUNT_NEGATIVE
             if number == 0 and (heads[SIZE * capacity + row] != 61 or attributes & CODEC_BITS):
-                rules |= 16
+                rules |= EMPTY_BATCH_ODD
             if heads[LEADER_EPOCH * capacity + row] < -1:
-                rules |= 32
+                rules |= LEADER_EPOCH_BELOW_NONE
             if producer < 0:
                 if producer < -1:
-                    rules |= 64
+                    rules |= PRODUCER_ID_BELOW_NONE
                 elif epoch >= 0:
-                    rules |= 128
+                    rules |= PRODUCER_ID_MISSING
                 if transactional:
-                    rules |= 1024
+                    rules |= TRANSACTION_WITHOUT_PRODUCER
             else:
                 if epoch < 0:
-                    rules |= 256
+                    rules |= PRODUCER_EPOCH_MISSING
                 if sequence < 0 and not control:
-                    rules |= 512
+                    rules |= SEQUENCE_MISSING
             if control:
                 if not transactional:
-                    rules |= 0 if controls else 2048
+                    rules |= 0 if controls else CONTROL_BATCH_ODD
                 elif number > 1:
-                    rules |= 16384
+                    rules |= MARKER_COUNT
                 if sequence >= 0:
-                    rules |= 4096
+                    rules |= CONTROL_BATCH_SEQUENCE
                 if attributes & CODEC_BITS and number > 0:
-                    rules |= 8192
-            if attributes & 0xFF80:
-                rules |= 131072
+                    rules |= CONTROL_BATCH_COMPRESSED
+            if attributes & UNUSED_BITS:
+                rules |= ATTRIBUTES_UNUSED
             if attributes & HORIZON_BIT and heads[BASE_TIMESTAMP * capacity + row] < 0:
-                rules |= 262144
+                rules |= DELETE_HORIZON_ODD
         else:
             if attributes & CODEC_BITS == 4:
-                rules |= 65536
-            if attributes & (0xF0 if heads[MAGIC * capacity + row] == 1 else 0xF8):
-                rules |= 131072
+                rules |= CODEC_NOT_OF_MAGIC
+            if attributes & (UNUSED_BITS_V1 if heads[MAGIC * capacity + row] == 1 else UNUSED_BITS_V0):
+                rules |= ATTRIBUTES_UNUSED
         if attributes & CODEC_BITS > 4 and not records:
-            rules |= 32768
+            rules |= CODEC_UNKNOWN
         newest = heads[MAX_TIMESTAMP * capacity + row]
         if newest < -1 or newest > latest:
-            rules |= 524288
+            rules |= TIMESTAMP_ODD
         if rules:
             broken[row] = rules
             odd += 1
     return odd
 
 
-# The transaction markers among batches; see ``kernel.py`` for the rules of its source.
+# The transaction markers among batches; ``buffers.py`` has the rules of its source.
 
 
 NO_MARKER, UNREADABLE = -1, -2  # instead of a marker's type, 0 abort, 1 commit
@@ -834,7 +865,7 @@ def markers(
         if heads[at_magic + row] < 2:
             legacy += 1
             continue
-        if heads[at_attributes + row] & 48 != 48 or heads[at_count + row] == 0:
+        if heads[at_attributes + row] & MARKER_BITS != MARKER_BITS or heads[at_count + row] == 0:
             continue
         p = heads[at_start + row]
         stop = heads[at_stop + row]

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Columns to lines of text; see ``kernel.py`` for the rules of its source.
+"""Columns to lines of text; ``buffers.py`` has the rules of its source.
 
 The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
 begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
@@ -18,8 +18,10 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BATCH,
+        CONTROL_BIT,
         HEADERS_COUNT,
         HEADERS_START,
         KEY_SIZE,
@@ -39,8 +41,10 @@ else:
     import re
 
     from kafkalog.kernel.buffers import (
+        APPEND_TIME_BIT,
         ATTRIBUTES,
         BATCH,
+        CONTROL_BIT,
         HEADERS_COUNT,
         HEADERS_START,
         KEY_SIZE,
@@ -99,6 +103,23 @@ PIECES: Final = (
     "abort",
     "commit",
 )
+if not cython.compiled:  # where each is in `pieces`, which has its place and its size; compiled, by the .pxd
+    (
+        BAR_OFFSET,
+        CREATE_TIME,
+        LOG_APPEND_TIME,
+        KEY_SIZE_IS,
+        VALUE_SIZE_IS,
+        SEQUENCE_IS,
+        HEADER_KEYS,
+        END_HEADER_KEYS,
+        KEY_IS,
+        PAYLOAD_IS,
+        FIRST_KEY,
+        FIRST_PAYLOAD,
+        ABORT,
+        COMMIT,
+    ) = range(0, 2 * len(PIECES), 2)
 LAST: Final = 2**63 - 1  # nothing follows this offset
 LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
 
@@ -312,7 +333,7 @@ def record_lines(
         key_size = recs[KEY_SIZE * room + i]
         value_size = recs[VALUE_SIZE * room + i]
         kind = -1
-        if metadata and attributes & 32:
+        if metadata and attributes & CONTROL_BIT:
             p = recs[KEY_START * room + i]
             at = recs[VALUE_START * room + i]
             if p >= 0 and at >= 0 and p + key_size <= len(buf) and at + value_size <= len(buf):
@@ -320,18 +341,18 @@ def record_lines(
             if kind < 0:
                 return i, w, row, SPECIAL
         if metadata:
-            w = put(out, w, literals, pieces[0], pieces[1])
+            w = put(out, w, literals, pieces[BAR_OFFSET], pieces[BAR_OFFSET + 1])
             w = put_integer(out, w, recs[OFFSET * room + i])
-            p = 4 if attributes & 8 else 2
+            p = LOG_APPEND_TIME if attributes & APPEND_TIME_BIT else CREATE_TIME
             w = put(out, w, literals, pieces[p], pieces[p + 1])
             w = put_integer(out, w, recs[TIMESTAMP * room + i])
-            w = put(out, w, literals, pieces[6], pieces[7])
+            w = put(out, w, literals, pieces[KEY_SIZE_IS], pieces[KEY_SIZE_IS + 1])
             w = put_integer(out, w, key_size)
-            w = put(out, w, literals, pieces[8], pieces[9])
+            w = put(out, w, literals, pieces[VALUE_SIZE_IS], pieces[VALUE_SIZE_IS + 1])
             w = put_integer(out, w, value_size)
-            w = put(out, w, literals, pieces[10], pieces[11])
+            w = put(out, w, literals, pieces[SEQUENCE_IS], pieces[SEQUENCE_IS + 1])
             w = put_integer(out, w, recs[SEQUENCE * room + i])
-            w = put(out, w, literals, pieces[12], pieces[13])
+            w = put(out, w, literals, pieces[HEADER_KEYS], pieces[HEADER_KEYS + 1])
             h = recs[HEADERS_COUNT * room + i]
             p = recs[HEADERS_START * room + i]
             started = False
@@ -346,18 +367,18 @@ def record_lines(
                 if size > 0:
                     p += size
                 h -= 1
-            w = put(out, w, literals, pieces[14], pieces[15])
+            w = put(out, w, literals, pieces[END_HEADER_KEYS], pieces[END_HEADER_KEYS + 1])
             if kind >= 0:
-                p = 24 + 2 * kind
+                p = COMMIT if kind else ABORT
                 w = put(out, w, literals, pieces[p], pieces[p + 1])
                 w = put_integer(out, w, int32(buf, recs[VALUE_START * room + i] + 2))
-        if contents and not attributes & 32:
-            p = 16 if metadata else 20
+        if contents and not attributes & CONTROL_BIT:
+            p = KEY_IS if metadata else FIRST_KEY  # a payload's piece follows the key's
             if len(places):
                 if places[room + i] >= 0:
                     w = put(out, w, literals, pieces[p], pieces[p + 1])
                     w = put_text(out, w, content, places[i], places[room + i])
-                    p = 16
+                    p = KEY_IS
                 if places[3 * room + i] >= 0:
                     w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
                     w = put_text(out, w, content, places[2 * room + i], places[3 * room + i])
@@ -365,7 +386,7 @@ def record_lines(
             if key_size >= 0:
                 w = put(out, w, literals, pieces[p], pieces[p + 1])
                 w = put_text(out, w, buf, recs[KEY_START * room + i], key_size)
-                p = 16
+                p = KEY_IS
             if value_size >= 0:
                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
                 w = put_text(out, w, buf, recs[VALUE_START * room + i], value_size)

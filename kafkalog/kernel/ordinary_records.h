@@ -1,4 +1,4 @@
-/* Ordinary records for batch_records.py and record_oddities.py: well-formed, with numbers of at most four bytes. All
+/* Ordinary records for records.py: well-formed, with numbers of at most four bytes. All
  * others are left to them.
  *
  * One check of bounds lets all of a record's numbers be read as whole words: KAFKALOG_REACH bytes after a record's end
@@ -139,7 +139,7 @@ static inline ptrdiff_t kafkalog_ordinary_records(
         odd |= (uint32_t)(q - first_ > 1) & !in[q - 1]; \
     } while (0)
 
-/* How many records from `p` on are ordinary and break no rule of record_oddities.py, if they end at `stop`, else 0: no
+/* How many records from `p` on are ordinary and break no rule of records.py: find, if they end at `stop`, else 0: no
    attributes, no number longer than it need be, offset deltas that rise from 0 to `highest` at most; where
    `is_control`, 0 or 1, each is a marker. `newest` gets their largest timestamp delta. Fewer than `count` mean nothing:
    whoever asks must look. */

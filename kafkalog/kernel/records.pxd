@@ -1,3 +1,12 @@
+# The cells that ``find`` fills, which ``records.py`` names for Python.
+cdef enum:
+    WHOLE
+    SMALLEST_DELTA
+    LARGEST_DELTA
+    NEWEST_DELTA
+    WHOLE_END
+    MARKERS
+
 cdef extern from "ordinary_records.h" nogil:
     Py_ssize_t kafkalog_ordinary_records(
         const unsigned char *in_, Py_ssize_t size, Py_ssize_t *at, Py_ssize_t stop, long long *recs, Py_ssize_t room,

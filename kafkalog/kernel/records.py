@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The records of batches, and the messages of magic 0 and 1, into a table; see ``kernel.py`` for the rules.
+"""The records of batches, and the messages of magic 0 and 1, into a table; ``buffers.py`` has the rules.
 
 An error's number is its index in ``record_errors.RECORD_ERRORS``. Compiled, ``ordinary_records.h`` first reads what it
 can of a batch, so that what is here sees the other records only: malformed ones, those with long numbers, and the last
@@ -37,6 +37,7 @@ if cython.compiled:
         KEY_START,
         LAST_OFFSET,
         MAGIC,
+        MARKER_BITS,
         MAX_TIMESTAMP,
         OFFSET,
         RECORD_SIZE,
@@ -74,6 +75,7 @@ else:
         KEY_START,
         LAST_OFFSET,
         MAGIC,
+        MARKER_BITS,
         MAX_TIMESTAMP,
         OFFSET,
         RECORD_SIZE,
@@ -384,12 +386,14 @@ def read(
     return n, row, DONE, errors
 
 
-# What is odd about records that Kafka reads all the same; see ``kernel.py`` for the rules of its source.
+# What is odd about records that Kafka reads all the same; ``buffers.py`` has the rules of its source.
 #
 # Compiled, ``ordinary_records.h`` first says which batches are in order, so that what is here sees the others only.
 
 
-FOUND = 6  # cells that ``find`` fills
+FOUND = 6  # cells that ``find`` fills:
+if not cython.compiled:  # else they are C's, by the .pxd
+    WHOLE, SMALLEST_DELTA, LARGEST_DELTA, NEWEST_DELTA, WHOLE_END, MARKERS = range(FOUND)
 
 # What ``find`` answers, as flags.
 OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = (1, 2, 4, 8, 16, 32)
@@ -530,13 +534,13 @@ def look(
         n += 1
         whole_end = end
         p = end
-    found[0] = n
+    found[WHOLE] = n
     if n:
-        found[1] = smallest
-        found[2] = largest
-        found[3] = newest
-    found[4] = whole_end
-    found[5] = markers
+        found[SMALLEST_DELTA] = smallest
+        found[LARGEST_DELTA] = largest
+        found[NEWEST_DELTA] = newest
+    found[WHOLE_END] = whole_end
+    found[MARKERS] = markers
     return flags
 
 
@@ -589,7 +593,7 @@ def is_odd(
     if cython.compiled:
         base = heads[BASE_OFFSET * capacity + row]
         last = heads[LAST_OFFSET * capacity + row]
-        if count > 0 and base >= 0 and attributes & 48 != 32:
+        if count > 0 and base >= 0 and attributes & MARKER_BITS != CONTROL_BIT:
             highest = last - base if last >= base else 9223372036854775807
             if count == kafkalog_ordinary_in_order(
                 cython.address(buf[0]), len(buf), start, stop, count, highest, attributes & CONTROL_BIT != 0,
@@ -597,16 +601,16 @@ def is_odd(
             ) and (attributes & APPEND_TIME_BIT or is_newest(newest, heads, capacity, row)):  # fmt: skip
                 return False
     flags = look(buf, start, stop, count, found)
-    if flags or found[0] != count or found[4] != stop:
+    if flags or found[WHOLE] != count or found[WHOLE_END] != stop:
         return True
-    if attributes & CONTROL_BIT and (found[5] != count or not attributes & TRANSACTIONAL_BIT):
+    if attributes & CONTROL_BIT and (found[MARKERS] != count or not attributes & TRANSACTIONAL_BIT):
         return True
     if count:
         base = heads[BASE_OFFSET * capacity + row]
         last = heads[LAST_OFFSET * capacity + row]
-        if found[1] < 0 or base < 0 or (last >= base and found[2] > last - base):
+        if found[SMALLEST_DELTA] < 0 or base < 0 or (last >= base and found[LARGEST_DELTA] > last - base):
             return True
-        if not attributes & APPEND_TIME_BIT and not is_newest(found[3], heads, capacity, row):
+        if not attributes & APPEND_TIME_BIT and not is_newest(found[NEWEST_DELTA], heads, capacity, row):
             return True
     return False
 
@@ -625,7 +629,7 @@ def in_order(
     for row in range(count):
         if heads[SECTION_START * capacity + row] < 0 or heads[ERROR * capacity + row]:
             continue
-        if heads[ATTRIBUTES * capacity + row] & 7:
+        if heads[ATTRIBUTES * capacity + row] & CODEC_BITS:
             return False
         if heads[VALID * capacity + row] and is_odd(buf, heads, capacity, row, found):
             return False
@@ -679,7 +683,7 @@ def next_odd(
         if heads[at_start + row] < 0 or heads[ERROR * capacity + row]:
             row += 1
             continue
-        if heads[ATTRIBUTES * capacity + row] & 7 and not unpacked:
+        if heads[ATTRIBUTES * capacity + row] & CODEC_BITS and not unpacked:
             if heads[MAGIC * capacity + row] < 2:
                 return row
             row += 1
@@ -691,7 +695,7 @@ def next_odd(
     return stop_row
 
 
-# The streams of many batches to their content at once; see ``kernel.py`` for the rules of its source.
+# The streams of many batches to their content at once; ``buffers.py`` has the rules of its source.
 #
 # LZ4 frames and snappy blocks are decompressed here, as calls of their packages for each batch cost as much as that;
 # for zstd its package is called. What is unusual is left to the packages: they alone say what is wrong with a stream.
@@ -825,7 +829,7 @@ def unpack(
         while row < stop_row and at < enough and room - at > 0:
             start = heads[SECTION_START * capacity + row]
             size = heads[SECTION_STOP * capacity + row] - start
-            codec = heads[ATTRIBUTES * capacity + row] & 7
+            codec = heads[ATTRIBUTES * capacity + row] & CODEC_BITS
             if start < 0 or size <= 0 or size > len(buf) - start or codec < 2 or codec > 4:
                 break
             if heads[MAGIC * capacity + row] < 2 or heads[ERROR * capacity + row]:
@@ -861,7 +865,7 @@ def unpack(
     return row, at, records
 
 
-# Which records a compaction keeps, and how large rewritten batches become; rules of the source are in ``kernel.py``.
+# Which records a compaction keeps, and how large rewritten batches become; ``buffers.py`` has the rules of its source.
 #
 # The cleaner's offset map (SkimpyOffsetMap) holds the hash of each key and the newest offset that has it. Here a hash
 # has 63 bits, made with a secret multiplier: who writes the evidence can't make keys collide. `hashes` are 0 where a

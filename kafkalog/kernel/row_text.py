@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The columns of a declared table to lines of JSON or CSV; see ``kernel.py`` for the rules of its source.
+"""The columns of a declared table to lines of JSON or CSV; ``buffers.py`` has the rules of its source.
 
 What is between the values is data. A *template* is a flat buffer of int64: steps of seven cells, (literal start,
 literal size, kind, column, validity, words, null), ended by a -1; then words, pairs of (start, size). Literals and

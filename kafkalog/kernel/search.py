@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Where a whole batch may begin in damaged bytes; see ``kernel.py`` for the rules of its source."""
+"""Where a whole batch may begin in damaged bytes; ``buffers.py`` has the rules of its source."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import LAST_OFFSET, MAGIC, int32, int64, unsigned32
+    from cython.cimports.kafkalog.kernel.buffers import CODEC_BITS, LAST_OFFSET, MAGIC, int32, int64, unsigned32
     from cython.cimports.kafkalog.kernel.crc32c import crc32, crc32c, kafkalog_prepare, shift
     from cython.cimports.kafkalog.kernel.headers import read
 else:
-    from kafkalog.kernel.buffers import LAST_OFFSET, MAGIC, int32, int64, unsigned32
+    from kafkalog.kernel.buffers import CODEC_BITS, LAST_OFFSET, MAGIC, int32, int64, unsigned32
     from kafkalog.kernel.checksums import crc32, crc32c, shift
     from kafkalog.kernel.headers import read
 
@@ -93,7 +93,7 @@ def seek(
             i = match.start() - 16
         magic = buf[i + 16]
         left = len(buf) - i
-        if magic == 2 and left >= 61 and buf[i + 21] < 4 and (buf[i + 22] & 7) < 5 and buf[i + 23] < 128:
+        if magic == 2 and left >= 61 and buf[i + 21] < 4 and (buf[i + 22] & CODEC_BITS) < 5 and buf[i + 23] < 128:
             size = int32(buf, i + 8) + 12
             count = int32(buf, i + 57)
             if size >= 61 and size <= limit and size <= room - i and count >= 0 and count <= int32(buf, i + 23) + 1:
@@ -222,14 +222,14 @@ def is_whole(
     if magic > 2 or size == 0 or size > limit or size > room - at:
         return 0
     if magic == 2:
-        if buf[at + 22] & 7 > 4 or buf[at + 23] > 127:
+        if buf[at + 22] & CODEC_BITS > 4 or buf[at + 23] > 127:
             return 0
         if buf[at + 57] > 127 or int32(buf, at + 57) > int32(buf, at + 23) + 1:
             return 0
         if size > near or size > len(buf) - at:
             return -1
         return crc32c(buf, at + 21, at + size) == unsigned32(int32(buf, at + 17))
-    if buf[at + 17] & 7 > 3:
+    if buf[at + 17] & CODEC_BITS > 3:
         return 0
     if size > near or size > len(buf) - at:
         return -1
@@ -282,7 +282,7 @@ def believed(
         return buf[head + 16] > 1 and (there in (expected, counted))
     if there > most or there < -most:
         return -1
-    if buf[head + 16] < 2 or (buf[end + 16] < 2 and buf[end + 17] & 7):
+    if buf[head + 16] < 2 or (buf[end + 16] < 2 and buf[end + 17] & CODEC_BITS):
         return there + (int32(buf, end + 23) if buf[end + 16] > 1 else 0) > base
     return there >= min(expected, counted)
 
@@ -343,7 +343,7 @@ def pass_over(
     return True
 
 
-# Whole batches and the damage between them, in files with very much damage; see ``kernel.py`` for the rules.
+# Whole batches and the damage between them, in files with very much damage; ``buffers.py`` has the rules.
 
 
 # Why ``gather`` stopped: as ``headers.read`` did, no whole batch or damage follows in `buf`; a large batch comes

@@ -1,7 +1,7 @@
 # Numbers in the loops, which ``states.py`` says for Python: as constants, with which the compiler unrolls loops.
 
 cdef enum:
-    PIECE
+    PART
     PRODUCER_ID
     FIRST_EPOCH
     PRODUCER_EPOCH

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The hot loops of producers' states: batches, or rows of other stretches, into one state for each producer.
+"""The hot loops of producers' states: batches, or rows of other parts, into one state for each producer.
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row:
-WIDTH cells for each (piece of log, producer), the piece's number first, then ``COLUMNS``. *Slots* is the hash table of
+WIDTH cells for each (part of log, producer), the part's number first, then ``COLUMNS``. *Slots* is the hash table of
 their numbers, as in ``loops``. `used` has one cell, the number of states.
 """
 
@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.kernel.buffers import BATCH_COLUMNS
+
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if cython.compiled:
+    from cython.cimports.kafkalog.kernel import buffers
+    from cython.cimports.kafkalog.kernel.buffers import CONTROL_BIT, TRANSACTIONAL_BIT
     from cython.cimports.kafkalog.kernel.slots import place
 else:
+    from kafkalog.kernel import buffers
+    from kafkalog.kernel.buffers import CONTROL_BIT, TRANSACTIONAL_BIT
     from kafkalog.kernel.slots import place
 
 __all__ = ["COLUMNS", "STATE_SIZE", "batches", "rehash", "rows"]
@@ -27,7 +33,7 @@ COLUMNS: Final = (
     "first_epoch",
     "producer_epoch",  # the last one
     "epoch_changes",
-    # What only data sets; NONE if the stretch has no data, or if the epoch rose after it: a broker then forgets the
+    # What only data sets; NONE if the part has no data, or if the epoch rose after it: a broker then forgets the
     # batches of the epoch before.
     "last_sequence",
     "last_offset",
@@ -36,14 +42,14 @@ COLUMNS: Final = (
     # What only a marker sets.
     "coordinator_epoch",
     "marker_offset",
-    "first_offset",  # of the stretch's first row for the producer
+    "first_offset",  # of the part's first row for the producer
     "newest_offset",  # of its last one
     "timestamp",  # of its last one
-    "current_txn_first_offset",  # of the transaction that is open at the stretch's end, if it began in it
+    "current_txn_first_offset",  # of the transaction that is open at the part's end, if it began in it
 )
 if not cython.compiled:  # else they are C's, by the .pxd
     (
-        PIECE,
+        PART,
         PRODUCER_ID,
         FIRST_EPOCH,
         PRODUCER_EPOCH,
@@ -164,7 +170,6 @@ def batches(
     capacity: cython.Py_ssize_t,
     row: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    columns: cython.const[cython.longlong][::1],
     types: cython.const[cython.longlong][::1],
     coordinator_epochs: cython.const[cython.longlong][::1],
     stops: cython.const[cython.longlong][::1],
@@ -176,20 +181,19 @@ def batches(
 ) -> int:
     """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` that change a producer's state.
 
-    Those are batches of magic 2 whose checksum matches, except control batches that end no transaction. `columns` are
-    the numbers of the table's columns, in the order in which they are used below. A batch belongs to the piece that
-    ends at the first of `stops`, which rise, above its last offset. Answers the row to continue with when there is room
-    for more states.
+    Those are batches of magic 2 whose checksum matches, except control batches that end no transaction. A batch
+    belongs to the part that ends at the first of `stops`, which rise, above its last offset. Answers the row to
+    continue with when there is room for more states.
     """
-    at_base: cython.Py_ssize_t = columns[0] * capacity
-    at_last: cython.Py_ssize_t = columns[1] * capacity
-    at_magic: cython.Py_ssize_t = columns[2] * capacity
-    at_valid: cython.Py_ssize_t = columns[3] * capacity
-    at_attributes: cython.Py_ssize_t = columns[4] * capacity
-    at_newest: cython.Py_ssize_t = columns[5] * capacity
-    at_producer: cython.Py_ssize_t = columns[6] * capacity
-    at_epoch: cython.Py_ssize_t = columns[7] * capacity
-    at_sequence: cython.Py_ssize_t = columns[8] * capacity
+    at_base: cython.Py_ssize_t = buffers.BASE_OFFSET * capacity
+    at_last: cython.Py_ssize_t = buffers.LAST_OFFSET * capacity
+    at_magic: cython.Py_ssize_t = buffers.MAGIC * capacity
+    at_valid: cython.Py_ssize_t = buffers.VALID * capacity
+    at_attributes: cython.Py_ssize_t = buffers.ATTRIBUTES * capacity
+    at_newest: cython.Py_ssize_t = buffers.MAX_TIMESTAMP * capacity
+    at_producer: cython.Py_ssize_t = buffers.PRODUCER_ID * capacity
+    at_epoch: cython.Py_ssize_t = buffers.PRODUCER_EPOCH * capacity
+    at_sequence: cython.Py_ssize_t = buffers.LAST_SEQUENCE * capacity
     room: cython.longlong = len(states) // WIDTH - 1
     s: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells are the current row
     attributes: cython.longlong
@@ -198,11 +202,7 @@ def batches(
     low: cython.Py_ssize_t
     high: cython.Py_ssize_t
     half: cython.Py_ssize_t
-    if (
-        len(columns) < 9
-        or count > min(capacity, len(types), len(coordinator_epochs))
-        or len(heads) < capacity * (max(columns) + 1)
-    ):
+    if count > min(capacity, len(types), len(coordinator_epochs)) or len(heads) < capacity * len(BATCH_COLUMNS):
         raise IndexError
     check(slots, bits, states, used)
     while row < count:
@@ -213,7 +213,7 @@ def batches(
             not heads[at_valid + row]
             or heads[at_magic + row] < 2
             or heads[at_producer + row] < 0
-            or (attributes & 32 and types[row] < 0)
+            or (attributes & CONTROL_BIT and types[row] < 0)
         ):
             row += 1
             continue
@@ -227,14 +227,14 @@ def batches(
                 low = half + 1
             else:
                 high = half
-        states[s + PIECE] = low
+        states[s + PART] = low
         states[s + PRODUCER_ID] = heads[at_producer + row]
         states[s + FIRST_EPOCH] = states[s + PRODUCER_EPOCH] = heads[at_epoch + row]
         states[s + EPOCH_CHANGES] = 0
         states[s + FIRST_OFFSET] = base
         states[s + NEWEST_OFFSET] = last
         states[s + TIMESTAMP] = heads[at_newest + row]
-        if attributes & 32:
+        if attributes & CONTROL_BIT:
             states[s + LAST_SEQUENCE] = states[s + LAST_OFFSET] = states[s + OFFSET_DELTA] = NONE
             states[s + DATA_TIMESTAMP] = states[s + CURRENT_TXN_FIRST_OFFSET] = NONE
             states[s + COORDINATOR_EPOCH] = coordinator_epochs[row]
@@ -245,7 +245,7 @@ def batches(
             states[s + OFFSET_DELTA] = minus64(last, base)
             states[s + DATA_TIMESTAMP] = heads[at_newest + row]
             states[s + COORDINATOR_EPOCH] = states[s + MARKER_OFFSET] = NONE
-            states[s + CURRENT_TXN_FIRST_OFFSET] = base if attributes & 16 else NONE
+            states[s + CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
         absorb(slots, states, used, s, secret, bits)
         row += 1
     return row
@@ -261,7 +261,7 @@ def rows(
     states: cython.longlong[::1],
     used: cython.longlong[::1],
 ) -> int:
-    """Fold `count` rows by ``COLUMNS`` of other stretches, in log order, from `row` on, as one piece.
+    """Fold `count` rows by ``COLUMNS`` of other parts, in log order, from `row` on, as one part.
 
     Answers the row to continue with when there is room for more states.
     """

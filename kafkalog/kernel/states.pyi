@@ -12,7 +12,6 @@ def batches(
     capacity: int,
     row: int,
     count: int,
-    columns: Cells,
     types: Cells,
     coordinator_epochs: Cells,
     stops: Cells,

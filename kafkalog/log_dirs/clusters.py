@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,9 +25,11 @@ from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
+from kafkalog.log_dirs.dirs_below import search
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log_dirs.search import search
+from kafkalog.log_dirs.remote_store import Remote, given_remote
+from kafkalog.log_dirs.tiers import join_tiers
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
@@ -153,12 +155,13 @@ def open_clusters(
 ) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
-    Any other path means the log directories below it (`kafkalog.log_dirs.search`). Directories with the same node id
-    belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
+    Any other path means the log directories below it (`kafkalog.log_dirs.dirs_below`). Directories with the same node
+    id belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
     from one example.
     Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
-    A log directory's own files, which a pattern of a shell catches, were read with it.
+    A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in the
+    remote store that is given with the inputs is joined before what they have locally.
     """
     refused: list[tuple[str, str]] = []
     by_cluster: dict[str, Cluster] = {}
@@ -181,7 +184,19 @@ def open_clusters(
         clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]
     read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
     homes = {os.path.realpath(local_path(home)) for home in read}
-    return clusters, [message for path, message in refused if not _is_read_with(homes, path)]
+    unreadable = [message for path, message in refused if not _is_read_with(homes, path)]
+    if (remote := given_remote()) is not None:
+        unreadable += _with_tiers(clusters, remote)
+    return clusters, unreadable
+
+
+def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
+    """Join what each cluster has in a remote store, and yield why that could not be read."""
+    for cluster in clusters:
+        try:
+            join_tiers(cluster.nodes, remote)
+        except UnreadableError as error:
+            yield str(error)
 
 
 def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:

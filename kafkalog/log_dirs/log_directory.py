@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -20,6 +20,7 @@ from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
+from kafkalog.log_dirs.remote_segments import Tier
 from kafkalog.quantities import by_number
 from kafkalog.segments.readers import read_checkpoint, read_properties
 
@@ -32,11 +33,11 @@ __all__ = [
     "checkpoints_now",
     "identity_now",
     "is_inside",
-    "list_again",
     "list_partition",
     "nested",
     "open_log_directory",
     "read_small_file",
+    "remote_part",
 ]
 
 
@@ -47,6 +48,8 @@ __all__ = [
 
 
 _RECENT_NS: Final = 60 * 10**9  # the clock of a file server may be another one
+
+_PACKED: Final = ("gz", "zst", "lz4")
 
 _LISTINGS: Final = 3  # of a directory whose files vanish while they are read
 
@@ -72,11 +75,21 @@ class Home(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file: its base offset and its size when it was listed."""
+    """A segment file: its base offset and its size when it was listed.
+
+    One of the remote tier is read up to `size` where the next segment has its last offsets, too; `beside` are its side
+    files by their suffixes.
+    """
 
     path: str
     base_offset: int
     size: int
+    is_remote: bool = False
+    beside: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    def file(self, suffix: str) -> str:
+        """Return the path of the segment's file with another suffix; it may not be there."""
+        return dict(self.beside).get(suffix) or self.path.removesuffix(".log") + suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,8 @@ class PartitionDirectory:
     its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
     is not known. `topic_id` is the one in partition.metadata, None where a broker could not read it. `files` are all
     files by their names, as they were when they were listed: None for one that vanished meanwhile. `itself` is the
-    directory as it was then, None if it had changed so recently that another change may not show.
+    directory as it was then, None if it had changed so recently that another change may not show. `tier` is the remote
+    tier, if it was given: then the segments that it alone has are before the local ones.
     """
 
     log: str
@@ -109,6 +123,34 @@ class PartitionDirectory:
     txn_indexes: frozenset[int]
     files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
     itself: FileIdentity | None = field(default=None, compare=False, repr=False)
+    tier: Tier | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def log_start_offset(self) -> int:
+        """Return where the log starts: its checkpoint or its first segment; with a remote tier the former alone."""
+        checkpoint = self.checkpoints.get("log_start")
+        local = self.local_start_offset
+        if self.tier is not None:
+            return self.tier.log_start(checkpoint, local)
+        return max(checkpoint or 0, local)
+
+    @property
+    def remote_holes(self) -> list[tuple[int, int]]:
+        """Return the offsets before the local segments that the remote tier should have and has not."""
+        if self.tier is None or not self.segments:
+            return []
+        return self.tier.holes(self.log_start_offset, self.local_start_offset)
+
+    @property
+    def local_start_offset(self) -> int:
+        """Return the first offset of the local segments, 0 without any."""
+        return next((segment.base_offset for segment in self.segments if not segment.is_remote), 0)
+
+    def local(self) -> PartitionDirectory:
+        """Return the same with the segments on the broker's disk alone."""
+        if self.tier is None:
+            return self
+        return replace(self, segments=tuple(segment for segment in self.segments if not segment.is_remote))
 
     @property
     def size(self) -> int:
@@ -168,10 +210,10 @@ def _listed(
     if every and kind is DirectoryKind.OTHER and not suffix and not known:
         return None, findings, True
     entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
+    by_name = _by_name(entries, findings)
     if findings:
         findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
     files = {entry.name: _partition_identity(entry, findings) for entry in entries}
-    by_name = _by_name(entries, findings)
     folder = path if path.endswith("/") else f"{path}/"
     epochs, is_whole = _epochs(folder, files, findings)
     about: dict[str, str] = {}
@@ -198,6 +240,33 @@ def _listed(
         itself,
     )
     return found, findings, is_whole
+
+
+def remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Say from which offset on a log of a broker with tiered storage is local.
+
+    Its first segments were deleted here and nothing of them is left, but the log's start and the leader epochs are
+    those of the whole log. Where a snapshot or an index of them is left, they were lost. Where retention deleted them
+    for good, it raised the first leader epoch.
+    """
+    start = directory.checkpoints.get("log_start", -1)
+    if directory.suffix or not directory.segments or start < 0 or directory.tier is not None:
+        return
+    local = directory.segments[0].base_offset
+    has_epochs = any(first < local for _, first in directory.leader_epochs)
+    if start >= local or not has_epochs or any(offset < local for offset in (*directory.orphans, *directory.snapshots)):
+        return
+    yield Finding.of(
+        "log-partly-remote",
+        directory.log,
+        f"the log begins at offset {start} and is local from offset {local} on; offsets {start} to {local - 1} are in"
+        " remote storage: they were not read, nor were their transactions",
+        offset=start,
+        last_offset=local - 1,
+        log=directory.log,
+        topic=directory.topic,
+        partition=directory.partition,
+    )
 
 
 def _settled(path: str) -> FileIdentity | None:
@@ -243,7 +312,9 @@ def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByN
             message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
             findings.append(Finding.of("file-name-odd", entry.path, message))
         elif parsed.offset is None:
-            continue
+            if _is_packed_segment(entry.name):
+                message = "a compressed segment: it was not read; decompress it in a copy of the directory"
+                findings.append(Finding.of("file-unreadable", entry.path, message))
         elif parsed.kind is FileKind.LOG:
             found.segments.append(Segment(entry.path, parsed.offset, entry.size))
         elif parsed.kind is FileKind.PRODUCER_SNAPSHOT:
@@ -251,6 +322,13 @@ def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByN
         elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
             found.indexed.add((parsed.offset, parsed.kind))
     return found
+
+
+def _is_packed_segment(name: str) -> bool:
+    """Say whether a file is a segment that somebody compressed, by its name."""
+    inner, _, ending = name.rpartition(".")
+    found = parse_name(inner) if ending in _PACKED else None
+    return found is not None and found.kind is FileKind.LOG and found.offset is not None and not found.removed
 
 
 def read_small_file(path: str, read: _Reader[_T], findings: list[Finding]) -> _T | None:
@@ -456,16 +534,6 @@ def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[s
 @lru_cache(maxsize=16)  # asked for each partition of a few directories
 def _moving_in(home: str) -> tuple[tuple[str, str], ...]:
     return tuple((kind, os.path.join(home, CHECKPOINTS[kind])) for kind in _MOVING)
-
-
-def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
-    """List one partition of a log directory again."""
-    key = (directory.topic, directory.partition)
-    rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
-    home = Home(node.path, rows, directory.running, directory.clean_shutdown)
-    tree = open_tree(directory.log, deep=False)
-    found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
-    return found or replace(directory, segments=(), snapshots={}, files={})
 
 
 def _checkpoint_now(path: str) -> dict[tuple[str, int], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
@@ -18,13 +19,15 @@ from kafkalog.files.recognition import is_marked
 from kafkalog.files.tree import FileIdentity
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import (
+    Home,
     LogDirectory,
     PartitionDirectory,
     Segment,
     checkpoints_now,
     identity_now,
-    list_again,
+    list_partition,
 )
+from kafkalog.log_dirs.tiers import tier_again, with_tier
 
 __all__ = [
     "PAUSES",
@@ -38,6 +41,7 @@ __all__ = [
     "movement",
     "stays",
     "unseen",
+    "with_gone",
 ]
 
 READINGS: Final = 3
@@ -75,6 +79,27 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
     if not moved and checkpoints_now(node, directory) != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
     return Movement(frozenset(moved)) if moved else None
+
+
+def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
+    """List one partition of a log directory again, and its remote tier."""
+    key = (directory.topic, directory.partition)
+    rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
+    home = Home(node.path, rows, directory.running, directory.clean_shutdown)
+    tree = open_tree(directory.log, deep=False)
+    found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
+    newer = found or replace(directory, segments=(), snapshots={}, files={}, tier=None)
+    return newer if directory.tier is None else with_tier(newer, tier_again(directory.tier, []))
+
+
+def with_gone(moved: Movement | None, directory: PartitionDirectory, findings: Iterable[Finding]) -> Movement | None:
+    """Add the remote segments that could not be read because they are not there any more: a broker deletes them."""
+    remote = {segment.path for segment in directory.segments if segment.is_remote}
+    unread = {found.file for found in findings if found.code == "file-unreadable" and found.file in remote}
+    gone = frozenset(os.path.basename(path) for path in unread if not exists(path))
+    if not gone:
+        return moved
+    return Movement(gone) if moved is None else moved._replace(files=moved.files | gone)
 
 
 def _is_deleted(node: LogDirectory, directory: PartitionDirectory) -> bool:

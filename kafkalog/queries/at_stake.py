@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
+from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
 from kafkalog.columns.named import NONE
 from kafkalog.folds import fold
@@ -41,7 +43,7 @@ def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
         spans: dict[str, list[tuple[int, int]]] = {}
         for one in found.kept:
             spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
-        copies = [file for log, of_log in spans.items() for file in _of_spans(logs[log], tuple(of_log), {})]
+        copies = list(_of_copies((logs[log], tuple(of_log)) for log, of_log in spans.items()))
         others = {name: log for name, log in logs.items() if name not in spans}
         return copies + list(_of_findings(audit, found, others, of_producers=True))
     return list(_of_findings(audit, found, logs)) or list(_aborted(found, logs.values()))
@@ -113,8 +115,7 @@ def files_lost(given: GivenLogs) -> list[GivenFile]:
 
     Of each log only what consumers were given, or would have been.
     """
-    found: list[GivenFile] = []
-    ids: dict[int, tuple[str, ...]] = {}
+    copies: list[tuple[LogAudit, _Spans]] = []
     for cluster in given.audit.clusters if given.audit is not None else ():
         replicas: dict[tuple[str, int], list[LogAudit]] = {}
         for log in cluster.logs:
@@ -124,8 +125,41 @@ def files_lost(given: GivenLogs) -> list[GivenFile]:
             for log in of_one:
                 first = log.fork if log.fork is not None else speaker.partition.log_end_offset
                 if log is not speaker and first < log.partition.log_end_offset:
-                    found += _of_spans(log, ((first, log.partition.log_end_offset - 1),), ids)
-    return found
+                    copies.append((log, ((first, log.partition.log_end_offset - 1),)))
+    return list(_of_copies(copies))
+
+
+def _of_copies(copies: Iterable[tuple[LogAudit, _Spans]]) -> Iterator[GivenFile]:
+    """Yield the files of copies with these offsets; what several of one history have is of that which goes furthest.
+
+    Copies that fork have other records at the same offsets: those of both.
+    """
+    ids: dict[int, tuple[str, ...]] = {}
+    by_partition: dict[tuple[str, int], list[tuple[LogAudit, _Spans]]] = {}
+    for log, spans in copies:
+        by_partition.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(
+            (log, spans)
+        )
+    for _, of_one in sorted(by_partition.items()):
+        given: list[tuple[LogAudit, _Spans]] = []
+        for log, spans in sorted(of_one, key=lambda one: reach(one[0].partition), reverse=True):
+            left = spans
+            for other, its in given:
+                fork = fork_of(log.partition, other.partition)
+                for low, high in its:
+                    left = _without(left, low, high if fork is None else min(high, fork[0] - 1))
+            if left:
+                given.append((log, left))
+                yield from _of_spans(log, left, ids)
+
+
+def _without(spans: _Spans, low: int, high: int) -> _Spans:
+    """Return spans of offsets without those from `low` to `high`."""
+    parts = (
+        ((first, min(last, low - 1)) for first, last in spans),
+        ((max(first, high + 1), last) for first, last in spans),
+    )
+    return spans if low > high else tuple(sorted((first, last) for first, last in chain(*parts) if first <= last))
 
 
 def _of_spans(log: LogAudit, spans: _Spans, ids: dict[int, tuple[str, ...]]) -> Iterator[GivenFile]:

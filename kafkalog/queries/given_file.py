@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafkalog.folds.fates import Fates
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kafkalog.segments.selection import Selection
 
 __all__ = ["GivenFile"]
+
+_END: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,17 @@ class GivenFile:
     extents: Extents | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     outcomes: frozenset[str] = frozenset()
+
+    @property
+    def is_of_log(self) -> bool:
+        """Say whether it is known of which log it is, and what became of its transactions."""
+        return self.fates is not None and self.fates.last_stable_offset is not None
+
+    def since_log_start(self) -> GivenFile:
+        """Return it without the records before its log's start, which are deleted."""
+        if self.fates is None or not self.is_of_log:
+            return self
+        return replace(self, spans=((self.fates.log_start_offset, _END),))
 
     def selection(self, asked: Selection) -> Selection:
         """Return which of the file's records are meant."""

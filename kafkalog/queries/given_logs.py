@@ -17,13 +17,16 @@ from kafkalog.files.names import FileKind, parse_name
 from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
+from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
+from kafkalog.outcome import leaves_complete
 from kafkalog.queries.given_file import GivenFile
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit, LogAudit
+    from kafkalog.auditing.transactions import Audit, ClusterAudit, LogAudit
+    from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
@@ -35,10 +38,14 @@ _OPEN: Final = 2**63 - 1
 
 @dataclass
 class GivenLogs:
-    """The files that are read, and what could not be: lines that begin with a path."""
+    """The files that are read, and what could not be: lines that begin with a path.
+
+    `unread` are findings about parts of the logs that no file here has, or that could not be read.
+    """
 
     files: list[GivenFile]
     unreadable: list[str] = field(default_factory=list)
+    unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
 
     @cached_property
@@ -64,8 +71,14 @@ def given_logs(
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
+    found.unread = [
+        one
+        for one in found.unread
+        if (one.topic is None or narrowing.log(one.topic, one.partition)) and _may_have_had(one, selection)
+    ]
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
+        found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
         fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
         found.files += [GivenFile(one.path, fates) for one in segments_with(log.directory, selection)]
     for path in files:
@@ -89,12 +102,14 @@ def _logs_below(
         logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
             found.unreadable += unreadable
+            found.unread += _not_listed(clusters)
             return _in_order(logs)
     from kafkalog.auditing.pipeline import audit  # reads all logs
     from kafkalog.auditing.transactions import AuditOptions, speaker_of
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
     found.unreadable += audited.unreadable
+    found.unread += _not_listed(audited.clusters)
     logs = []
     for cluster in audited.clusters:
         replicas: dict[tuple[str, int], list[LogAudit]] = {}
@@ -104,6 +119,21 @@ def _logs_below(
             log = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
             logs.append(_Log(log.partition.directory, log))
     return _in_order(logs)
+
+
+def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:
+    """Yield what could not be listed, or is in no tier; what is listed says itself whether it can be read."""
+    nodes = (node for cluster in clusters for node in cluster.nodes)
+    every = (finding for node in nodes for finding in node.findings)
+    return (one for one in every if not leaves_complete(one.code) or one.code == "remote-offsets-lost")
+
+
+def _may_have_had(part: Finding, selection: Selection) -> bool:
+    """Say whether a part of a log that is not here may have had a selected offset."""
+    first, last = selection.first_offset, selection.last_offset
+    begins_after = last is not None and part.offset is not None and part.offset > last
+    ends_before = first is not None and part.last_offset is not None and part.last_offset < first
+    return not begins_after and not ends_before
 
 
 def _of_one_node(cluster: Cluster) -> Iterable[PartitionDirectory]:

@@ -121,16 +121,15 @@ class SelectedBlock:
         """Return the row in `heads` of a record's batch."""
         return self.block.recs.cell(buffers.BATCH, row) if self.block.outer is None else self.block.outer
 
-    def batches(self) -> Iterator[tuple[int, int]]:
-        """Yield the rows in `heads` of the meant records' batches, each with how many of its records are meant."""
-        if self.block.outer is not None:
-            yield self.block.outer, self.picks.count
-            return
+    def batches(self) -> NDArray[np.int64]:
+        """Return the rows in `heads` of the meant records' batches, each once."""
         import numpy as np
 
-        of_each = self.block.recs.numpy()[buffers.BATCH][np.asarray(self.rows())]
-        numbers, counts = np.unique(of_each, return_counts=True)
-        yield from zip(numbers.tolist(), counts.tolist(), strict=True)
+        if self.block.outer is not None:
+            return np.array([self.block.outer])
+        of_each: NDArray[np.int64] = self.block.recs.numpy()[buffers.BATCH][np.asarray(self.rows())]
+        numbers: NDArray[np.int64] = of_each[np.diff(of_each, prepend=-1) != 0]
+        return numbers
 
     def record(self, row: int) -> Record:
         """Make one Record."""
@@ -157,14 +156,18 @@ def selected_blocks(
     """
     fates, selection = file.fates, file.selection(selection)
     for chunk in segment_chunks(file.path, limits=limits, max_bytes=max_bytes):
+        if not selection.skip_without_literals(chunk):
+            selection.met.meet(chunk.heads)
+            yield from chunk.findings
+            continue
         found = fates.of(chunk.heads) if fates is not None and selection.needs_fates else None
         selection.leave_out_others(chunk.heads, selection.batches(chunk.heads, found))
-        selection.skip_without_literals(chunk)
         for block in chunk.records():
             picks = selection.records(block)
             if picks.count:
-                if fates is not None and found is None:
-                    found = fates.of(chunk.heads)
+                if fates is not None:
+                    found = found or fates.of(chunk.heads)
+                    selection.met.take(block, picks, fates, found)
                 yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings
@@ -184,7 +187,7 @@ def records(
     """
     report = on_finding or warn
     selection = selection_of(question)
-    for file in _given(path, question, selection, limits):
+    for file in _given(path, question, selection, limits, report):
         for item in selected_blocks(file, selection, limits, max_bytes=max_bytes):
             if isinstance(item, Finding):
                 report(item)
@@ -194,11 +197,12 @@ def records(
 
 
 def _given(
-    path: Paths, question: Question, selection: Selection, limits: Limits | None, *,
+    path: Paths, question: Question, selection: Selection, limits: Limits | None, report: OnFinding, *,
     with_fates: bool | None = None,
 ) -> list[GivenFile]:  # fmt: skip
     """Return the files of a question; what becomes of their records is known where it is asked for, or of a directory.
 
+    Parts of the logs that are elsewhere or could not be listed are reported.
     Raises UnreadableError if an input can't be read.
     """
     from kafkalog.files.directories import is_directory
@@ -218,6 +222,8 @@ def _given(
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
     if given.unreadable:
         raise UnreadableError(given.unreadable[0])
+    for finding in given.unread:
+        report(finding)
     return given.files
 
 
@@ -236,7 +242,7 @@ def record_columns(
     more = ("partition", "outcome", "visible")
     report = on_finding or warn
     selection = selection_of(question)
-    files = _given(path, question, selection, limits)
+    files = _given(path, question, selection, limits, report)
     wanted = (*names, *more) if any(file.fates is not None for file in files) else names
     parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in wanted}
     for file in files:
@@ -289,14 +295,14 @@ def _table(
     table: Table, path: Paths, columns: Sequence[str] | None, limits: Limits | None, on_finding: OnFinding | None,
     question: Question,
 ) -> ArrowTable:  # fmt: skip
-    from kafkalog.segments.arrow import ARROW_BATCHES, segment_as_arrow
+    from kafkalog.segments.segment_arrow import ARROW_BATCHES, segment_as_arrow
     from kafkalog.tables.arrow import arrow_table, chosen_schema
     from kafkalog.tables.dump_tables import OF_LOG
 
     report = on_finding or warn
     selection = selection_of(question)
     asked = None if columns is None else bool(set(columns) & set(OF_LOG))
-    files = _given(path, question, selection, limits, with_fates=asked)
+    files = _given(path, question, selection, limits, report, with_fates=asked)
     if columns is None:
         columns = table.names if any(file.fates is not None for file in files) else table.usual
     schema = chosen_schema(table, columns, coded=True, files=True)

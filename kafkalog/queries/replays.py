@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from kafkalog.escape import CommandLine, command_line
+from kafkalog.files.off_limits import mark_copied
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.queries.reading import selected_blocks
@@ -80,42 +83,40 @@ def console_command(topic: str, file: str) -> CommandLine | None:
 
 def copy_batches(
     files: Iterable[GivenFile], selection: Selection, limits: Limits, folder: Path,
-    count: Callable[[int, int], None], report: Callable[[Finding], None],
-) -> None:  # fmt: skip
-    """Copy each batch that has a selected record to a segment of the same name in `folder`, by its log's name.
+    report: Callable[[Finding], None],
+) -> int:  # fmt: skip
+    """Copy each batch that has a selected record to a segment of the same name; return how many others they have.
 
-    `count` is given how many selected records, and how many others, each batch has.
+    A log has a directory of its topic and partition in `folder`, the second one of a name in ``2`` in that: nothing of
+    an input's path leads out of it. The directories are marked as copies.
     """
+    others = 0
+    homes: dict[str, Path] = {}
     for file in files:
-        log = "segments" if file.fates is None or file.fates.log is None else os.path.basename(file.fates.log)
-        home = folder / log
-        home.mkdir(exist_ok=True)
-        with open(home / os.path.basename(file.path), "ab") as out:
-            for item in _batches(file, selection, limits):
+        log, fates = os.path.dirname(file.path), file.fates
+        if log not in homes:
+            name = "segments" if fates is None or fates.topic is None else f"{fates.topic}-{fates.partition}"
+            number = 1 + sum(home.name == name for home in homes.values())
+            home = homes[log] = folder / name if number == 1 else folder / f"{number}" / name
+            home.mkdir(parents=True)
+            mark_copied(str(home))
+        with open(homes[log] / os.path.basename(file.path), "xb") as out:
+            end = -1  # of what is written: a batch of many records comes in several blocks
+            for item in selected_blocks(file, selection, limits):
                 if isinstance(item, Finding):
                     report(item)
-                else:
-                    data, selected, records = item
-                    out.write(data)
-                    count(selected, records - selected)
+                    continue
+                heads, rows = item.heads.numpy(), item.batches()
+                position, size, count = (heads[column, rows] for column in _OF_BATCH)
+                new = position >= end
+                others += int(np.maximum(count[new], 1).sum()) - item.picks.count
+                first, after = position[new], (position + size)[new]
+                for run in np.split(np.arange(len(first)), np.flatnonzero(first[1:] != after[:-1]) + 1):
+                    if len(run):
+                        start = item.chunk.position
+                        out.write(item.chunk.buf[first[run[0]] - start : after[run[-1]] - start])
+                        end = int(after[run[-1]])
+    return others
 
 
-def _batches(file: GivenFile, selection: Selection, limits: Limits) -> Iterator[tuple[memoryview, int, int] | Finding]:
-    """Yield each batch with a selected record once: its bytes, how many are selected, how many records it has."""
-    last: tuple[int, memoryview, int, int] | None = None
-    for item in selected_blocks(file, selection, limits):
-        if isinstance(item, Finding):
-            yield item
-            continue
-        for batch, selected in item.batches():
-            position, size = (item.heads.cell(column, batch) for column in (buffers.POSITION, buffers.SIZE))
-            if last is not None and last[0] == position:
-                last = (position, last[1], last[2] + selected, last[3])
-                continue
-            if last is not None:
-                yield last[1:]
-            start = position - item.chunk.position
-            records = max(1, item.heads.cell(buffers.COUNT, batch))
-            last = position, memoryview(bytes(item.chunk.buf[start : start + size])), selected, records
-    if last is not None:
-        yield last[1:]
+_OF_BATCH: Final = (buffers.POSITION, buffers.SIZE, buffers.COUNT)

@@ -10,8 +10,8 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, local_path, parse_name
+from kafkalog.files.off_limits import temporary_folder
 from kafkalog.queries.reading import records
-from kafkalog.untrusted import untrusted_json
 from kafkalog.values.schemas import SUFFIXES, Schemas
 
 __all__ = ["schemas"]
@@ -26,7 +26,7 @@ def schemas(*paths: str | os.PathLike[str], logs: Iterable[str | os.PathLike[str
 
     A name that is a number, as in ``7.avsc``, is the schema's id; what a registry's REST answers says it itself. Of
     `logs`, segments and log directories, those of ``_schemas`` are read. Raises UnreadableError if a file can't be
-    read, or is no schema.
+    read, or is no schema, UnsupportedError if text of Protobuf would be compiled in a log directory.
     """
     found = Schemas()
     for path in logs:
@@ -42,6 +42,8 @@ def schemas(*paths: str | os.PathLike[str], logs: Iterable[str | os.PathLike[str
             raise UnreadableError(f"{name} can't be read: {error.strerror}") from error
         for file in files:
             _take(found, file)
+    if found.are_compiled:
+        found.temporary = temporary_folder()
     return found
 
 
@@ -96,9 +98,5 @@ def _take(found: Schemas, path: str) -> None:
 def _take_topic(found: Schemas, values: Iterable[bytes | None]) -> None:
     """Take the schemas among the values of the topic; deleted ones stay: what they wrote is still there."""
     for value in values:
-        if value is None:
-            continue
-        try:
-            found.add_registered(untrusted_json(value))
-        except ValueError:
-            continue
+        if value is not None:
+            found.add_record(value)

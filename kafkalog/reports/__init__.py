@@ -6,9 +6,9 @@ give the same bytes.
 
 from __future__ import annotations
 
-from kafkalog.reports.also import INFORMATIVE
+from kafkalog.reports.also import INFORMATIVE, age, number_of
 from kafkalog.reports.colours import look_of
-from kafkalog.reports.first_screen import WORDS, FirstScreen, first_screen, headline
+from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -18,6 +18,8 @@ from kafkalog.reports.source import (
     ClusterRead,
     WrittenAudit,
     about_cluster,
+    columns_of,
+    rows_with,
     source_of,
     source_of_verification,
 )
@@ -37,6 +39,9 @@ __all__ = [
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",
+    "age",
+    "blocks",
+    "columns_of",
     "first_screen",
     "fold_quiet",
     "headline",
@@ -44,11 +49,14 @@ __all__ = [
     "lanes_by_offset",
     "lanes_by_time",
     "look_of",
+    "number_of",
     "page",
     "prometheus",
+    "rows_with",
     "source_of",
     "source_of_verification",
     "space_page",
     "timesketch",
     "trace",
+    "worst_first",
 ]

@@ -14,7 +14,7 @@ from kafkalog.quantities import by_number, iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["INFORMATIVE", "Line", "age", "also", "listed", "number_of"]
+__all__ = ["INFORMATIVE", "TORN", "Line", "age", "also", "listed", "number_of"]
 
 # Incidents that happen in a healthy cluster all day: they are lines here.
 INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
@@ -23,7 +23,8 @@ _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
 _TABLES: Final = {
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
-    "waiting": "findings", "log start": "partitions", "remote": "findings",
+    "waiting": "findings", "log start": "partitions", "remote": "findings", "to copy": "findings",
+    "to delete": "findings", "not read": "findings",
     "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
 }  # fmt: skip
 _CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
@@ -44,12 +45,18 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
     """Return the lines of an audit, kind by kind."""
     about = source.about()
     ends = about[0].ends_ms if len(about) == 1 else None
+    starts = {
+        (row["topic"], row["partition"]): row["log_start_offset"]
+        for row in source.rows("partitions")
+        if row["log_start_offset"] > 0 and row["log"] in logs
+    }
     kinds = (
         list(_aborted(incidents, counts)),
         [_torn(row) for row in incidents if row["kind"] == "transaction-torn" or row["cause"] == "marker-lost"],
-        [_open(one, ends) for one in sorted(counts.opened, key=_since)],
+        [_open(one, ends, starts) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
+        list(_tiers(source)),
         list(_cleanings(source, source.rows("partitions"), about)),
         [
             Line("new id", f"{name} has producer id {producer} since {iso(time)}: the old one's epochs were used up")
@@ -95,12 +102,10 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
             if row["kind"] not in INFORMATIVE or _LABELS.get(row["cause"]) != label:
                 continue
             number = row["transactions"] or 1
-            who = listed(row["transactional_ids"], row["transactional_ids_total"])
-            if not who:
-                who = f"producer {listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
-            when = f"at {iso(row['since_ms'])}"
+            who = _who(row)
+            when = f" at {iso(row['since_ms'])}"
             if number > 1:
-                when = f"{number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
+                when = f", {number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
             may = "probably " if row["certainty"] == "possible" else ""
             said = _SAID[row["cause"]]
             if row["cause"] == "timeout":
@@ -111,10 +116,19 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
                 said += (
                     f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
                 )
-            yield Line(label, f"{who} {when}: {may}{said}; {_its_records(row)}", number)
+            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row)}", number)
 
 
-_TORN: Final = {
+def _who(row: Row) -> str:
+    """Name whose transactions an incident is about: by their ids, or by their producers where no file has these."""
+    who = listed(row["transactional_ids"], row["transactional_ids_total"])
+    if who:
+        return who
+    several = "s" * ((row["producer_ids_total"] or len(row["producer_ids"] or ())) > 1)
+    return f"producer{several} {listed(map(str, row['producer_ids'] or ()), row['producer_ids_total'])}"
+
+
+TORN: Final = {
     "administrator": ("aborted", "the coordinator committed it"),
     "foreign-marker": ("committed", "the coordinator aborted it"),
     "marker-lost": ("left without a marker", "it is committed elsewhere"),
@@ -123,17 +137,14 @@ _TORN: Final = {
 
 def _torn(row: Row) -> Line:
     """Say which transaction ended differently in its partitions, and where."""
-    who = listed(row["transactional_ids"], row["transactional_ids_total"])
-    if not who:
-        who = f"producer {listed(map(str, row['producer_ids']), row['producer_ids_total'])}"
     when = "" if row["since_ms"] is None else f" at {iso(row['since_ms'])}"
-    how, but = _TORN[row["cause"]]
+    how, but = TORN[row["cause"]]
     records = _its_records(row) if row["records"] else f"its records in {_places(row)} were aborted"
     number = row["transactions"] or 1
     said = records.removesuffix("aborted") + how
-    many = f", {number_of(number, 'part')} of transactions" if number > 1 else ""
+    many = f", {number_of(number, 'transaction')}" if number > 1 else ""
     may = "" if row["certainty"] == "proved" else ", as far as these files tell"
-    return Line("torn", f"{who}{when}{many}: {said}, but {but}{may}: --incident {row['id']}", number)
+    return Line("torn", f"{_who(row)}{when}{many}: {said}, but {but}{may}: --incident {row['id']}", number)
 
 
 def _places(row: Row) -> str:
@@ -156,10 +167,10 @@ def _since(one: OpenTransaction) -> int:
     return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
 
 
-def _open(one: OpenTransaction, ends: int | None) -> Line:
+def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int]) -> Line:
     """Say where a transaction is open, since when, and whether that is normal."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
-    where = ", ".join(_extent(part) for part in one.data[:_NAMES]) or "with no records here"
+    where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
     since = _since(one)
@@ -176,11 +187,11 @@ def _open(one: OpenTransaction, ends: int | None) -> Line:
     return Line("open", ", ".join(parts))
 
 
-def _extent(part: OpenData) -> str:
+def _extent(part: OpenData, log_start: int) -> str:
+    """Say where data is, as far as it is not deleted."""
     topic, partition = part.place
-    offsets = f"{part.first_offset}-{part.last_offset}"
-    if part.first_offset == part.last_offset:
-        offsets = f"{part.first_offset}"
+    first = min(max(part.first_offset, log_start), part.last_offset)
+    offsets = f"{first}" if first == part.last_offset else f"{first}-{part.last_offset}"
     return f"in {topic}-{partition} at {offsets}"
 
 
@@ -211,7 +222,9 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         place, log = f"{row['topic']}-{row['partition']}", row["log"]
         if log in remote:
             first, last = remote[log]["offset"], remote[log]["last_offset"]
-            yield Line("remote", f"{place}: offsets {first}-{last} are in remote storage alone, which was not read")
+            yield Line(
+                "not read", f"{place}: offsets {first}-{last} are in remote storage alone: give it with --remote"
+            )
             continue
         text = f"{place} begins at {row['log_start_offset']}: what was before is deleted"
         if log not in trimmed:
@@ -221,6 +234,19 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         by = "by DeleteRecords" if trimmed[log] == 1 else "by DeleteRecords, or by the retention of its leader"
         since = f" after {iso(after[log])}" if log in after else ""
         yield Line("log start", f"{text}, {by}{since}")
+
+
+_OF_TIERS: Final = {
+    "remote-copy-pending": "to copy", "remote-copy-unfinished": "to copy", "remote-delete-unfinished": "to delete",
+    "remote-metadata-missing": "remote", "remote-store-read": "remote",
+}  # fmt: skip
+
+
+def _tiers(source: AuditSource) -> Iterator[Line]:
+    """Yield what was read of a remote store, and what waits to be copied there or deleted."""
+    for row in source.notes(frozenset(_OF_TIERS)):
+        place = "" if row["topic"] is None else f"{row['topic']}-{row['partition']}: "
+        yield Line(_OF_TIERS[row["code"]], f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1)
 
 
 def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:

@@ -102,7 +102,9 @@ class Counted:
         if not alone:
             return said
         where = f"{len(self.places):,} partition{'s' * (len(self.places) != 1)}"
-        return f"{said} ({self.recorded:,} by the coordinator's records, {alone:,} more counted in {where})"
+        if not self.recorded:
+            return f"{said} (counted in {where}, without the coordinator's records)"
+        return f"{said} ({self.recorded:,} by the coordinator's records; {alone:,} more without one, in {where})"
 
 
 def leading_logs(partitions: Iterable[dict[str, Any]]) -> set[str]:
@@ -128,6 +130,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
     alone: dict[int, OpenTransaction] = {}
+    unended: dict[str, set[tuple[Any, ...]]] = {"hanging": set(), "undecided": set()}
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
         if not logs.issuperset(columns["log"]):
@@ -136,12 +139,9 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         ended.take(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
             place = row["topic"], row["partition"]
-            if row["state"] == "hanging":
-                if row["cause"] not in _DECIDED:
-                    found.hanging += 1
-                    found.places.add(place)
-            elif row["state"] == "undecided":
-                found.undecided += 1
+            if row["state"] in unended and row["cause"] not in _DECIDED:
+                # As in an incident: an epoch of a producer is one transaction, in however many partitions.
+                unended[row["state"]].add((row["producer_id"], row["producer_epoch"], row["cause"], row["certainty"]))
                 found.places.add(place)
             elif row["state"] == "ongoing":
                 opened = known.get(row["producer_id"])
@@ -154,6 +154,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
                     OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
                 )
     ended.last()
+    found.hanging, found.undecided = len(unended["hanging"]), len(unended["undecided"])
     found.opened += alone.values()
     return found
 
@@ -280,20 +281,31 @@ class _Ends:
         self._state = _NOTHING
 
     def have(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
-        """Say of which rows of ``transactions`` the decision is here: its epoch, and not later than the marker."""
+        """Say of which rows of ``transactions`` the decision is here: of its epoch, and not later than the marker.
+
+        A decision ends one transaction of a log. Before Kafka 4.0 the next one has the same epoch.
+        """
         if self._index is None:
             keys, times = (np.concatenate([np.empty(0, np.int64), *some]) for some in (self._keys, self._times))
             order = np.lexsort((times, keys))
-            distinct, firsts = np.unique(keys[order], return_index=True)
-            self._index = distinct, times[order][firsts]
-        distinct, earliest = self._index
+            self._index = keys[order], times[order]
+        keys, times = self._index
         wanted = _key(columns["producer_id"], columns["marker_epoch"])
-        if not len(distinct):
-            return np.zeros(len(wanted), bool)
-        at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-        found: NDArray[np.bool_] = (distinct[at] == wanted) & (
-            earliest[at] <= columns["marker_timestamp_ms"] + CLOCKS_MS
-        )
+        latest = columns["marker_timestamp_ms"] + CLOCKS_MS
+        begin, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, "right")
+        found = end > begin
+        found[found] = times[begin[found]] <= latest[found]
+        logs = columns["log"]
+        run = np.cumsum(np.append(False, logs[1:] != logs[:-1])[: len(logs)])
+        order = np.lexsort((run, wanted))
+        same = (run[order][1:] == run[order][:-1]) & (wanted[order][1:] == wanted[order][:-1])
+        bounds = np.append(np.flatnonzero(np.append(True, ~same)[: len(order)]), len(order))
+        for number in np.flatnonzero(np.diff(bounds) > 1).tolist():
+            rows = order[bounds[number] : bounds[number + 1]]  # of one producer and epoch, in the order of their log
+            decided = np.searchsorted(times[begin[rows[0]] : end[rows[0]]], latest[rows], "right")
+            place = np.arange(len(rows))
+            taken = np.minimum(np.minimum.accumulate(decided - place) + place, place + 1)
+            found[rows] = np.diff(taken, prepend=0) > 0
         return found
 
 

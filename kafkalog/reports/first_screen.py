@@ -5,17 +5,19 @@ The first word is the worst that holds; `docs/txn-audit.md` has what each means,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import STOPS
 from kafkalog.quantities import by_number, iso
-from kafkalog.reports.also import INFORMATIVE, Line, age, also, number_of
+from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
+from kafkalog.reports.changed import changed
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
+from kafkalog.tables.change_tables import CHANGES
 
-__all__ = ["WORDS", "FirstScreen", "blocks", "first_screen", "headline"]
+__all__ = ["WORDS", "FirstScreen", "blocks", "first_screen", "headline", "worst_first"]
 
 WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -23,10 +25,13 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
+    "mirror-differs": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
 }
+
+_SEVERITIES: Final = ("error", "warning", "note")
 
 _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
 
@@ -35,16 +40,22 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """The sentence with its first word, the facts that it is about and stands on, and the lines of ``Also``.
+    """The verdict's first word and the parts of its sentence, what it stands on, and the lines of ``Also``.
 
-    `calm` says that there is nothing but what everybody decided themselves.
+    `scope` says to what the audit was narrowed, `calm` that there is nothing but what everybody decided themselves.
     """
 
     word: str
-    sentence: str
+    parts: Sequence[str]
+    scope: Sequence[str]
     facts: Sequence[str]
     also: Sequence[Line]
     calm: bool
+
+    @property
+    def sentence(self) -> str:
+        """Return all parts of the verdict, and what it is narrowed to."""
+        return " ".join([f"{'; '.join(self.parts)}.", *(f"({words})" for words in self.scope)])
 
     @property
     def headline(self) -> str:
@@ -59,6 +70,8 @@ class FirstScreen:
 
 def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Return the first screen of an audit, or of a verification; `incidents` are its rows of that table."""
+    if CHANGES.name in source.tables:
+        return _of_changes(source, incidents)
     if "partitions" not in source.tables:
         return _of_verification(source, incidents)
     partitions = list(source.rows("partitions"))
@@ -68,12 +81,12 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     lines = also(source, incidents, counts, logs)
     about = source.about()
     ends = about[0].ends_ms if len(about) == 1 else None
-    word, sentence = _worst(source, incidents, ends)
+    word, parts = _worst(source, incidents, ends)
     if word == "OK":
-        sentence = _fine(counts.words(), incidents, lines) if partitions else ""
+        parts = _fine(counts.words(), incidents, lines)
         if not partitions:
-            word, sentence = "EMPTY", "the log directories have no logs."
-    behind = [" and ".join(_cluster(one) for one in about)]
+            word, parts = "EMPTY", ["the log directories have no logs"]
+    behind = [_cluster(one) for one in about]
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
@@ -82,8 +95,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     ]
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
-    sentence = " ".join([sentence, *(f"({words})" for words in source.scope)])
-    return FirstScreen(word, sentence, [*filter(None, behind)], lines, word == "OK" and not (lines or notes))
+    calm = word == "OK" and not (lines or notes)
+    return FirstScreen(word, parts, source.scope, [*filter(None, behind)], lines, calm)
 
 
 def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
@@ -92,9 +105,9 @@ def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
     An audit that has not all tables of which the first screen tells has the verdict of its counts then.
     """
     about = source.about()
-    word, sentence = _worst(source, incidents, about[0].ends_ms if len(about) == 1 else None)
+    word, parts = _worst(source, incidents, about[0].ends_ms if len(about) == 1 else None)
     if word != "OK":
-        return " ".join([f"{word}: {sentence}", *(f"({words})" for words in source.scope)])
+        return FirstScreen(word, parts, source.scope, (), (), calm=False).headline
     if not source.tables >= _TOLD:
         return source.verdict
     return first_screen(source, incidents).headline
@@ -109,15 +122,25 @@ def _cluster(one: Any) -> str:
 
 
 def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
-    word, sentence = _worst(source, incidents, None)
+    word, parts = _worst(source, incidents, None)
     if word == "OK":
         word, _, sentence = source.verdict.partition(": ")
-        sentence = f"{sentence.removesuffix(', nothing wrong')}."
-    return FirstScreen(word, sentence, (source.totals,), (), word == "OK" and not incidents)
+        parts = [sentence.removesuffix(", nothing wrong")]
+    return FirstScreen(word, parts, (), (source.totals,), (), word == "OK" and not incidents)
 
 
-def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, str]:
-    """Return the first word, two joined where both hold, and the sentence; OK without one where nothing is wrong."""
+def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    """Say what got worse between two audits, else what happened."""
+    said, lines = changed(source.rows(CHANGES.name))
+    word, parts = _worst(source, incidents, None)
+    if word == "OK":
+        word, _, sentence = source.verdict.partition(": ")
+        parts = [f"{sentence}: {said}"]
+    return FirstScreen(word, parts, (), (source.totals,), lines, word == "OK" and not incidents)
+
+
+def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, list[str]]:
+    """Return the first word, two joined where both hold, and the sentence's parts; OK where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:
         if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
@@ -129,16 +152,23 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
         by_word.setdefault("INCOMPLETE", [])
     words = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
     if not words:
-        return "OK", ""
+        return "OK", []
     said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
     if stopped and "BLOCKED" not in by_word:
-        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked by it")
+        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
     unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
     if not source.complete:
         said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
+    if "BLOCKED" not in by_word:
+        said += _may_wait(incidents)
     joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
     first = " and ".join([words[0], *(word.lower() for word in joined)])
-    return first, f"{'; '.join(said)}."
+    return first, said
+
+
+def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return incidents in the order of the verdict's words, errors first; equal ones as they are."""
+    return sorted(rows, key=lambda row: (_SEVERITIES.index(row["severity"]), WORDS.index(_word(row))))
 
 
 def blocks(row: Row) -> bool:
@@ -152,7 +182,7 @@ def _stops(row: Row) -> bool:
     return str((row["consumers"] or {}).get("read_committed", "")).startswith(STOPS)
 
 
-def _word(row: Row) -> str:
+def _word(row: Mapping[str, Any]) -> str:
     if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
         return "LOST"
     default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
@@ -160,22 +190,32 @@ def _word(row: Row) -> str:
 
 
 def _blocked(rows: Sequence[Row], ends: int | None) -> str:
-    known = [row["transactions"] for row in rows if row["transactions"] is not None]
-    number = sum(known)
-    what = {
-        "overdue": "transactions open for longer than their timeout",
-        "decided": "decided transactions without their markers",
-        "no-leader": "decided transactions without their markers",
-        "marker-missing": "decided transactions without their markers",
-    }
-    words = {what.get(row["cause"], "hanging transactions") for row in rows}
-    said = words.pop() if len(words) == 1 else "transactions"
-    may = "may " if all(row["certainty"] != "proved" for row in rows) else ""
-    if number == 1:
-        said = said.replace("transactions", "transaction").replace("their", "its").replace("markers", "marker")
-    verb = "hold" if number != 1 or may else "holds"
-    many = f"{number:,} " if known else ""
-    return f"{many}{said} {may}{verb} back read_committed consumers of {_places(rows)}{_when(rows, ends)}"
+    sure = [row for row in rows if row["certainty"] == "proved"]
+    unsure = [row for row in rows if row["certainty"] != "proved"]
+    if not sure:
+        return f"{_holding(unsure)} hold back read_committed consumers of {_places(unsure)}{_when(unsure, ends)}"
+    number = sum(row["transactions"] or 0 for row in sure)
+    said = f"{_holding(sure)} {'holds' if number == 1 else 'hold'} back read_committed consumers of {_places(sure)}"
+    more = f"; {sum(row['transactions'] or 0 for row in unsure):,} more may, in {_places(unsure)}" if unsure else ""
+    return f"{said}{_when(sure, ends)}{more}"
+
+
+_HOLDS: Final = {
+    "overdue": "{} open for longer than the timeout",
+    "decided": "decided {} without a marker",
+    "no-leader": "decided {} without a marker",
+    "marker-missing": "decided {} without a marker",
+}
+
+
+def _holding(rows: Sequence[Row]) -> str:
+    """Say which transactions hold, or may hold, consumers back."""
+    number = sum(row["transactions"] or 0 for row in rows)
+    is_sure = rows[0]["certainty"] == "proved"
+    words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
+    said = words.pop() if len(words) == 1 else "{}"
+    what = said.format("transaction" if number == 1 else "transactions")
+    return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
@@ -191,6 +231,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -206,10 +247,26 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
             continue
         said = what.get(kind, kind.replace("-", " "))
         if kind == "transaction-torn":
-            number = sum(row["transactions"] or 1 for row in some)
-            said = f"{number_of(number, 'transaction')} ended otherwise than decided"
+            parts += [_torn([row for row in some if row["cause"] == cause], ends) for cause in _causes(some)]
+            continue
         parts.append(f"{said}{where}{_when(some, ends)}")
-    return ", ".join(parts)
+    return "; ".join(parts)
+
+
+def _causes(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row["cause"] for row in rows))
+
+
+def _torn(rows: Sequence[Row], ends: int | None) -> str:
+    """Say how transactions ended, all for one cause, and how they should have."""
+    number = sum(row["transactions"] or 1 for row in rows)
+    how, but = TORN[rows[0]["cause"]]
+    verb = "was" if number == 1 else "were"
+    if all(row["certainty"] != "proved" for row in rows):
+        verb = "may have been"
+    but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
+    when = _when(rows, ends, "at")
+    return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}"
 
 
 def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
@@ -236,19 +293,19 @@ def _places(rows: Iterable[Row]) -> str:
     return number_of(number, "partition")
 
 
-def _when(rows: Sequence[Row], ends: int | None) -> str:
+def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
     times = [row["since_ms"] for row in rows if row["since_ms"] is not None]
     if not times:
         return ""
     first = min(times)
     unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
     ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
-    oldest = ", the oldest" if len(times) > 1 else ""
-    return f"{oldest} since {iso(first)}{' at the earliest' * unsure}{ago}"
+    oldest = "" if len(times) == 1 else ", the oldest" if word == "since" else ", the first"
+    return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}{ago}"
 
 
-def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
-    """Say what there is where nothing is wrong."""
+def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[str]:
+    """Say what there is where nothing is wrong, in parts."""
     numbers: dict[str, int] = {}
     for line in lines:
         numbers[line.label] = numbers.get(line.label, 0) + line.counts
@@ -262,15 +319,17 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> str:
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
     if number := numbers.get("log start"):
         parts.append(f"the oldest records of {number_of(number, 'partition')} are deleted")
-    if number := numbers.get("remote"):
+    if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
-    waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
-    if waiting:
-        number = sum(row["transactions"] or 0 for row in waiting)
-        parts.append(f"{number_of(number, 'transaction')} may hold back consumers of {_places(waiting)}")
+    parts += _may_wait(incidents)
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")
-    said = counts.partition(" (")[0]
-    return f"{'; '.join([said, *parts])}{'' if parts else '; nothing is lost, damaged or blocked'}."
+    return [counts.partition(" (")[0], *(parts or ["nothing is lost, damaged or blocked"])]
+
+
+def _may_wait(incidents: Sequence[Row]) -> list[str]:
+    """Say which transactions may hold consumers back, where that is a note."""
+    waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []

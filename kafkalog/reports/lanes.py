@@ -7,6 +7,7 @@ the drawing is. Cost: one pass over the transactions, and memory by lanes and ce
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -143,7 +144,12 @@ def lanes_by_offset(source: AuditSource, width: int, wanted: Test) -> list[Lane]
     """Return a lane for each log that is `wanted`, those with something wrong first."""
     rows = partition_order(row for row in source.rows("partitions") if wanted(row))
     cuts = [(row, Axis(row["log_start_offset"], row["log_end_offset"])) for row in rows]
-    return sorted(cut_lanes(source, width, cuts), key=lambda lane: lane.is_quiet)
+    lanes = cut_lanes(source, width, cuts)
+    replicas = Counter(lane.name for lane in lanes)
+    for lane in lanes:
+        if replicas[lane.name] > 1 and lane.row["node_id"] is not None:
+            lane.name = f"{lane.name} (broker {lane.row['node_id']})"
+    return sorted(lanes, key=lambda lane: lane.is_quiet)
 
 
 class Folded(NamedTuple):

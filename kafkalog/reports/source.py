@@ -29,7 +29,7 @@ from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
+from kafkalog.tables.manifest import MANIFEST, Run, TableFile, read_manifest
 from kafkalog.tables.verify_tables import VERIFY_TABLES
 from kafkalog.untrusted import is_count, untrusted_json
 
@@ -50,6 +50,7 @@ __all__ = [
     "WrittenAudit",
     "about_cluster",
     "among",
+    "columns_of",
     "leader_changes",
     "leader_words",
     "rows_with",
@@ -271,7 +272,12 @@ def about_cluster(
         known |= {number for role, number in here if role == "broker"}
         formatted = min((one[0].since for one in metadata.features.values() if one), default=-1)
         spans = metadata.features.get("transaction.version", ())
-        versions = [(int(span.value), span.since) for span in spans if span.since > formatted]
+        before = [None, *(span.value for span in spans)]
+        versions = [
+            (int(span.value), span.since)
+            for span, level in zip(spans, before, strict=False)
+            if span.since > formatted and span.value != level
+        ]
     words = ""
     if given:
         words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))} of {len(known)}"
@@ -408,6 +414,36 @@ def transaction_rows(
             yield {name: None if cell == NONE else cell for name, cell in zip(columns, cells, strict=True)}
 
 
+def columns_of(source: AuditSource, table: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of a table whole: int64 with NONE where there is none, texts as objects; JSON is no column.
+
+    Raises UnreadableError if an audit that was written has not this table.
+    """
+    if table not in source.tables:
+        raise UnreadableError(f"this audit has no table {table}: make it again without --table")
+    if isinstance(source, WrittenAudit):
+        batches = [[_column(batch.column(name)) for name in names] for batch in source.batches(table, names)]
+        rows = zip(*batches, strict=True) if batches else ([] for _ in names)
+    else:
+        found = list(source.rows(table))
+        rows = ([[row[name] for row in found]] for name in names)
+    kinds = {column.name: column.type for column in TABLES[table].columns}
+    return {name: _whole(parts, kinds[name]) for name, parts in zip(names, rows, strict=True)}
+
+
+def _whole(parts: Sequence[Any], kind: str) -> NDArray[Any]:
+    """Put the parts of a column together."""
+    arrays: list[NDArray[Any]] = []
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            arrays.append(part)
+        elif kind.startswith("int"):
+            arrays.append(np.array([NONE if cell is None else cell for cell in part], np.int64))
+        else:
+            arrays.append(np.fromiter(part, object, len(part)))
+    return np.concatenate([np.empty(0, np.int64 if kind.startswith("int") else object), *arrays])
+
+
 # The tables of an audit that was written as Parquet, as reports read them.
 
 
@@ -431,7 +467,7 @@ class WrittenAudit:
         self._folder = folder = str(folder).rstrip("/") or "/"
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
-        self._files, self._others = _files(folder)
+        self._files, self._others, self.run = _files(folder)
         self._checked: set[str] = set()
         self.tables = frozenset(self._files)
         try:
@@ -465,6 +501,10 @@ class WrittenAudit:
             raise UnreadableError(f"{path}: {change}: make the audit again, or take this file from a copy")
         self._checked.add(path)
         return path
+
+    def files(self, table: str) -> list[str]:
+        """Return the Parquet files of a table. Raises UnreadableError for one that is not what was written."""
+        return [self._check(listed) for listed in self._files.get(table, ())]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
@@ -562,8 +602,8 @@ def _about_read(said: Any) -> ClusterRead:
     return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs, trimmed, cleanings)
 
 
-def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:
-    """Return the files of each table that is written as Parquet, and all others by name. Raises UnreadableError."""
+def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile], Run | None]:
+    """Return the Parquet files of each table, all others by name, and which run wrote them. Raises UnreadableError."""
     try:
         manifest = read_manifest(read_small(f"{folder}/{MANIFEST}"))
     except (UnreadableError, ValueError, KeyError, TypeError) as error:
@@ -582,7 +622,8 @@ def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile
         for table in TABLES
         if table in manifest.tables
     }
-    return {table: files for table, files in parquet.items() if files}, {file.name: file for file in manifest.others}
+    others = {file.name: file for file in manifest.others}
+    return {table: files for table, files in parquet.items() if files}, others, manifest.run
 
 
 def _sizes(folder: str, below: Iterable[str]) -> dict[str, int]:

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Unpack
 
+from kafkalog import limit
 from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.batch import LOG_OVERHEAD, SIZE_UP_TO_MAGIC, CellTable, magic_of, smallest_size
@@ -43,7 +44,7 @@ def allowed_offsets(base_offset: int | None) -> tuple[int, int]:
 class BatchOrder:
     """What the batches so far require of the next one."""
 
-    # Cells of the kernel's state; see batch_headers.order.
+    # Cells of the kernel's state; see kernel.headers.order.
     _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
 
     def __init__(self, base_offset: int | None) -> None:
@@ -137,8 +138,6 @@ class BatchOrder:
 
 CHUNK_ROOM: Final = 1048  # rows: they fit in the cache; a power of two would make the columns share cache lines
 
-_EACH: Final = 1000  # damaged places of a file that are examined closely; after these, adjacent ones are joined
-
 DOUBTED: Final = 1 << 16  # bytes; in a file with more damage, the CRC of a larger batch is first computed from prefixes
 
 
@@ -186,7 +185,7 @@ class Cursor:
     @property
     def is_crowded(self) -> bool:
         """Say whether the file has so many damaged places that each must cost as little as possible."""
-        return self.damages > _EACH
+        return self.damages > limit.IN_A_FILE
 
     def reach(self) -> int:
         """Return how far in the window batches of a crowded file may be read; not at all if the next CRC is wrong.

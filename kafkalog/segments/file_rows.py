@@ -187,8 +187,7 @@ class _Segment:
                 batches.freeze()
             else:
                 yield Rows(batches, 0, batches.count)
-        if reads:
-            selection.skip_without_literals(chunk)
+        if reads and selection.skip_without_literals(chunk):
             newest = -1
             for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)
@@ -203,6 +202,8 @@ class _Segment:
         if self._left is not None:
             picks = Picks(picks.rows, min(picks.count, self._left))
             self._left -= picks.count
+        if picks.count and self._fates is not None and self._found is not None:
+            self.selection.met.take(block, picks, self._fates, self._found)
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:

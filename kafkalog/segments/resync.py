@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.kafka import batch
+from kafkalog.kafka.batch import CODEC_MASK
 from kafkalog.kafka.layout import MESSAGE_V0, RECORD_BATCH
 from kafkalog.kernel import checksums, search
 
@@ -57,7 +58,7 @@ def _extent(position: int, head: bytes) -> Extent:
     magic, offset = batch.magic_of(head), batch.offset_of(head)
     if magic > 1:
         return Extent(position, batch.size_of(head), magic, offset, batch.last_offset_of(head))
-    is_wrapper = MESSAGE_V0.read("attributes", head) & 7
+    is_wrapper = MESSAGE_V0.read("attributes", head) & CODEC_MASK
     return Extent(position, batch.size_of(head), magic, None if is_wrapper else offset, offset)
 
 
@@ -222,7 +223,7 @@ class Resync:
             return None
         _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
         size = length + batch.LOG_OVERHEAD
-        if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & 7 > 4:
+        if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & CODEC_MASK > 4:
             return None
         if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
             return None
@@ -236,7 +237,7 @@ class Resync:
         _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
         size = length + batch.LOG_OVERHEAD
         key_at, smallest = _OF_MESSAGES[magic]
-        if not smallest <= size <= self._max or attributes & 7 > 3:
+        if not smallest <= size <= self._max or attributes & CODEC_MASK > 3:
             return None
         key_size = int.from_bytes(head[key_at : key_at + 4], "big", signed=True)
         value_at = key_at + 4 + max(key_size, 0)

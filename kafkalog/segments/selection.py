@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers, columns
 from kafkalog.segments.decoded import RecordBlock, headers_of
+from kafkalog.tables.dump_tables import OUTCOMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +48,40 @@ def all_rows(table: CellTable) -> Picks:
 
 @dataclass(slots=True)
 class Met:
-    """What a selection has met so far: the offsets of all batches, how many batches and records it selected."""
+    """What a selection has met so far: the offsets of all batches, how many batches and records it selected.
+
+    Of records in logs that are known also how many of each outcome, and the first and last offset of each partition.
+    """
 
     first_offset: int | None = None
     last_offset: int | None = None
     batches: int = 0
     records: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+
+    def meet(self, heads: CellTable) -> None:
+        """Take note of the offsets of a chunk's batches."""
+        if heads.count:
+            first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
+            if self.last_offset is None and first != buffers.NONE:
+                self.first_offset = first
+            self.last_offset = max(last, -1 if self.last_offset is None else self.last_offset)
+
+    def take(self, block: RecordBlock, picks: Picks, fates: Fates, found: BatchFates) -> None:
+        """Count the picked records of a block of a log; `found` is what became of their batches."""
+        import numpy as np
+
+        rows = np.frombuffer(picks.rows, np.int64)[: picks.count]
+        cells = block.recs.numpy()
+        batches = cells[buffers.BATCH, rows] if block.outer is None else np.full(len(rows), block.outer)
+        counts = np.bincount(found.outcome[batches][found.outcome[batches] >= 0], minlength=len(OUTCOMES))
+        self.outcomes.update({word: count for word, count in zip(OUTCOMES, counts.tolist(), strict=True) if count})
+        if fates.topic is not None and fates.partition is not None:
+            offsets = cells[buffers.OFFSET, rows]
+            first, last = int(offsets.min()), int(offsets.max())
+            low, high = self.places.get((fates.topic, fates.partition), (first, last))
+            self.places[fates.topic, fates.partition] = min(low, first), max(high, last)
 
     def words(self, *, of_records: bool) -> str | None:
         """Say that nothing was selected, and what there is; None where something was, or no batch was there."""
@@ -118,11 +148,7 @@ class Selection:
                 picks = _picked(picks, found.shown == 1)
         if self.data_only or self.extents is not None:
             picks = _picked(picks, self._of_transactions(heads))
-        if heads.count:
-            first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
-            if self.met.last_offset is None and first != buffers.NONE:
-                self.met.first_offset = first
-            self.met.last_offset = max(last, -1 if self.met.last_offset is None else self.met.last_offset)
+        self.met.meet(heads)
         self.met.batches += picks.count
         return picks
 
@@ -136,19 +162,22 @@ class Selection:
             chosen &= self.extents.find(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
         return chosen
 
-    def skip_without_literals(self, chunk: Chunk) -> None:
-        """Leave out the batches that are not compressed and do not have the bytes that are looked for."""
+    def skip_without_literals(self, chunk: Chunk) -> bool:
+        """Leave out the batches that are not compressed and do not have the bytes looked for; say if some are left."""
         name = None if self.header is None else self.header[0]
         literal = max((one for one in (self.key, self.value, name) if one), key=len, default=b"")
         heads = chunk.heads
         if not literal or not heads.count:
-            return
+            return True
         rows = array("q", bytes(8 * heads.count))
         count = columns.holding(chunk.buf, literal, heads.cells, heads.capacity, heads.count, chunk.position, rows)
         kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
         kept[rows[:count]] = True
+        if not kept.any():
+            return False
         picks = _picked(all_rows(heads), kept)
         columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, False)
+        return True
 
     def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
         """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
@@ -204,7 +233,7 @@ class Selection:
             yield lambda row: value in (block.value(row) or b"") and recs.cell(buffers.VALUE_SIZE, row) >= 0
         if self.value_pattern is not None:
             pattern = self.value_pattern
-            yield lambda row: pattern.search(block.value(row) or b"") is not None
+            yield lambda row: recs.cell(buffers.VALUE_SIZE, row) >= 0 and bool(pattern.search(block.value(row) or b""))
 
     def _has_header(self, block: RecordBlock, row: int) -> bool:
         name, value = self.header or (b"", None)

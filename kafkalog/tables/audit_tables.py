@@ -22,6 +22,7 @@ __all__ = [
     "NOTABLE",
     "PARTITIONS",
     "PRODUCERS",
+    "REMOTE_SEGMENTS",
     "SEGMENTS",
     "STATES",
     "SUMMARY",
@@ -98,6 +99,12 @@ PARTITIONS: Final = Table(
         Column("node_id", "string", "from meta.properties; null if that file is missing"),
         Column("topic_id", "string", "from partition.metadata; null if that file is missing"),
         Column("log_start_offset", "int64", "the first offset, from the checkpoint or the first segment"),
+        Column("local_log_start_offset", "int64", "the first offset that is on the broker's disk"),
+        Column(
+            "highest_remote_offset",
+            "int64",
+            "the last offset of whole copies in the remote store; -1: none; null if no remote store was given",
+        ),
         Column("log_end_offset", "int64", "the next offset to be written"),
         Column("high_watermark", "int64", "from its checkpoint, which lags by seconds; null if there is none"),
         Column("last_stable_offset", "int64", "what a broker answers once all replicas have caught up"),
@@ -179,6 +186,25 @@ SEGMENTS: Final = Table(
         Column("damaged_bytes", "int64", "bytes that no whole batch covers", "bytes"),
         Column("findings", "int64", "findings above note"),
     ),
+)
+
+REMOTE_SEGMENTS: Final = Table(
+    "remote_segments",
+    "a segment that a log has, or had, in the remote store of tiered storage",
+    (
+        *_WHERE,
+        Column("segment_id", "string", "its RemoteLogSegmentId; null where neither names nor metadata have one"),
+        Column("start_offset", "int64", "its first offset; null if nothing says it"),
+        Column("end_offset", "int64", "its last offset, from the metadata; null if nothing says it"),
+        Column("size_bytes", "int64", "the size of its log by the metadata; null without metadata", "bytes"),
+        Column("state", "string", "its newest state, in Kafka's words; null without metadata"),
+        Column("states", "json", "its states with their times in ms, oldest first"),
+        Column("holds", "string", "what it is for the log now", words=tuple(words.REMOTE_HOLDS)),
+        Column("objects", "json", "the types of its objects in the store"),
+        Column("object_bytes", "int64", "the size of its objects in the store", "bytes"),
+        Column("file", "string", "its log object; null where the store has none"),
+    ),
+    answers=("topic", "partition", "start_offset", "end_offset", "holds", "state", "size_bytes", "segment_id"),
 )
 
 COORDINATOR: Final = Table(
@@ -279,7 +305,18 @@ SUMMARY: Final = Table(
     ),
 )  # fmt: skip
 
-AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, LEADERS, COORDINATOR, VISIBLE, FINDINGS)
+AUDIT_TABLES: Final = (
+    INCIDENTS,
+    PARTITIONS,
+    TRANSACTIONS,
+    GAPS,
+    PRODUCERS,
+    LEADERS,
+    REMOTE_SEGMENTS,
+    COORDINATOR,
+    VISIBLE,
+    FINDINGS,
+)
 
 
 # What incidents are made of besides the other tables: no command has it.

@@ -19,7 +19,9 @@ KINDS: Final = (
     "writer-fenced",  # another producer took over the transactional id
     "transactions-aborted",
     "cleaner-stopped",
+    "remote-store-behind",
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
+    "mirror-differs",  # from its source
     "replicas-diverged",
     "copy-incomplete",
     "copy-skewed",  # files of different moments

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = ["MANIFEST", "Manifest", "TableFile", "read_manifest", "sealed", "unsealed"]
+__all__ = ["MANIFEST", "Manifest", "Run", "TableFile", "read_manifest", "sealed", "unsealed"]
 
 MANIFEST: Final = "manifest.json"  # written when all tables are, before what says that the run is complete
 _SEAL: Final = b',\n "sha256": '
@@ -37,11 +37,24 @@ class TableFile(NamedTuple):
         return None
 
 
+class Run(NamedTuple):
+    """Which run made an output: its id, the cluster (several joined by commas, None for none), when it began (ms).
+
+    The same stands in verdict.json and in each Parquet file's footer, under ``kafkalog.run_id`` and so on; it is no
+    column, so that the rows of two engines, or of two nights of the same files, are equal.
+    """
+
+    run_id: str
+    cluster_id: str | None
+    started_ms: int
+
+
 class Manifest(NamedTuple):
     """The files of each table, and the `others` that say where the tables come from and how the run ended."""
 
     tables: Mapping[str, list[TableFile]]
     others: list[TableFile]
+    run: Run | None = None
 
     def files(self) -> Iterator[TableFile]:
         """Yield all files."""
@@ -50,7 +63,8 @@ class Manifest(NamedTuple):
     def text(self) -> str:
         """Write it."""
         tables = {table: [_entry(file) for file in files] for table, files in sorted(self.tables.items())}
-        return sealed({"tables": tables, "others": [_entry(file) for file in self.others]})
+        about = {} if self.run is None else {"run": self.run._asdict()}
+        return sealed({**about, "tables": tables, "others": [_entry(file) for file in self.others]})
 
 
 def sealed(said: Mapping[str, Any]) -> str:
@@ -73,7 +87,17 @@ def read_manifest(data: bytes) -> Manifest:
     tables, others = said["tables"], said["others"]
     if not isinstance(tables, dict):
         raise TypeError("tables is no object")
-    return Manifest({table: list(map(_file, files)) for table, files in tables.items()}, list(map(_file, others)))
+    listed = {table: list(map(_file, files)) for table, files in tables.items()}
+    return Manifest(listed, list(map(_file, others)), _run(said.get("run")))
+
+
+def _run(said: Any) -> Run | None:
+    if said is None:
+        return None
+    run_id, cluster_id, started = said["run_id"], said["cluster_id"], said["started_ms"]
+    if not isinstance(run_id, str) or not isinstance(cluster_id, str | None) or not is_count(started):
+        raise TypeError(f"{said!r:.200} is no run")
+    return Run(run_id, cluster_id, started)
 
 
 def _entry(file: TableFile) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import arrow_schema
+from kafkalog.tables.manifest import Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,13 +20,15 @@ _GROUP_BYTES: Final = 32 << 20
 class ParquetFile:
     """Writes batches of a table; `sink` is a path or an open stream of pyarrow's. Needs pyarrow.
 
-    `rows` are those given so far.
+    `rows` are those given so far; `run` is said in the footer.
     """
 
-    def __init__(self, sink: Any, table: Table) -> None:
+    def __init__(self, sink: Any, table: Table, run: Run | None = None) -> None:
         import pyarrow.parquet as pq
 
         self._schema = arrow_schema(table)
+        about = {} if run is None else run._asdict()
+        self._about = {f"kafkalog.{name}": str(value) for name, value in about.items() if value is not None}
         self._writer = pq.ParquetWriter(
             sink, self._schema, compression="zstd", store_schema=False, write_page_checksum=True
         )
@@ -44,7 +47,7 @@ class ParquetFile:
     def close(self) -> None:
         """Write what is left, and the meanings of the columns."""
         self._flush()
-        self._writer.add_key_value_metadata(self._schema.metadata)
+        self._writer.add_key_value_metadata(self._schema.metadata | self._about)
         self._writer.close()
 
     def _flush(self) -> None:

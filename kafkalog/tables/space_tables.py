@@ -71,6 +71,7 @@ SPACE: Final = Table(
         Column("now_ms", "int64", "the time that all is measured at", "ms"),
     ),
 )
+COPY_WAITS: Final = ("nothing", "open-transaction", "copy-disabled", "copy-lag", "failing", "copy-task")
 _WHERE: Final = (
     Column("log", "string", "the partition's directory, as a user would type it"),
     Column("topic", "string", "the topic"),
@@ -114,6 +115,29 @@ BLOCKERS: Final = Table(
         Column("next_step", "string", "what ends it; null if nothing is to be done"),
     ),
 )
+SPACE_TIERS: Final = Table(
+    "space_tiers",
+    "a partition's bytes in two tiers, with --remote",
+    (
+        *_WHERE,
+        Column("log_start_offset", "int64", "the first offset of the log"),
+        Column("local_log_start_offset", "int64", "the first offset on the broker's disk"),
+        Column("highest_remote_offset", "int64", "the last offset of whole copies in the remote store; -1: none"),
+        Column("log_end_offset", "int64", "the next offset to be written"),
+        Column("local_bytes", "int64", "the size of the local segments", "bytes"),
+        Column("remote_bytes", "int64", "objects of segments that are not local", "bytes"),
+        Column("both_bytes", "int64", "objects of segments that are local, too", "bytes"),
+        Column("to_copy_segments", "int64", "closed local segments that are not in the remote store"),
+        Column("to_copy_bytes", "int64", "their size", "bytes"),
+        Column("copy_waits_for", "string", "what their copy waits for", words=COPY_WAITS),
+        Column("to_delete_segments", "int64", "local segments that are copied and over local retention"),
+        Column("to_delete_bytes", "int64", "their size", "bytes"),
+        Column("left_bytes", "int64", "objects that no consumer is given: left, given up, before the log's start",
+               "bytes"),
+        Column("lost_offsets", "int64", "offsets that are in neither tier"),
+        Column("evidence", "string", "what shows what the copy waits for"),
+    ),
+)  # fmt: skip
 NEXT_START: Final = Table(
     "next_start",
     "what a broker does with a directory when it starts the next time",
@@ -208,6 +232,7 @@ SPACE_TABLES: Final = (
     SPACE,
     SPACE_SEGMENTS,
     BLOCKERS,
+    SPACE_TIERS,
     NEXT_START,
     TRANSACTION_COSTS,
     PRODUCER_GROUPS,

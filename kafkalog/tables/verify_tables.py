@@ -8,7 +8,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "REPLICAS", "STATES", "VERIFY_TABLES"]
+__all__ = ["EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "MIRRORS", "REPLICAS", "STATES", "VERIFY_TABLES"]
 
 
 # The table of replicas that were compared.
@@ -60,6 +60,52 @@ REPLICAS: Final = Table(
     ),
     answers=("topic", "partition", "state", "identical_up_to_offset", "diverged_offset", "node_id", "other_node_id"),
 )
+
+
+MIRRORS: Final = Table(
+    "mirrors",
+    "a partition and its mirror, compared: what read_committed consumers are given of both",
+    (
+        Column("topic", "string", "the source's topic"),
+        Column("partition", "int32", "the partition's number, the same in both"),
+        Column("mirror_topic", "string", "the mirror's topic"),
+        Column(
+            "state",
+            "string",
+            "the result of the comparison",
+            words=(
+                "same",  # the same records in the same order
+                "partial",  # the same where both have records; the mirror begins later, or is behind
+                "cleaned",  # what differs, the cleaner of one of them removed
+                "differs",  # records are missing, extra, changed or in another order
+                "absent",  # no directory of the mirror was given
+            ),
+        ),
+        Column("log", "string", "the directory of the source's partition"),
+        Column("mirror_log", "string", "the directory of the mirror's partition"),
+        Column("log_start_offset", "int64", "the source's first offset"),
+        Column("mirror_log_start_offset", "int64", "the mirror's first offset"),
+        Column("last_stable_offset", "int64", "where read_committed consumers of the source stop"),
+        Column("mirror_last_stable_offset", "int64", "where read_committed consumers of the mirror stop"),
+        Column("records", "int64", "committed records of the source"),
+        Column("mirror_records", "int64", "committed records of the mirror"),
+        Column("same_records", "int64", "records with the same key, value and headers in both, in the same order"),
+        Column("missing_records", "int64", "records of the source that the mirror lacks"),
+        Column("extra_records", "int64", "records of the mirror that the source lacks, or has less often"),
+        Column("changed_records", "int64", "records with the same key at the same place and other value or headers"),
+        Column("reordered_records", "int64", "records that are in both at places of another order"),
+        Column("cleaned_records", "int64", "records that one of them lacks because a cleaner may remove them"),
+        Column("before_records", "int64", "records of the source before those that the mirror begins with"),
+        Column("after_records", "int64", "records of the source after those that the mirror ends with"),
+        Column("other_times", "int64", "same records that have another timestamp in the mirror"),
+        Column("first_difference_offset", "int64", "the source's first missing, changed or reordered record"),
+        Column("mirror_first_difference_offset", "int64", "the mirror's first extra, changed or reordered record"),
+        Column("offset_syncs", "int64", "MirrorMaker's offset syncs about same records"),
+        Column("wrong_offset_syncs", "int64", "those of them that name another record"),
+    ),
+    answers=("topic", "partition", "mirror_topic", "state", "records", "mirror_records", "missing_records",
+             "extra_records", "changed_records", "reordered_records", "first_difference_offset"),
+)  # fmt: skip
 
 
 FILE_KINDS: Final = (
@@ -171,4 +217,4 @@ EXTENTS: Final = Table(
     answers=("code", "topic", "partition", "position", "length"),
 )
 
-VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, FINDINGS, INCIDENTS)
+VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, MIRRORS, FINDINGS, INCIDENTS)

@@ -49,6 +49,7 @@ INCIDENT_CAUSES: Final = {
     "log-cut-short": "The end of the log is gone: other files know a later end.",
     "log-missing": "The directory has no segment at all, but other files know offsets of the log.",
     "missing-offsets": "Offsets are missing inside the log.",
+    "history-changed": "The log has other batches than in an older copy, or lacks some of them.",
     "marker-lost": "The log has lost a committed transaction with its marker, and no file shows why.",
     "damaged-bytes": "The bytes are no whole batch, or their CRC does not match.",
     "malformed-batches": "Batches with a matching CRC break a rule of Kafka's format.",
@@ -66,6 +67,9 @@ INCIDENT_CAUSES: Final = {
     "partition-uncleanable": "The cleaner can't read a batch of the partition.",
     "future-timestamp": "Records have timestamps in the future, and retention.ms counts from these.",
     "open-transaction": "The cleaner does not pass an open transaction.",
+    "objects-missing": "The remote store lacks objects that the metadata says are there.",
+    "copies-fail": "Copies of local segments to the remote store fail.",
+    "given-up": "Copies or deletions in the remote store that did not end, and objects that nothing needs.",
     "tiered-copy-pending": "Local segments are not in the remote store yet.",
     "indexes": "Indexes or producer snapshots of segments.",
     "checkpoints": "Files of a log directory: checkpoints, meta.properties, quorum-state.",
@@ -99,6 +103,17 @@ GAP_CAUSES: Final = {
     "missing-batches": "Batches are missing, and no file shows a legal cause.",
 }
 
+REMOTE_HOLDS: Final = {
+    "remote": "The log has its offsets here alone: they were read as the earlier part of the log.",
+    "both": "A whole copy, whose offsets are all on the broker's disk, too.",
+    "twice": "A whole copy, whose offsets another remote segment has, too.",
+    "expired": "A whole copy from before the log's start: its deletion is to come.",
+    "missing": "A whole copy by the metadata, but its log object is not in the store.",
+    "unfinished": "Its copy or its deletion began and did not end.",
+    "deleted": "It was deleted, or a copy that failed was cleaned away.",
+    "orphan": "Objects in the store that the metadata does not have, or says are deleted.",
+}
+
 # By word: what it is a word of, and what it means. A word may have several.
 WORDS: Final[dict[str, list[tuple[str, str]]]] = {}
 for _of, _meanings in (
@@ -108,6 +123,7 @@ for _of, _meanings in (
     ("certainty", CERTAINTIES),
     ("kind of a gap", GAP_KINDS),
     ("cause of a gap", GAP_CAUSES),
+    ("what a remote segment is for a log", REMOTE_HOLDS),
 ):
     for _word, _meaning in _meanings.items():
         WORDS.setdefault(_word, []).append((_of, _meaning))

@@ -15,9 +15,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.schemas import AVRO, Schemas, ValueSchema
+from kafkalog.untrusted import untrusted_json
+from kafkalog.values.registry_wire import Framed, framed
+from kafkalog.values.schemas import AVRO, TYPES, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
-from kafkalog.values.wire import Framed, framed
 
 __all__ = ["AvroReader"]
 
@@ -27,6 +28,9 @@ _DIGITS: Final = 1000  # of a decimal
 _PER_BYTE: Final = 64  # what may be made of a byte of a payload,
 _FREE: Final = 1 << 12  # and of none: a record of many nulls has few bytes and long names
 _NODE: Final = 4
+_MOST_BYTES: Final = 8 << 20  # of a payload: a character may become six of JSON
+_MOST_MADE: Final = 1 << 22  # of any payload: a million numbers
+_MOST_PARSED: Final = 8 << 20  # bytes of schemas that are kept as fastavro has them
 _ROOT: Final = "kafkalog_payload"
 
 
@@ -50,6 +54,7 @@ class AvroReader:
         self._read: Callable[..., Any] = schemaless_reader
         self._schemas = schemas
         self._known: dict[int, dict[str, Any] | str] = {}  # by the identity of what `_schemas` keeps
+        self._bytes = 0  # of the schemas that are parsed
 
     def __call__(self, data: bytes) -> Value | Undecoded:
         """Decode one key or value."""
@@ -61,15 +66,21 @@ class AvroReader:
             return Undecoded(known)
         schema = self._known.get(id(known))
         if schema is None:
+            self._bytes += len(known.content)
+            if self._bytes > _MOST_PARSED:
+                self._known.clear()
+                self._bytes = len(known.content)
             schema = self._known[id(known)] = self._parsed(known)
         if isinstance(schema, str):
             return Undecoded(f"the Avro schema of id {found.schema_id} can't be used: {schema}")
         payload = data[found.start :]
+        if len(payload) > _MOST_BYTES:
+            return Undecoded(f"it has more than {_MOST_BYTES:,} bytes")
         try:
             _Walk(payload, schema["__named_schemas"]).check(schema["fields"][0]["type"])
             read = self._read(io.BytesIO(payload), schema)
             return as_json(_finite(read["value"]))
-        except (_PayloadError, UnicodeDecodeError, ArithmeticError) as error:
+        except (ValueError, ArithmeticError) as error:
             why = str(error) if isinstance(error, _PayloadError) else "it has a text or number that is none"
             return Undecoded(f"it does not fit the Avro schema of id {found.schema_id}: {why}")
 
@@ -78,8 +89,9 @@ class AvroReader:
         names: dict[str, Any] = {}
         try:
             for one in self._in_order(found):
-                self._parse(_plain(one.content), named_schemas=names)
-            root = {"type": "record", "name": _ROOT, "fields": [{"name": "value", "type": _plain(found.content)}]}
+                self._parse(_plain(untrusted_json(one.content)), named_schemas=names)
+            content = _plain(untrusted_json(found.content))
+            root = {"type": "record", "name": _ROOT, "fields": [{"name": "value", "type": content}]}
             parsed: dict[str, Any] = self._parse(root, named_schemas=names)
         except _SchemaError as error:
             return str(error)
@@ -126,6 +138,8 @@ def _plain(schema: Any, level: int = 0) -> Any:
     if not isinstance(kind, str):
         return _plain(kind, level + 1)
     made = {name: schema[name] for name in ("type", "name", "namespace") if isinstance(schema.get(name), str)}
+    if made.get("name", "").rpartition(".")[2] in TYPES:  # fastavro reads the type, the walk would follow the name
+        raise _SchemaError(f"{made['name']} is no name: it is a type")
     if kind in ("record", "error"):
         fields = schema.get("fields")
         if not isinstance(fields, list) or not all(
@@ -164,7 +178,7 @@ class _Walk:
         self._at = 0
         self._names = names
         self._made = 0
-        self._most = _PER_BYTE * len(data) + _FREE
+        self._most = min(_PER_BYTE * len(data) + _FREE, _MOST_MADE)
 
     def check(self, schema: Any) -> None:
         """Raise _PayloadError unless these bytes, all of them, are a value of the schema."""
@@ -239,7 +253,8 @@ class _Walk:
     def _make(self, size: int) -> None:
         self._made += size
         if self._made > self._most:
-            raise _PayloadError("far more than its bytes would be made of it")
+            too_many = f"it has more than {_MOST_MADE // _NODE:,} parts"
+            raise _PayloadError(too_many if self._most == _MOST_MADE else "far more than its bytes would be made of it")
 
     def _count(self) -> int:
         count = self._long()

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.names import FORMATS
+from kafkalog.values.format_names import FORMATS
+from kafkalog.values.registry_wire import Framed, framed
 from kafkalog.values.schemas import Schemas
 from kafkalog.values.value import Decode, Undecoded, Value
-from kafkalog.values.wire import Framed, framed
 
 __all__ = ["decoder"]
+
+_MOST_JSON: Final = 8 << 20  # bytes: Python makes twenty of each to prove it
 
 _Read = Callable[[bytes], Value | Undecoded]
 
@@ -109,6 +111,8 @@ def _uuid(data: bytes) -> Value | Undecoded:
 
 def _json(data: bytes) -> Value | Undecoded:
     """Prove that the text is JSON, and keep it as it is: no number loses a digit."""
+    if len(data) > _MOST_JSON:
+        return Undecoded(f"JSON of more than {_MOST_JSON:,} bytes")
     try:
         text = data.decode()
         _STRICT.decode(text)

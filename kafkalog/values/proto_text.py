@@ -14,8 +14,8 @@ from kafkalog.errors import UnsupportedError
 
 __all__ = ["compiled"]
 
-_SECONDS: Final = 30
-_MOST_MEMORY: Final = 1 << 30
+_SECONDS: Final = 20
+_MOST_MEMORY: Final = 512 << 20
 _MOST_BYTES: Final = 16 << 20
 _MAIN: Final = "kafkalog_schema.proto"
 
@@ -31,14 +31,14 @@ sys.exit(protoc.main(["protoc", "-I.", "-I" + own, "--include_imports", "-oset.d
 """
 
 
-def compiled(text: str, imports: Mapping[str, str]) -> bytes:
-    """Return the FileDescriptorSet of a file with what it imports, by name.
+def compiled(text: str, imports: Mapping[str, str], temporary: str | None = None) -> bytes:
+    """Return the FileDescriptorSet of a file with what it imports, by name; `temporary` is a directory for its files.
 
     Raises UnsupportedError if what compiles it is not installed, or if it doesn't compile.
     """
     if find_spec("grpc_tools") is None:
         raise UnsupportedError("text of Protobuf needs grpcio-tools: pip install 'kafkalog[proto]'")
-    with tempfile.TemporaryDirectory(prefix="kafkalog-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kafkalog-", dir=temporary) as folder:
         for name, content in {**imports, _MAIN: text}.items():
             path = os.path.normpath(os.path.join(folder, name))
             if not path.startswith(folder + os.sep) or "\0" in name:

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.values.registry_wire import Framed, framed
 from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schemas, ValueSchema
 from kafkalog.values.value import Undecoded, Value, as_json
-from kafkalog.values.wire import Framed, framed
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FileDescriptor
@@ -21,10 +21,11 @@ __all__ = ["ProtobufReader"]
 _LONGEST_NAME: Final = 256  # of a field or an enum's word: JSON repeats it for each value
 _MOST_INDEXES: Final = 32
 _MOST_IMPORTS: Final = 1000
-_MOST_SECONDS: Final = 120  # of protoc, for all schemas
+_MOST_SECONDS: Final = 30  # of protoc, for all schemas but the last
 _MOST_NAMES: Final = 100_000
 
-_MOST_MADE: Final = 1 << 28  # bytes of text of a payload
+_MOST_BYTES: Final = 4 << 20  # of a payload: an empty message has two, and takes 120
+_MOST_MADE: Final = 1 << 26  # bytes of text of a payload
 _AROUND: Final = 8  # characters around a name in JSON
 
 _Decode = Callable[[bytes], Value | Undecoded]
@@ -95,6 +96,8 @@ class ProtobufReader:
         name = message.full_name
 
         def decode(payload: bytes) -> Value | Undecoded:
+            if len(payload) > _MOST_BYTES:
+                return Undecoded(f"it has more than {_MOST_BYTES:,} bytes")
             if longest * len(payload) > _MOST_MADE:
                 return Undecoded(f"it may become more than {_MOST_MADE:,} bytes of text")
             try:
@@ -138,7 +141,7 @@ class ProtobufReader:
                 sources[name] = other.content
                 waiting += other.references
         try:
-            return compiled(schema.content, sources)
+            return compiled(schema.content, sources, self._schemas.temporary)
         finally:
             self._seconds += monotonic() - begun
 

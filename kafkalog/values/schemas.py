@@ -9,7 +9,7 @@ from typing import Any, Final
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
 
-__all__ = ["SUFFIXES", "Schemas", "ValueSchema"]
+__all__ = ["SUFFIXES", "TYPES", "Schemas", "ValueSchema"]
 
 AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 
@@ -17,13 +17,17 @@ AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 SUFFIXES: Final = (".avsc", ".json", ".proto", ".desc", ".pb", ".protoset", ".bin")
 
 _MOST_BYTES: Final = 16 << 20  # of a file
-_MOST_KEPT: Final = 256 << 20  # of all schemas
+_MOST_KEPT: Final = 64 << 20  # of all schemas
+_MOST_OF_ONE: Final = 4 << 20  # that a registry has
 _MOST_SCHEMAS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSchema:
-    """A schema as it was found: JSON of Avro or JSON Schema, text of Protobuf, or the bytes of a FileDescriptorSet."""
+    """A schema as it was found: JSON of Avro or JSON Schema, text of Protobuf, or the bytes of a FileDescriptorSet.
+
+    JSON stays bytes, which take a twentieth of what is made of them.
+    """
 
     kind: str
     content: Any
@@ -33,15 +37,24 @@ class ValueSchema:
 
 @dataclass(slots=True)
 class Schemas:
-    """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind."""
+    """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind.
+
+    `temporary` is the directory in which text of Protobuf is compiled, None for Python's choice.
+    """
 
     by_id: dict[int, ValueSchema] = field(default_factory=dict)
     by_version: dict[tuple[str, int], ValueSchema] = field(default_factory=dict)
     unnumbered: list[ValueSchema] = field(default_factory=list)
+    temporary: str | None = None
     _size: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.by_id or self.unnumbered)
+
+    @property
+    def are_compiled(self) -> bool:
+        """Say whether text of Protobuf is among them, which is compiled."""
+        return any(schema.kind == PROTO_TEXT for schema in (*self.by_id.values(), *self.unnumbered))
 
     def find(self, schema_id: int, *kinds: str) -> ValueSchema | str:
         """Return the schema of an id, or why there is none."""
@@ -85,7 +98,16 @@ class Schemas:
                     if not self.add_registered(one, number):
                         raise ValueError("a schema of the registry lacks its id, or is none")
             else:
-                self._keep(number, ValueSchema(_kind_of(content), content, name=name), len(data))
+                self._keep(number, ValueSchema(_kind_of(content), data, name=name), len(data))
+
+    def add_record(self, value: bytes) -> bool:
+        """Take the value of a record of the registry's topic; answer whether it is a schema."""
+        if len(value) > 2 * _MOST_OF_ONE:  # its text has escapes
+            return False
+        try:
+            return self.add_registered(untrusted_json(value))
+        except ValueError:
+            return False
 
     def add_registered(self, found: Any, number: int | None = None) -> bool:
         """Take what a registry's topic or its REST says of a schema; answer whether it is one."""
@@ -95,8 +117,12 @@ class Schemas:
         kind = found.get("schemaType", AVRO)
         if type(schema_id) is not int or not 0 <= schema_id < 1 << 32 or kind not in (AVRO, JSON, PROTOBUF):
             return False
+        if len(text) > _MOST_OF_ONE:
+            return False
         try:
-            content = text if kind == PROTOBUF else untrusted_json(text.encode())
+            content = text if kind == PROTOBUF else text.encode()
+            if content is not text:
+                untrusted_json(content)
             references = tuple(_reference(one) for one in found.get("references") or ())
         except (ValueError, TypeError):
             return False
@@ -125,9 +151,10 @@ def _reference(found: Any) -> tuple[str, str, int]:
 
 
 _REFERENCE: Final = ("name", "subject", "version")
-_OF_AVRO: Final = {
+TYPES: Final = {  # of Avro; the last three are fastavro's
     *("null", "boolean", "int", "long", "float", "double", "bytes", "string"),
     *("record", "error", "enum", "array", "map", "fixed"),
+    *("union", "error_union", "request"),
 }
 
 
@@ -135,6 +162,6 @@ def _kind_of(content: Any) -> str:
     """Tell Avro's JSON from a JSON Schema."""
     if isinstance(content, dict):
         kind = content.get("type")
-        if "$schema" in content or "properties" in content or (isinstance(kind, str) and kind not in _OF_AVRO):
+        if "$schema" in content or "properties" in content or (isinstance(kind, str) and kind not in TYPES):
             return JSON
     return AVRO if isinstance(content, (dict, list, str)) else JSON

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from kafkalog.auditing.incidents import incidents_of, known_of_tables
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_stages
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_of, run_stages
 from kafkalog.auditing.transactions import (
     AuditOptions,
     Summary,
@@ -37,9 +37,10 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
 from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.manifest import Run
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.judged_tables import EXPLAINED, LOST
-from kafkalog_spark.output import Output
 from kafkalog_spark.session import at_work
 from kafkalog_spark.work_read import WorkAudit
 
@@ -85,7 +86,7 @@ def _of_nodes(cluster: Cluster) -> Iterable[Row]:
     return chain.from_iterable(finding_rows(node.findings, node.node_id) for node in cluster.nodes)
 
 
-_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):
@@ -103,19 +104,22 @@ class BulkAudit:
     files: list[dict[str, Any]] = field(default_factory=list)
     headline: str = ""
     about: list[dict[str, Any]] = field(default_factory=list)
+    run: Run | None = None
 
 
 def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
     tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
     kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
+    begun: float | None = None,
     said: Callable[[BulkAudit], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, which was made.
 
     The rows are those of a local audit with the same options; the option `jobs` has no effect here.
     `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
-    and executors does not. `said` are the texts of further files, which are written when the tables count.
+    and executors does not; `begun` is when the run began, in seconds, by default now. `said` are the texts of further
+    files, which are written when the tables count.
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
@@ -131,9 +135,11 @@ def bulk_audit(
         progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
         by_log = tuple(table for table in tables if table in _BY_LOG)
         kinds = OF_TASKS if INCIDENTS.name in tables else ()
+        output.run = run_of(time.time() if begun is None else begun, (cluster.cluster_id for cluster in clusters))
         executor = SparkExecutor(
-            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress
-        )
+            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress,
+            output.run,
+        )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
             for log, read in zip(logs, judged.logs, strict=True):
@@ -154,7 +160,7 @@ def bulk_audit(
             ]
             told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
             said_first = headline(WorkAudit(output, judged.parts, summary, about), told)
-            done = BulkAudit(summary, judged.files, said_first, [one._asdict() for one in about])
+            done = BulkAudit(summary, judged.files, said_first, [one._asdict() for one in about], output.run)
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done

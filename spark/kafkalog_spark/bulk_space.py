@@ -41,7 +41,7 @@ from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANS
 from kafkalog_spark import space_tasks
 from kafkalog_spark.arrow_rows import rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFile, read_part
 from kafkalog_spark.seal import Seal
 from kafkalog_spark.session import at_work

@@ -42,7 +42,7 @@ class KafkalogSource(DataSource):
         return "kafkalog"
 
     def schema(self) -> StructType:
-        from kafkalog_spark.views import VIEWS, spark_fields
+        from kafkalog_spark.source_views import VIEWS, spark_fields
 
         with _in_words():
             request = Request.of(self.options, tuple(VIEWS))
@@ -54,7 +54,7 @@ class KafkalogSource(DataSource):
         return StructType.fromJson(schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from kafkalog_spark.views import VIEWS, spark_fields
+        from kafkalog_spark.source_views import VIEWS, spark_fields
 
         with _in_words():
             kept = next((field.metadata[_OPTIONS] for field in schema.fields if _OPTIONS in field.metadata), "{}")

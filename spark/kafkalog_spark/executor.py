@@ -40,6 +40,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
 from kafkalog.segments.chunk import Limits
+from kafkalog.tables.manifest import Run
 from kafkalog_spark import judged_tables, scan_tasks, tasks
 from kafkalog_spark.arrow_rows import rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
@@ -147,6 +148,7 @@ class SparkExecutor:
     split_bytes: int
     kept: KeptScans
     report: Callable[[str], object]
+    run: Run | None = None  # said in the files that tasks write
 
     @contextmanager
     def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]) -> Iterator[ScannedFrame]:
@@ -212,7 +214,9 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept)
+        judge = tasks.Judge(
+            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.run
+        )  # fmt: skip
         with kept(mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))

@@ -14,7 +14,7 @@ from pyarrow import fs
 from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES
-from kafkalog.tables.manifest import TableFile
+from kafkalog.tables.manifest import Run, TableFile
 from kafkalog.tables.parquet import ParquetFile
 
 __all__ = [
@@ -102,7 +102,8 @@ class PartFiles:
     Of a task that runs twice the driver takes the files of one run: each run's have names of their own.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, run: Run | None = None) -> None:
+        self._run = run
         self._filesystem, self._folder = filesystem_of(folder)
         self._open: dict[str, tuple[str, HashedStream, ParquetFile]] = {}
         self._made: list[str] = []
@@ -114,7 +115,7 @@ class PartFiles:
                 name = _new_name(table)
                 stream = HashedStream(self._filesystem.open_output_stream(f"{self._folder}/{name}"))
                 self._made.append(name)
-                self._open[table] = name, stream, ParquetFile(stream, TABLES[table])
+                self._open[table] = name, stream, ParquetFile(stream, TABLES[table], self._run)
             _, stream, file = self._open[table]
             file.write(batch)
             if stream.size >= _FILE_BYTES:

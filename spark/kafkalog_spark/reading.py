@@ -26,6 +26,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.request import Request
@@ -49,7 +50,7 @@ class Task:
 
 def planned(request: Request) -> list[Task]:
     """List the paths and distribute what is requested. Raises UnreadableError as ``open_all``."""
-    from kafkalog_spark.views import VIEWS
+    from kafkalog_spark.source_views import VIEWS
 
     clusters, unreadable = open_all(request, strict=request.view != "findings")
     view = VIEWS[request.view]
@@ -65,7 +66,8 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
     """
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
-    clusters, unreadable = open_clusters(paths)
+    with remote_given(request.remote):
+        clusters, unreadable = open_clusters(paths)
     if strict and unreadable and not (request.ignore_missing and clusters):
         hint = " (the option ignoreMissing leaves out such paths)" if clusters else ""
         raise UnreadableError("; ".join(unreadable) + hint)
@@ -161,7 +163,7 @@ def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:
 def rows_of_task(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task, of the requested columns."""
     from kafkalog.tables.arrow import gathered
-    from kafkalog_spark.views import VIEWS, log_batches, segment_batches, told_batches
+    from kafkalog_spark.source_views import VIEWS, log_batches, segment_batches, told_batches
 
     set_storage_options(request.storage)
     view = VIEWS[request.view]
@@ -183,7 +185,7 @@ def read(session: SparkSession, paths: str | Sequence[str], **options: object) -
     Raises UnsupportedError for wrong options, UnreadableError for a path that can't be listed.
     """
     from kafkalog_spark.frames import has_data_sources, sealed_tasks
-    from kafkalog_spark.views import VIEWS, spark_fields
+    from kafkalog_spark.source_views import VIEWS, spark_fields
 
     paths = [paths] if isinstance(paths, str) else list(paths)
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

@@ -15,6 +15,7 @@ from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
 from kafkalog.files.object_stores import StorageOptions
 from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.log_dirs.remote_store import LayoutError, Remote, remote_of
 from kafkalog.quantities import bytes_of, time_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.selection import Selection
@@ -45,6 +46,7 @@ class Request:
     columns: tuple[str, ...] = ()
     options: AuditOptions = field(default_factory=AuditOptions)
     storage: StorageOptions = field(default_factory=StorageOptions)
+    remote: Remote | None = None
     split_bytes: int = SPLIT_BYTES
     state_bytes: int = _STATE_BYTES
     topic: str | None = None
@@ -97,7 +99,7 @@ class Request:
             ),
         )  # fmt: skip
         return cls(
-            view, tuple(paths), options=audit,
+            view, tuple(paths), options=audit, remote=_remote(told.get("remote"), told.get("remotelayout")),
             storage=StorageOptions(**_named(told, endpoint="endpoint", region="region", anonymous="anonymous")),
             **_named(
                 told, columns="columns", split_bytes="splitbytes", state_bytes="statebytes", topic="topic",
@@ -144,6 +146,13 @@ class Named(Protocol):
         """Return the names of the columns that are made without being asked for."""
 
 
+def _remote(path: str | None, pattern: str | None) -> Remote | None:
+    try:
+        return remote_of(path, pattern)
+    except LayoutError as error:
+        raise UnsupportedError(f"option 'remoteLayout': {error}") from error
+
+
 def _yes(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(f"{text!r} is neither true nor false")
@@ -185,6 +194,8 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,
+    "remote": str,
+    "remotelayout": str,
     "snapshot": _yes,
     "splitbytes": bytes_of,
     "statebytes": bytes_of,

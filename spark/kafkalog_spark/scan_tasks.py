@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
 from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, SegmentPlace
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.files.tree import FileIdentity

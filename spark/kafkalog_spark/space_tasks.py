@@ -30,12 +30,20 @@ from kafkalog.auditing.space import (
     read_space,
     read_state_topic,
     segment_rows,
+    tier_rows,
 )
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.segments.chunk import Limits
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.space_tables import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
+from kafkalog.tables.space_tables import (
+    CLOCKS,
+    NEXT_START,
+    PRODUCER_GROUPS,
+    SPACE_SEGMENTS,
+    SPACE_TIERS,
+    TRANSACTION_COSTS,
+)
 from kafkalog_spark.parts import PartFile, PartFiles, write_part
 from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.seal import Seal
@@ -194,6 +202,7 @@ class JudgeSpace:
         yield "judged", cluster, b"", self.seal.packed((number, verdicts, findings, log.directory.suffix))
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
+            SPACE_TIERS.name: lambda: tier_rows(log, now),
             NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],
         }
         if number in self.first:

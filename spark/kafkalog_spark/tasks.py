@@ -40,6 +40,7 @@ from kafkalog.columns.named import Columns
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
+from kafkalog.tables.manifest import Run
 from kafkalog_spark.arrow_rows import Row, rows_of
 from kafkalog_spark.judged_tables import JudgedTables
 from kafkalog_spark.parts import PartFiles
@@ -92,7 +93,7 @@ class Judge:
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions, key_shares: int, kept: KeptScans,
+        storage: StorageOptions, key_shares: int, kept: KeptScans, run: Run | None,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
@@ -101,11 +102,12 @@ class Judge:
         self.storage = storage
         self.key_shares = key_shares
         self.kept = kept
+        self.run = run
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
-        files = PartFiles(self.work)
+        files = PartFiles(self.work, self.run)
         try:
             yield from rows_of(self._rows(batches, files), JUDGED)
         except BaseException:  # also that Spark needs no more rows of a task that runs twice

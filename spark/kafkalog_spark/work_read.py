@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from kafkalog.auditing.transactions import Summary
 from kafkalog.reports import ClusterRead, WrittenAudit
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFile
 
 __all__ = ["WorkAudit"]

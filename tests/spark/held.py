@@ -16,7 +16,7 @@ from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.tables.manifest import TableFile, read_manifest
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import bulk_audit
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kept import SEGMENTS, broker
 
 if TYPE_CHECKING:

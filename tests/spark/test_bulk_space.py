@@ -13,7 +13,7 @@ import kafkalog
 from kafkalog.auditing.space import SpaceOptions
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_spark.bulk_space import bulk_space
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from official import FIXTURES, cases
 
 if TYPE_CHECKING:

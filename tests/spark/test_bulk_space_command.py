@@ -10,7 +10,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.outcome import Exit
-from kafkalog_cli.bulk import bulk_space
+from kafkalog_cli.submit import bulk_space
 from kafkalog_spark import session
 from official import FIXTURES
 

@@ -11,7 +11,7 @@ from held import ALL_TABLES, held, listed, run
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import executor, parts
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from official import FIXTURES
 
 if TYPE_CHECKING:

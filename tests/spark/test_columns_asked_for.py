@@ -9,7 +9,7 @@ import pytest
 
 from invoke import PARTITION, SEGMENT, rows_of
 from kafkalog.kernel import columns
-from kafkalog.segments import arrow
+from kafkalog.segments import segment_arrow as arrow
 
 pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
 

@@ -12,10 +12,10 @@ from held import ALL_TABLES, held
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError
-from kafkalog_cli.bulk import jvm_in_words
+from kafkalog_cli.spark_job import jvm_in_words
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kept import SEGMENTS, broker
 
 if TYPE_CHECKING:

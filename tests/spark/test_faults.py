@@ -27,9 +27,9 @@ from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog_spark import bulk_audit as bulk
 from kafkalog_spark import bulk_space, scan_tasks, tasks
-from kafkalog_spark.output import Output
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.request import Request
-from kafkalog_spark.views import VIEWS, schema_of, segment_batches
+from kafkalog_spark.source_views import VIEWS, schema_of, segment_batches
 from official import FIXTURES
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pyarrow import fs
 from invoke import kafkalog
 from kafkalog.outcome import Exit
 from kafkalog_spark import session
-from kafkalog_spark.output import HELD, HeldError, Output, OutputFailedError, held_in_store
+from kafkalog_spark.job_output import HELD, HeldError, Output, OutputFailedError, held_in_store
 from official import FIXTURES
 
 HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")
@@ -94,7 +94,9 @@ def test_who_lost_an_output_does_not_commit(tmp_path: Path, monkeypatch: pytest.
     out = tmp_path / "out"
     out.mkdir()
     output = Output(str(out))
-    monkeypatch.setattr("kafkalog_spark.output.held_on_disk", lambda path: held_in_store(fs.LocalFileSystem(), path))
+    monkeypatch.setattr(
+        "kafkalog_spark.job_output.held_on_disk", lambda path: held_in_store(fs.LocalFileSystem(), path)
+    )
     with output.held():
         for found in out.glob(f"{HELD}*"):
             found.unlink()

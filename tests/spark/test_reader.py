@@ -26,7 +26,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, In, Less
 
 from kafkalog_spark.data_source import KafkalogSource
 from kafkalog_spark.request import OPTIONS
-from kafkalog_spark.views import VIEWS as SOURCE_VIEWS
+from kafkalog_spark.source_views import VIEWS as SOURCE_VIEWS
 
 VIEWS = (*OF_LOGS, *OF_SEGMENTS)
 OF_ANY_TOPIC = tuple(view for view in OF_SEGMENTS if view not in ("internal", "metadata"))

@@ -25,6 +25,7 @@ from kafkalog_cli.options import (
     limit_options,
     output_options,
     paths_argument,
+    remote_options,
     status_options,
     table_option,
     unpacked,
@@ -120,6 +121,7 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
+@remote_options
 @limit_options
 @unpacked_option
 @output_options(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +12,7 @@ from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable
+from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable, without_side_files
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
@@ -21,12 +22,14 @@ from kafkalog_cli.options import (
     limit_options,
     output_options,
     paths_argument,
+    remote_options,
     status_options,
     unpacked,
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import TIMES, Time, form_of
+from kafkalog_cli.render.engine import parquet_engine
 from kafkalog_cli.value_formats import decoders_of, value_format_options
 
 __all__ = ["extract"]
@@ -52,13 +55,14 @@ _VIEWS: Final = ("read-committed", "read-uncommitted")
 @format_option(_FORMATS, "ndjson; with -o, from its suffix")
 @columns_option([RECORDS])
 @value_format_options
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option
 @output_options("Write to this file; segments, and what is in a format with a file for each table, to this directory.")
 @status_options(Severity.ERROR)
 def extract(
-    paths: tuple[str, ...], lost: bool, incident_id: str | None, view: str | None, at: When | None,
+    paths: Sequence[str], lost: bool, incident_id: str | None, view: str | None, at: When | None,
     filters: RecordFilters, form: str | None, columns: tuple[str, ...], max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, target: Target, fail_on: str,
     exit_zero: bool, key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...],
@@ -82,7 +86,9 @@ def extract(
         raise click.UsageError(f"--format {form} needs -o NAME.")
     if form in ("segment", "console") and (columns or key_format or value_format):
         raise click.UsageError(f"--format {form} has whole records as they are.")
-    paths = unpacked(paths)
+    if form in ("arrow", "parquet"):
+        parquet_engine()
+    paths, is_wrong = without_side_files(unpacked(paths))
     decoders = decoders_of(key_format, value_format, schema_paths, paths)
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     moment = None
@@ -95,22 +101,38 @@ def extract(
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
     outcome = Outcome(Severity[fail_on.upper()])
-    outcome.incomplete = tell_unreadable(found)
-    from kafkalog_cli.extracting import Told, at_stake, groups_beside, write_console, write_rows, write_segments
+    outcome.incomplete = tell_unreadable(found, everywhere=not (lost or incident_id)) or is_wrong
+    from kafkalog_cli.extracting import (
+        at_stake,
+        counted,
+        groups_beside,
+        left_out,
+        since_log_start,
+        write_console,
+        write_rows,
+        write_segments,
+    )
 
     if lost or incident_id:
         found = at_stake(found, filters, incident_id)
-    told = Told()
+    elif committed:
+        for line in left_out(found):
+            outcome.incomplete = True
+            say(f"error: {line}")
+    elif view == "read-uncommitted":
+        found = since_log_start(found)
+    others = 0
     if form == "console":
-        write_console(found, limits, target, paths, told, outcome)
+        write_console(found, limits, target, paths, outcome)
     elif form == "segment":
-        write_segments(found, limits, target, paths, told, outcome)
+        others = write_segments(found, limits, target, paths, outcome)
     else:
-        write_rows(form, found, limits, columns or _REPLAYED, target, told, outcome, decoders=decoders)
-    for line in (told.line(), *groups_beside(found, told, paths, limits)):
+        write_rows(form, found, limits, columns or _REPLAYED, target, outcome, decoders=decoders)
+    met = found.selection.met
+    for line in (counted(met, others), *groups_beside(found, paths, limits)):
         say(line)
-    words = None if found.selection.everything else found.selection.met.words(of_records=True)
-    if words is not None and not told.records:
+    words = None if found.selection.everything else met.words(of_records=True)
+    if words is not None and not met.records and not outcome.incomplete:
         outcome.incomplete = True
         say(f"error: {words}")
     return outcome.status(exit_zero=exit_zero)

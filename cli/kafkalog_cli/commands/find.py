@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_bytes
 from kafkalog.files.watch import watch
 from kafkalog.quantities import iso
 from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import FoundFiles, RecordFilters, record_filter_options, tell_unreadable
+from kafkalog_cli.filters import (
+    FoundFiles,
+    RecordFilters,
+    record_filter_options,
+    tell_unreadable,
+    without_side_files,
+)
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import known_size
 from kafkalog_cli.options import (
@@ -25,6 +31,7 @@ from kafkalog_cli.options import (
     jobs_option,
     limit_options,
     paths_argument,
+    remote_options,
     unpacked,
     unpacked_option,
 )
@@ -51,11 +58,12 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 @click.option("--max-count", type=click.IntRange(min=1), help="Stop after this many.")
 @click.option("--files-with-matches", "files_only", is_flag=True, help="Only name the files that have some.")
 @format_option(_FORMATS, "text")
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option
 def find(
-    paths: tuple[str, ...], filters: RecordFilters, value: str | None, value_regex: str | None, null_value: bool,
+    paths: Sequence[str], filters: RecordFilters, value: str | None, value_regex: str | None, null_value: bool,
     counts: bool, max_count: int | None, files_only: bool, form: str | None, max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None,
 ) -> int:  # fmt: skip
@@ -75,7 +83,9 @@ def find(
             pattern = re.compile(os.fsencode(value_regex))
         except re.error as error:
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
-    paths = unpacked(paths)
+    if form == "ndjson" and (counts or files_only):
+        raise click.UsageError("--count and --files-with-matches write text: --format ndjson has each record.")
+    paths, is_wrong = without_side_files(unpacked(paths))
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     find_files = partial(
         filters.find, paths, limits, jobs=jobs, data_only=True, null_value=null_value,
@@ -83,13 +93,12 @@ def find(
     )  # fmt: skip
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form == "ndjson")
-    outcome = Outcome(Severity.ERROR, incomplete=tell_unreadable(found))
+    outcome = Outcome(Severity.ERROR, incomplete=tell_unreadable(found) or is_wrong)
     if form == "ndjson":
-        from kafkalog_cli.extracting import Told, write_rows
+        from kafkalog_cli.extracting import write_rows
 
-        told = Told()
-        write_rows(form, found, limits, (EVERY_COLUMN,), STDOUT, told, outcome, limit=max_count)
-        number, outcome.incomplete = told.records, outcome.incomplete or outcome.found
+        write_rows(form, found, limits, (EVERY_COLUMN,), STDOUT, outcome, limit=max_count)
+        number, outcome.incomplete = found.selection.met.records, outcome.incomplete or outcome.found
     else:
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
@@ -148,12 +157,13 @@ def _line(record: Record, path: str) -> str:
     became = record.outcome or "-"
     name = "" if record.transactional_id is None else f" of {record.transactional_id}"
     time = "-" if record.timestamp < 0 else iso(record.timestamp)
-    parts = f"{_place(record, path)}  offset {record.offset}  {time}  {became}{name}"
-    return escape(f"{parts}  key {_shown(record.key)}  value {_shown(record.value)}") + "\n"
+    parts = escape(f"{_place(record, path)}  offset {record.offset}  {time}  {became}{name}")
+    return f"{parts}  key {_shown(record.key)}  value {_shown(record.value)}\n"
 
 
 def _shown(data: bytes | None) -> str:
+    """Write the beginning of a key or value; a character of several bytes is not cut."""
     if data is None:
         return "null"
-    text = data[:_SHOWN].decode("utf-8", "backslashreplace")
-    return f"{text!r}{'…' * (len(data) > _SHOWN)}"
+    end = next((end for end in range(min(_SHOWN, len(data)), 0, -1) if end == len(data) or data[end] & 0xC0 != 0x80), 0)
+    return f"'{escape_bytes(data[: end or _SHOWN])}'{'…' * (len(data) > _SHOWN)}"

@@ -7,7 +7,7 @@ import click
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import jobs_option
+from kafkalog_cli.options import jobs_option, remote_options
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["groups"]
@@ -18,6 +18,7 @@ __all__ = ["groups"]
               help="Only this group, or those that match; repeat for more.")  # fmt: skip
 @click.option("--no-lag", is_flag=True,
               help="Read no logs of the partitions: the columns that compare offsets with them are null.")  # fmt: skip
+@remote_options
 @jobs_option
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
 def groups(

@@ -9,7 +9,7 @@ import click
 
 from kafkalog.tables.writer_tables import RATES, WRITERS
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import jobs_option
+from kafkalog_cli.options import jobs_option, remote_options
 from kafkalog_cli.output import is_terminal
 from kafkalog_cli.views import ViewOutput, view_options
 
@@ -21,6 +21,7 @@ __all__ = ["producers"]
               help="Only this topic, or those that match.  [default: all but internal ones]")  # fmt: skip
 @click.option("--by", type=click.Choice(("minute", "hour", "day")),
               help="Count what each wrote in this time: as text a line for each, else the table rates.")  # fmt: skip
+@remote_options
 @jobs_option
 @view_options((WRITERS, RATES), (WRITERS,), has_moment=False)
 def producers(

@@ -67,7 +67,7 @@ def salvage(
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
-    from kafkalog.files.off_limits import mark_salvaged
+    from kafkalog.files.off_limits import mark_copied
     from kafkalog.segments.salvage import TAKEN, salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
@@ -86,7 +86,7 @@ def salvage(
             told.findings()
             sink.close()
             told.nothing_whole()
-            mark_salvaged(str(output.parent))
+            mark_copied(str(output.parent))
     except UnreadableError as error:
         outcome.incomplete = True
         say(f"error: {error}")

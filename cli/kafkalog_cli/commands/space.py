@@ -31,6 +31,7 @@ from kafkalog_cli.options import (
     limits_of,
     output_options,
     paths_argument,
+    remote_options,
     row_form,
     status_options,
     table_option,
@@ -78,6 +79,7 @@ _settings = in_order(
 @table_option(tuple(_BY_NAME), ".  [default: a tree of all directories, and what holds their bytes]")
 @columns_option(SPACE_TABLES)
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
+@remote_options
 @limit_options
 @status_options()
 def space(

@@ -10,7 +10,15 @@ import click
 
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import jobs_option, limit_options, limits_of, paths_argument, unpacked, unpacked_option
+from kafkalog_cli.options import (
+    jobs_option,
+    limit_options,
+    limits_of,
+    paths_argument,
+    remote_options,
+    unpacked,
+    unpacked_option,
+)
 from kafkalog_cli.output import Target, is_terminal, say
 
 __all__ = ["timeline"]
@@ -35,6 +43,7 @@ _STABLE: Final = 24  # characters for the last stable offset after a lane
 @click.option("--width", type=click.IntRange(min=40), help="Characters of a line.  [default: the terminal's, or 80]")
 @click.option("--all", "every", is_flag=True, help=f"Draw each healthy lane; else more than {_FOLDED} are one line.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters.")
+@remote_options
 @jobs_option
 @limit_options
 def timeline(

@@ -13,7 +13,7 @@ import click
 from kafkalog import Limits, Severity
 from kafkalog.escape import escape
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.tables.verify_tables import REPLICAS, VERIFY_TABLES
+from kafkalog.tables.verify_tables import MIRRORS, REPLICAS, VERIFY_TABLES
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -25,6 +25,7 @@ from kafkalog_cli.options import (
     limit_options,
     output_options,
     paths_argument,
+    remote_options,
     row_form,
     status_options,
     table_option,
@@ -60,12 +61,18 @@ _HASHES: Final = ("sha256",)
 @click.option("--against", type=click.Path(exists=True, dir_okay=False), metavar="PROVENANCE.JSON",
               help="Report what changed since this file was written.")  # fmt: skip
 @click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
+@click.option("--mirror", is_flag=True,
+              help="Compare the topics of the first DIR's cluster with their mirrors in the others.")  # fmt: skip
+@click.option("--topics", multiple=True, metavar="SOURCE=MIRROR",
+              help="With --mirror, the topics to compare; * stands for the same in both."
+              "  [default: by the same name, or with an alias and a dot before it]")  # fmt: skip
 @format_option((*ROW_FORMS, *_REPORTS))
 @findings_option
 @tz_option
 @table_option(_NAMES)
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
 @columns_option(VERIFY_TABLES)
+@remote_options
 @limit_options
 @jobs_option
 @unpacked_option
@@ -75,7 +82,7 @@ def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, target: Target,
-    fail_on: str, exit_zero: bool, findings: bool, zone: Zone,
+    fail_on: str, exit_zero: bool, findings: bool, zone: Zone, mirror: bool, topics: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -85,10 +92,13 @@ def verify(
         kafkalog verify --hash sha256 -o before /copy/of/log.dirs
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
         kafkalog verify --replicas broker-1 broker-2
+        kafkalog verify --mirror --topics 'orders=eu.orders' source/ mirror/
     """
     form = row_form(form, target, tables, _SUFFIXES)
     if form in _REPORTS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
+    if topics and not mirror:
+        raise click.UsageError("--topics goes with --mirror.")
     folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
@@ -101,6 +111,10 @@ def verify(
     paths, started = unpacked(paths), time.time()
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
+    if mirror:
+        from kafkalog.queries.mirrors import compare_mirror
+
+        compare_mirror(paths, limits, topics, jobs).add_to(found)
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
     summary = found.summary()
@@ -147,7 +161,7 @@ def _write_report(
 
     write_form(
         form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
-        findings=findings, more=partial(_write_pairs, found, terminal=target.on_terminal, asked=replicas),
+        findings=findings, more=partial(_write_compared, found, terminal=target.on_terminal, asked=replicas),
     )  # fmt: skip
 
 
@@ -173,22 +187,36 @@ def _write(
                 say(str(finding))
 
 
-def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool, asked: bool) -> None:
-    """Write which replicas are not identical."""
-    from kafkalog_cli.render.sinks import sink_of
-
-    sink = sink_of("table", stream, _PAIR, ("replicas",), terminal=terminal)
-    unlike = [row for row in found.rows("replicas") if row[REPLICAS.names.index("state")] != "identical"]
-    for row in unlike:
-        sink.row(REPLICAS, row)
-    if unlike:
-        sink.close()
+def _write_compared(found: Verification, stream: BinaryIO, *, terminal: bool, asked: bool) -> None:
+    """Write which replicas are not identical, and which mirrors have not the records of their sources."""
+    unlike = _unlike(found, REPLICAS, _PAIR, "identical", stream, terminal=terminal)
+    other = _unlike(found, MIRRORS, MIRRORS.answers, "same", stream, terminal=terminal)
+    if found.mirrors:
+        stream.write(
+            f"{len(found.mirrors) - len(other)} of {len(found.mirrors)} mirrors have the committed records of their"
+            " sources, in the same order\n".encode()
+        )
     if asked and not found.replicas:
         stream.write(b"no replicas were compared: no two of the directories have a partition in common\n")
     if found.replicas:
         stream.write(
             f"{len(found.replicas) - len(unlike)} of {len(found.replicas)} pairs of replicas are identical\n".encode()
         )
+
+
+def _unlike(
+    found: Verification, table: Table, columns: Sequence[str], alike: str, stream: BinaryIO, *, terminal: bool
+) -> list[tuple[Any, ...]]:  # fmt: skip
+    """Write the rows that are in another state, and return them."""
+    from kafkalog_cli.render.sinks import sink_of
+
+    unlike = [row for row in found.rows(table.name) if row[table.names.index("state")] != alike]
+    if unlike:
+        sink = sink_of("table", stream, columns, (table.name,), terminal=terminal)
+        for row in unlike:
+            sink.row(table, row)
+        sink.close()
+    return unlike
 
 
 def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import as_text, provenance, run_of, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.reports import AuditSource, first_screen
-from kafkalog.segments.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
+from kafkalog.segments.segment_arrow import ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.manifest import Run
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target
@@ -58,13 +59,14 @@ def write_audit(
         files = files_of(audit, hashed=hashed)
         return provenance(command, summary, files, arguments, started, engine)
 
+    run = run_of(started, (cluster.cluster_id for cluster in audit.clusters))
     if form == "parquet":
-        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
+        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables), run=run)
     else:
         write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
     screen = first_screen(source, list(source.rows(INCIDENTS.name)))
     told = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
-    folder.write(partial(_write_all, write, verdict_of(summary, status) | told, origin))
+    folder.write(partial(_write_all, write, verdict_of(summary, status, run) | told, origin), run)
 
 
 def write_directory(
@@ -96,10 +98,10 @@ def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], fol
     _write_batches(((table, arrow_batches(rows, arrow_schema(table))) for table, rows in tables), folder)
 
 
-def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, run: Run | None = None) -> None:
     """Write each table as a file, one without rows, too: it has the columns."""
     for table, batches in tables:
-        file = ParquetFile(_path(folder, table), table)
+        file = ParquetFile(_path(folder, table), table, run)
         for batch in batches:
             file.write(batch)
         file.close()

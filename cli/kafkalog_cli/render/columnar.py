@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.segments.arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.segments.blocks import Rows
+from kafkalog.segments.segment_arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns
 
-__all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
+__all__ = ["ArrowSink", "arrow_directory", "arrow_stream", "write_stream"]
 
 _KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19
@@ -127,7 +127,7 @@ class _ParquetWriter:
     def close(self) -> None:
         self._write()
         with self._file.wanted():
-            self._writer.add_key_value_metadata(self._metadata)
+            self._writer.add_key_value_metadata(self._metadata or {})
             self._writer.close()
 
 
@@ -137,7 +137,9 @@ def _leaves(schema: Any) -> Iterator[str]:
 
     for field in schema:
         if pa.types.is_list(field.type):
-            yield from (f"{field.name}.list.element.{part.name}" for part in field.type.value_type)
+            of_list = field.type.value_type
+            parts = [f".{part.name}" for part in of_list] if pa.types.is_struct(of_list) else [""]
+            yield from (f"{field.name}.list.element{part}" for part in parts)
         else:
             yield field.name
 
@@ -242,6 +244,14 @@ class _OfTable:
 def arrow_stream(form: str, stream: BinaryIO, columns: Sequence[str], table: str, files: Sequence[str]) -> ArrowSink:
     """Return the sink for one table that goes to `stream`."""
     return ArrowSink(form, lambda _: stream, columns, [table], files)
+
+
+def write_stream(form: str, stream: BinaryIO, schema: Any, batches: Iterable[Any]) -> None:
+    """Write batches of any schema to `stream`, as Arrow or Parquet."""
+    writer = _WRITERS[form](stream, schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.close()
 
 
 @contextmanager

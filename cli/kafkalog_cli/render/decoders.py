@@ -12,6 +12,7 @@ from kafkalog.kafka.internal_text import STATES_BY_NAME, metadata_word
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_json import kafka_json
 from kafkalog.kafka.message_schema import Release
+from kafkalog.kafka.remote_log_metadata import DELETE_STATES, SEGMENT_STATES
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel.kafka_text import java_text
 
@@ -101,11 +102,6 @@ def _metadata(read: InternalRecord) -> str:
 
 # Objects of Java as their toString writes them.
 
-_SEGMENT_STATES: Final = (
-    "COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED",
-)  # fmt: skip
-_DELETE_STATES: Final = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
-
 
 def _remote(read: InternalRecord) -> str:
     return _REMOTE[read.name](read.value or {})
@@ -172,7 +168,7 @@ def _segment(fields: dict[str, Any]) -> str:
         segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
         segmentSizeInBytes=fields["segmentSizeInBytes"],
         customMetadata=_custom(fields["customMetadata"]),
-        state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        state=_state_word(SEGMENT_STATES, fields["remoteLogSegmentState"]),
         txnIdxEmpty=_is_txn_index_empty(fields),
     )
 
@@ -182,7 +178,7 @@ def _update(fields: dict[str, Any]) -> str:
         "RemoteLogSegmentMetadataUpdate",
         remoteLogSegmentId=_segment_id(fields["remoteLogSegmentId"]),
         customMetadata=_custom(fields["customMetadata"]),
-        state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        state=_state_word(SEGMENT_STATES, fields["remoteLogSegmentState"]),
         eventTimestampMs=fields["eventTimestampMs"],
         brokerId=fields["brokerId"],
     )
@@ -192,14 +188,14 @@ def _delete(fields: dict[str, Any]) -> str:
     return _object(
         "RemotePartitionDeleteMetadata",
         topicPartition=_topic_id_partition(fields["topicIdPartition"]),
-        state=_state_word(_DELETE_STATES, fields["remotePartitionDeleteState"], "null"),
+        state=_state_word(DELETE_STATES, fields["remotePartitionDeleteState"], "null"),
         eventTimestampMs=fields["eventTimestampMs"],
         brokerId=fields["brokerId"],
     )
 
 
 def _snapshot(fields: dict[str, Any]) -> str:
-    state = _state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"])
+    state = _state_word(SEGMENT_STATES, fields["remoteLogSegmentState"])
     return _object(
         "RemoteLogSegmentMetadataSnapshot",
         segmentId=fields["segmentId"],

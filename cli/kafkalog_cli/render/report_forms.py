@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.narrowing import nothing_matches
-from kafkalog.reports import AuditSource, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.reports import AuditSource, Night, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report import Report, write_markdown, write_report
+from kafkalog_cli.render.report_text import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 
 __all__ = ["report_of", "write_form"]
@@ -19,8 +21,7 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
-_ALL: Final = "one incident: --incident ID · all rows: --all · one table: --table transactions"
-_ALL_OF_FILES: Final = "all rows: --all · one table: --table files"
+_MORE: Final = "all rows: --all · one table: --table {} · what a word means: kafkalog explain WORD"
 
 
 def report_of(
@@ -36,14 +37,21 @@ def report_of(
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
-    more = f"{_ALL if 'transactions' in source.tables else _ALL_OF_FILES} · what a word means: kafkalog explain WORD"
-    return Report(first_screen(source, incidents), source.totals, incidents, rows, f"More: {more}", every, incident)
+    screen = first_screen(source, incidents)
+    if CHANGES.name in source.tables:
+        more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
+        return Report(screen, source.totals, incidents, rows, more, every, incident)
+    more = _MORE.format("transactions" if "transactions" in source.tables else "files")
+    report = Report(screen, source.totals, incidents, rows, f"More: {more}", every, incident)
+    if report.drawn and "transactions" in source.tables:
+        report = replace(report, more=f"More: one incident: --incident ID · {more}")
+    return report
 
 
 def write_form(
     form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
     style: Style, findings: bool = False, every: bool = False, incident: str | None = None,
-    more: Callable[[BinaryIO], None] | None = None,
+    more: Callable[[BinaryIO], None] | None = None, nights: Sequence[Night] = (),
 ) -> None:  # fmt: skip
     """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
 
@@ -58,7 +66,7 @@ def write_form(
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
         on_terminal = style["width"] is not None
-        for piece in page(source, origin(), zone) if form == "html" else _FORMS[form](source):
+        for piece in page(source, origin(), zone, nights) if form == "html" else _FORMS[form](source):
             stream.write(_harmless(piece) if on_terminal else piece)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, BinaryIO, TypedDict
 
-from kafkalog.tables import TABLES
+from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
@@ -46,22 +46,27 @@ def sink_of(
     form: str,
     stream: BinaryIO,
     columns: Sequence[str],
-    tables: Sequence[str],
+    tables: Sequence[str | Table],
     *,
     terminal: bool,
     csv_safe: bool = False,
     zone: Zone = UTC,
 ) -> BlockSink:
-    """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
+    """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first.
+
+    A table that is made of a question comes itself, others by their names.
+    """
+    names = [table if isinstance(table, str) else table.name for table in tables]
     if form == "ndjson":
         return NdjsonSink(stream, columns)
     if form == "json":
-        return JsonSink(stream, columns, tables)
+        return JsonSink(stream, columns, names)
     if form in ("arrow", "parquet"):
         from kafkalog_cli.render.columnar import arrow_stream
 
-        return arrow_stream(form, stream, columns, tables[0], ())
+        return arrow_stream(form, stream, columns, names[0], ())
     if form == "csv":
-        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
-    shown = [name for name in tables if name != FINDINGS.name or len(tables) == 1]  # none means nothing to say
+        first = tables[0] if isinstance(tables[0], Table) else TABLES[tables[0]]
+        return CsvSink(stream, columns, first, escaped=terminal, safe=csv_safe)
+    shown = [name for name in names if name != FINDINGS.name or len(names) == 1]  # none means nothing to say
     return TableSink(stream, columns, zone=zone, tables=shown, **style(terminal))

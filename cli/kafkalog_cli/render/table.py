@@ -42,6 +42,7 @@ class _Part:
     """The columns of rows that wait to be drawn, and the approximate size of their texts."""
 
     def __init__(self, table: Table) -> None:
+        self.table = table
         self.columns: list[list[Any]] = [[] for _ in table.columns]
         self.count = 0
         self.size = 0
@@ -174,15 +175,15 @@ class TableSink:
             if rest := self._beyond[name]:
                 total = part.count + rest
                 part.cut(self._FIRST)
-                self._draw(TABLES[name], part, f"{_total(name, total)}, of which the first {part.count} are shown")
+                self._draw(part.table, part, f"{_total(name, total)}, of which the first {part.count} are shown")
                 self._write(self._folded(
                     f"{total:,} rows are too many for a terminal. To read all: | less -S; as a file: -o NAME;"
                     " some of them: the options below Selection in --help"
                 ))  # fmt: skip
             elif name not in self._drawn:
-                self._draw(TABLES[name], part, _total(name, part.count))
+                self._draw(part.table, part, _total(name, part.count))
             else:
-                self._draw_part(TABLES[name], part)
+                self._draw_part(part.table, part)
                 self._write([self._strong(_total(name, self._drawn[name]))])
         for name in self._tables:
             if name not in self._parts:
@@ -208,8 +209,8 @@ class TableSink:
         left_out = [] if self._width is None else _fit(columns, self._width, table.answers)
         if left_out:
             lines += self._folded(
-                f"left out, as the terminal is too narrow: {', '.join(left_out)};"
-                f" to choose: --table {table.name} --columns A,B"
+                f"left out, as the terminal is too narrow: {', '.join(left_out)}"
+                + (f"; to choose: --table {table.name} --columns A,B" if table.name in TABLES else "")
             )
         if columns:
             line = _BETWEEN.join(column.cell for column in columns)

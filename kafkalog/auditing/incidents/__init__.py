@@ -5,6 +5,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 
 from __future__ import annotations
 
+from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import STOPS, Incident
 from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
 from kafkalog.auditing.incidents.runner import (
@@ -15,7 +16,6 @@ from kafkalog.auditing.incidents.runner import (
     rows_of_audit,
     rows_of_verification,
 )
-from kafkalog.auditing.incidents.space import items_of_judged, items_of_space, join_incidents
 
 __all__ = [
     "STOPS",

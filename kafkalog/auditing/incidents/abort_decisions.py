@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog import limit
-from kafkalog.columns.placed import distinct
+from kafkalog.columns.sorted_rows import distinct
 from kafkalog.kafka.transaction_state import TransactionState
 
 if TYPE_CHECKING:

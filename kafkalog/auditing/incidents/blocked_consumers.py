@@ -188,7 +188,9 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
     shown = "; ".join(lines[:SHOWN]) + (f"; and in {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
-    return Consumers(f"{STOPS} {shown}.", f"They get everything, with {many(records, 'record')} of open transactions.")
+    return Consumers(
+        f"{STOPS} {shown}.", f"They get everything, including {many(records, 'record')} of open transactions."
+    )
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:

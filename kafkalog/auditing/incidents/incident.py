@@ -251,11 +251,11 @@ def _sentence(text: str) -> str:
     return shown if shown.endswith((".", "…")) else f"{shown}."
 
 
-def _moment(event: Event) -> tuple[bool, int, int]:
-    """Order events by time, at one time as the story has them; those without a time come first, by offset."""
+def _moment(event: Event) -> tuple[Any, ...]:
+    """Order events by time, at one time as the story has them; those without one come first, by offset and file."""
     if event.time is not None:
-        return True, event.time, 0
-    return False, 0, -1 if event.offset is None else event.offset
+        return True, event.time
+    return False, -1 if event.offset is None else event.offset, by_number(event.file or "")
 
 
 def _event(event: Event) -> dict[str, Any]:

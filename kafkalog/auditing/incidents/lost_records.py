@@ -166,6 +166,10 @@ def _ranges(known: Known, loss: _Loss, log: str) -> Ranges:
     """Return the offsets that are missing or unreadable in a replica; none where no file shows them."""
     unreadable = known.gaps[loss.place].unreadable(log) if loss.unreadable and loss.place in known.gaps else None
     found: set[tuple[int, int]] = set()
+    end = known.logs.get(log, {}).get("log_end_offset")  # that of the last whole batch
+    after = max((row["offset"] for row in loss.findings if row["log"] == log and _is_after(row, end)), default=None)
+    if loss.unreadable and after is not None and end is not None:
+        found.add((end, after))
     for row in loss.findings:
         if row["log"] != log:
             continue
@@ -178,12 +182,21 @@ def _ranges(known: Known, loss: _Loss, log: str) -> Ranges:
     return Ranges.of(found) if unreadable is None else unreadable.with_ranges(Ranges.of(found))
 
 
+def _is_after(row: Row, end: int | None) -> bool:
+    """Say whether a damaged batch is after all whole ones of its log, by its header, which may be what is damaged."""
+    if row["code"] != "crc-mismatch" or row["offset"] is None or end is None:
+        return False
+    return bool(0 <= row["offset"] - end < (row["length"] or 0))  # more offsets than bytes are not believed
+
+
 def _lacks(known: Known, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
     """Return which of some offsets a replica does not have: all, if no file shows what it misses."""
     log, start, end = replica["log"], replica["log_start_offset"], replica["log_end_offset"]
     if log in loss.logs and log not in loss.ranges:
         return ranges
     lacking = ranges.common(Ranges.of(((-_FAR, start - 1), (end, _FAR))))
+    if log in loss.ranges:
+        lacking = lacking.with_ranges(ranges.common(loss.ranges[log]))
     if loss.place in known.gaps:
         inside = ranges.common(Ranges.of(((start, end - 1),)))
         lacking = lacking.with_ranges(inside.common(known.gaps[loss.place].of_log(log)))
@@ -303,8 +316,8 @@ def _kept(known: Known, loss: _Loss) -> Iterator[Kept]:
 def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
     first, where = together[0], incident.where()
     places = first.places
-    shown = listed_of(len(places), (offsets(*one) for one in places.shown(SHOWN))) if len(together) == 1 else ""
-    what = f"{shown.capitalize()} of {where}" if shown else f"Records of {where}"
+    shown = _ranges_of(places) if len(together) == 1 else ""
+    what = f"{shown} of {where}" if shown else f"Records of {where}"
     verb = "is" if incident.records == 1 else "are"
     kept = ""
     if not shown and len(together) == 1 and len(first.findings) == 1 and first.cause != "foreign-segment":
@@ -328,6 +341,14 @@ def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
     return f"{what} {may} missing{'' if first.certainty != 'proved' else ', and nothing legal explains it'}.{kept}"
+
+
+def _ranges_of(places: Ranges) -> str:
+    """Name the first ranges: ``Offsets 4-5, 14, 20-21 and 3 more``."""
+    if len(places) < 2:
+        return capital(offsets(places.first, places.last)) if places else ""
+    some = places.shown(SHOWN)
+    return f"Offsets {listed_of(len(places), (offsets(*one).partition(' ')[2] for one in some))}"
 
 
 def _following(places: Ranges) -> str:

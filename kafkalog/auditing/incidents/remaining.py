@@ -60,7 +60,7 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
         incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
-    said = _TWICE if cause == "partition-twice" else (_SAID if certainty == "proved" else _MAY)[kind]
+    said = _OF_CAUSE.get(cause) or (_SAID if certainty == "proved" else _MAY)[kind]
     incident.title = f"{said} {where}: {_message(known, worst)}"
     if len({row["code"] for row in rows}) > 1:
         incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
@@ -89,7 +89,10 @@ def _subject(known: Known, kind: str, rows: list[Row]) -> Subject:
     return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
 
 
-_TWICE: Final = "One broker has two directories of"
+_OF_CAUSE: Final = {
+    "partition-twice": "One broker has two directories of",
+    "history-changed": "The log is not what it was in",
+}
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."
 _SAID: Final = {
     "consumers-stopped": "An open transaction stops read_committed consumers of",
@@ -101,8 +104,10 @@ _SAID: Final = {
     "writer-fenced": "A producer was fenced in",
     "transactions-aborted": "Transactions were aborted in",
     "cleaner-stopped": "The cleaner stopped in",
+    "remote-store-behind": "The remote store is not as it should be for",
     "side-files-wrong": "Side files are not those of the log in",
     "replicas-diverged": "Replicas differ in",
+    "mirror-differs": "A mirror does not have the records of",
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",

@@ -14,6 +14,7 @@ from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known
 from kafkalog.auditing.incidents.lost_records import LOST, UNREADABLE, losses
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.remaining import others
+from kafkalog.auditing.incidents.remote_tier import OBJECTS, lost_objects
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -66,6 +67,7 @@ _FOLLOWS: Final = {"atomicity-broken", "transaction-hanging"}  # of a loss, wher
 _STORIES: Final = (
     _Story(elections, frozenset({"replicas-fork", "election-elsewhere", *_FOLLOWS})),
     _Story(losses, frozenset({*LOST, *UNREADABLE, "late-data-adopted", *_FOLLOWS})),
+    _Story(lost_objects, OBJECTS),
     _Story(torn, frozenset({"atomicity-broken", "late-data-adopted"})),
     _Story(stopped, frozenset({*OPEN, "offsets-pending"})),
     _Story(not_given, frozenset({"decision-elsewhere", "leaderless-elsewhere"})),

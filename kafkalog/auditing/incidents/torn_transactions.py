@@ -106,6 +106,7 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     kind = "records-lost" if lost else "transaction-torn"
     cause = "marker-lost" if lost else "administrator" if aborted else "foreign-marker"
     incident = _begin(known, kind, cause, some)
+    incident.transactions = len({(one["producer_id"], _decision_offset(known, one, its)) for one, its in some})
     decision = _decision(known, finding, row)
     who = f"producer {finding['producer_id']}"
     if decision is not None:

@@ -164,26 +164,28 @@ class Evidence:
 
 def missing_offsets(scans: Sequence[SegmentScan]) -> Gaps:
     """Return where offsets are missing in a partition's segments, in the order of the log."""
-    last: int | None = None
+    due: int | None = None  # the next offset: after a batch, or from the start of a segment that begins with damage
     parts: list[Columns] = []
     for number, scan in enumerate(scans):
         folded = scan.folded
-        if folded.first_offset is not None:
-            if last is not None:
-                missing = (last + 1, folded.first_offset - 1)
-            elif any(extent.position < folded.first_position for extent in scan.damaged):
-                missing = (scan.segment.base_offset, folded.first_offset - 1)
-            else:
-                missing = (0, -1)
-            if missing[0] <= missing[1]:
-                row = np.array([[*missing, folded.first_position, number, True]], np.int64)
+        if due is None and _begins_damaged(scan):
+            due = scan.segment.base_offset
+        if folded.first_offset is not None and folded.last_offset is not None:
+            if due is not None and due < folded.first_offset:
+                row = np.array([[due, folded.first_offset - 1, folded.first_position, number, True]], np.int64)
                 parts.append(Columns.of_table(_MISSING, row.T))
-            last = folded.last_offset
+            due = folded.last_offset + 1
         if count := len(folded.gaps):
             cells = {name: folded.gaps[name] for name in GAP_COLUMNS}
             same = {"file": np.full(count, number), "at_seam": np.zeros(count, np.int64)}
             parts.append(Columns(cells | same))
     return Gaps(Columns.concat(parts, _MISSING), [scan.segment.path for scan in scans])
+
+
+def _begins_damaged(scan: SegmentScan) -> bool:
+    """Say whether a segment has damaged bytes and no whole batch before them."""
+    has_batch = scan.folded.first_offset is not None
+    return any(not has_batch or extent.position < scan.folded.first_position for extent in scan.damaged)
 
 
 def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]) -> Gaps:

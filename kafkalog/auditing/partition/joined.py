@@ -166,7 +166,7 @@ def join(
     whole = _joined(opened, scans)
     first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]
-    log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
+    log_start = directory.log_start_offset
     ends = [scan.folded.last_offset + 1 for scan in scans if scan.folded.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
     entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
@@ -274,7 +274,7 @@ def _txn_entries(
     found = {}
     for segment in directory.segments:
         if segment.base_offset in directory.txn_indexes:  # created with the first abort only
-            path = segment.path.removesuffix(".log") + ".txnindex"
+            path = segment.file(".txnindex")
             try:
                 found[segment.base_offset] = read_aborted_transactions(path, on_finding=report)
             except UnreadableError as error:

@@ -14,7 +14,7 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds.tally import tally
 from kafkalog.log_dirs.left_over import left_over
-from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
@@ -29,7 +29,7 @@ _WHY: Final = {
 
 def log_findings(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the findings about a log as a whole, not about single producers."""
-    found = chain(audit.findings, left_over(audit.directory), _gaps(audit), _remote_part(audit.directory))
+    found = chain(audit.findings, left_over(audit.directory), _gaps(audit), remote_part(audit.directory))
     return (located(finding, audit.directory) for finding in found)
 
 
@@ -63,7 +63,10 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
     gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
     if not gaps:
         return
+    holes = audit.directory.remote_holes  # which have their own finding
     for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
+        if any(first <= gap.first_offset and gap.last_offset <= last for first, last in holes):
+            continue
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
         verb = "is" if gap.first_offset == gap.last_offset else "are"
@@ -76,30 +79,6 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
             last_offset=gap.last_offset,
         )
         yield covered(finding, audit.directory)
-
-
-def _remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
-    """Say from which offset on a log of a broker with tiered storage is local.
-
-    Its first segments were deleted here and nothing of them is left, but the log's start and the leader epochs are
-    those of the whole log. Where a snapshot or an index of them is left, they were lost. Where retention deleted them
-    for good, it raised the first leader epoch.
-    """
-    start = directory.checkpoints.get("log_start", -1)
-    if directory.suffix or not directory.segments or start < 0:
-        return
-    local = directory.segments[0].base_offset
-    has_epochs = any(first < local for _, first in directory.leader_epochs)
-    if start >= local or not has_epochs or any(offset < local for offset in (*directory.orphans, *directory.snapshots)):
-        return
-    yield Finding.of(
-        "log-partly-remote",
-        directory.log,
-        f"the log begins at offset {start} and is local from offset {local} on; offsets {start} to {local - 1} are in"
-        " remote storage: they were not read, nor were their transactions",
-        offset=start,
-        last_offset=local - 1,
-    )
 
 
 # A transaction's marker, compared with the data that it ends and the producer's markers before it.

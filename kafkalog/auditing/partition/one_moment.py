@@ -23,8 +23,8 @@ from kafkalog.files.names import is_remote
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.shares import Share
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays, with_gone
 from kafkalog.segments.chunk import Limits
 
 __all__ = [
@@ -154,7 +154,7 @@ def settled(
         if is_remote(directory.log) and not _is_odd(partition):
             return Settled(with_note(partition, movements), scans)
         try:
-            moved = movement(node, directory)
+            moved = with_gone(movement(node, directory), directory, partition.findings)
         except UnreadableError as error:
             return Settled(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
         if moved is not None and moved.is_gone:

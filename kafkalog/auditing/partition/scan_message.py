@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,6 +26,7 @@ from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.segments.cursor import allowed_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -271,9 +272,6 @@ _MOST: Final = 2**63 - 1
 
 _MOST_COUNT: Final = 1 << 40  # of batches, records, bytes in a segment: sums of them fit into 64 bits
 
-_NUMBERS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
-                   "newest_broker")  # fmt: skip
-
 _OF_DATA: Final = (
     "first_offset",
     "last_offset",
@@ -284,21 +282,23 @@ _OF_DATA: Final = (
     "position",
 )
 
-_OF_MARKERS: Final = (
-    "log_id", "producer_id", "batches", "records", "size", "older_records", "marker_offset", "marker_epoch",
-    "coordinator_epoch", "marker_timestamp",
-)  # fmt: skip
+_OF_MARKER: Final = ("marker_offset", "marker_epoch", "coordinator_epoch", "marker_timestamp")
 
-# By the end of a column's name: its lowest and its highest cell.
+_OF_BOTH: Final = ("log_id", "producer_id", "batches", "records", "size", "older_records")
+
+# By the end of a column's name: its lowest and its highest cell, for a segment of any offsets and size.
 _LIMITS: Final = {
     "log_id": (0, 0), "batches": (0, _MOST_COUNT), "records": (0, _MOST_COUNT), "size": (0, _MOST_COUNT),
-    "coordinator_epoch": (-1, 2**31 - 1), "epoch": (-1, 2**15 - 1),
+    "coordinator_epoch": (-1, 2**31 - 1), "leader_epoch": (-1, 2**31 - 1), "epoch": (-1, 2**15 - 1),
     "sequence": (-1, 2**31 - 1), "offset": (0, _MOST), "position": (0, _MOST),
 }  # fmt: skip
 
-_MAY_BE_MISSING: Final = frozenset(
-    name for name in ("older_records", *PRODUCER_COLUMNS, *Break._fields) if name not in ("log_id", "producer_id")
-)
+# Where all batches are of one epoch; of the last batches, where they are of magic 0 or 1 or there is one alone.
+_MAY_BE_MISSING: Final = frozenset(("older_records", "base_offset", "leader_epoch"))
+
+_LAST_BATCHES: Final = 2
+
+_Limits = Mapping[str, tuple[int, int]]
 
 DIGEST_SIZE: Final = 32  # of SHA-256, which processors have instructions for: what a file begins with
 
@@ -350,60 +350,76 @@ def kept_scan(data: bytes) -> SegmentScan:
 
 def _refuse_impossible(scan: SegmentScan, size: int) -> None:
     """Raise WireError for cells that no scan in a file of `size` bytes has: they would be taken for places."""
-    folded = scan.folded
-    if not may_be_kept(scan) or max(len(folded.finished), len(folded.opened), len(folded.producers)) > size:
-        raise WireError("kept-scan: it has findings, or more rows than bytes")
-    numbers = [getattr(folded, name) for name in _NUMBERS] + [scan.transactions, scan.oldest, scan.last_position]
-    _within("the segment", np.array(numbers), -1, _MOST)
+    folded, segment = scan.folded, scan.segment
+    if not may_be_kept(scan) or folded.unreadable_markers:
+        raise WireError("kept-scan: it has findings")
+    if max(len(folded.finished), len(folded.opened), len(folded.producers)) > size:
+        raise WireError("kept-scan: it has more rows than bytes")
+    _within("the segment", np.array([segment.base_offset, segment.size]), 0, _MOST)
+    limits = _LIMITS | {
+        "offset": allowed_offsets(segment.base_offset), "position": (0, segment.size), "size": (0, segment.size),
+    }  # fmt: skip
+    about = {name: getattr(folded, name) for name in _COUNTS} | {
+        "transactions": scan.transactions, "oldest": scan.oldest, "last_position": scan.last_position,
+    }  # fmt: skip
+    _columns(Columns({name: np.array([cell], np.int64) for name, cell in about.items()}), about, limits)
     for rows in folded.finished.blocks():
         has_data = rows["batches"] > 0
-        _extents(rows.take(has_data))
         _within("marker_type", rows["marker_type"], 0, 1)
-        _columns(rows, _OF_MARKERS)
-        for name in _OF_DATA:
-            if (rows[name][~has_data] != NONE).any():
-                raise WireError(f"kept-scan: {name} of a transaction without batches")
+        _columns(rows, (*_OF_BOTH, *_OF_MARKER), limits)
+        _with_data(rows.take(has_data), limits)
+        _missing(rows.take(~has_data), _OF_DATA)
     for rows in folded.opened.blocks():
         _within("batches", rows["batches"], 1, _MOST_COUNT)
-        _extents(rows)
         _within("marker_type", rows["marker_type"], -1, -1)
-    for rows in folded.producers.blocks():
-        _columns(rows, PRODUCER_COLUMNS)
-    for table in (folded.gaps, folded.others):
-        _columns(table, table.names)
-    for row in folded.breaks:
-        _columns(Columns({name: np.array([NONE if cell is None else cell]) for name, cell in row._asdict().items()}),
-                 row._fields)  # fmt: skip
-    if not folded.leader_epochs:
+        _columns(rows, _OF_BOTH, limits)
+        _with_data(rows, limits)
+        _missing(rows, _OF_MARKER)
+    breaks, end = _table(Break._fields, folded.breaks), _table(BatchEnd._fields, scan.end)
+    epochs = _table(("leader_epoch", "first_offset"), folded.leader_epochs)
+    if not len(epochs):
         raise WireError("kept-scan: it has no leader epoch")
-    for epoch, offset in folded.leader_epochs:
-        _within("leader_epoch", np.array([epoch, offset]), -1, _MOST)
-    for marker in folded.unreadable_markers:
-        _within("unreadable_markers", np.array(marker), 0, _MOST)
-    _kept_states(scan.states)
+    for table in (folded.producers, folded.gaps, folded.others, breaks, epochs):
+        for rows in table.blocks():
+            _columns(rows, table.names, limits)
+    lowest, highest = limits["offset"]
+    _columns(end, end.names, limits | {"offset": (lowest - 1, highest), "valid": (0, 1)})  # what is before the first
+    if len(end) > _LAST_BATCHES:
+        raise WireError("kept-scan: it has more last batches than a segment has")
+    _kept_states(scan.states, limits)
 
 
-def _extents(rows: Columns) -> None:
-    _columns(rows, ("log_id", "producer_id", "records", "size", *_OF_DATA))
+def _with_data(rows: Columns, limits: _Limits) -> None:
+    _columns(rows, _OF_DATA, limits)
     if (rows["first_offset"] > rows["last_offset"]).any():
         raise WireError("kept-scan: a transaction ends before it begins")
 
 
-def _kept_states(states: StateColumns) -> None:
+def _missing(rows: Columns, names: Iterable[str]) -> None:
+    for name in names:
+        _within(name, rows[name], NONE, NONE)
+
+
+def _table(names: tuple[str, ...], rows: Sequence[tuple[int, ...]]) -> Columns:
+    return Columns.of_table(names, np.array(rows, np.int64).reshape(-1, len(names)).T)
+
+
+def _kept_states(states: StateColumns, limits: _Limits) -> None:
     _within("transactional_id", states.transactional_id, 0, len(states.ids) - 1)
     _within("state", states.state, -1, max(TransactionState))
     _within("listed_topic", states.listed_topic, 0, len(states.topics) - 1)
-    for name in ("offset", "timestamp", "producer_id", "producer_epoch", "partitions_count", "listed_partition"):
+    _within("offset", states.offset, *limits["offset"])
+    for name in ("timestamp", "producer_id", "producer_epoch", "partitions_count", "listed_partition"):
         _within(name, getattr(states, name), -1, _MOST)
     if int(np.maximum(states.partitions_count, 0).sum(dtype=np.int64)) != len(states.listed_topic):
         raise WireError("kept-scan: records list other partitions than it has")
 
 
-def _columns(rows: Columns, names: Iterable[str]) -> None:
-    """Refuse cells that a column can't have, by its name; what a producer without sequences has not may be missing."""
+def _columns(rows: Columns, names: Iterable[str], limits: _Limits) -> None:
+    """Refuse cells that a column can't have, by its name."""
     for name in names:
         cells = rows[name]
-        lowest, highest = next((limits for end, limits in _LIMITS.items() if name.endswith(end)), (-1, _MOST))
+        lowest, highest = next((both for end, both in limits.items() if name.endswith(end)), (-1, _MOST))
         _within(name, cells[cells != NONE] if name in _MAY_BE_MISSING else cells, lowest, highest)
 
 

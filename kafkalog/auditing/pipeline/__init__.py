@@ -6,7 +6,14 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.kept_scans import (
+    Keeping,
+    KeptScans,
+    LocalFolder,
+    PlaceScan,
+    ScanFolder,
+    may_be_compacted,
+)
 from kafkalog.auditing.pipeline.messages_between_stages import (
     coordinator_for,
     coordinator_messages,
@@ -32,7 +39,7 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
-from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, run_of, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
 from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
@@ -59,6 +66,7 @@ __all__ = [
     "groups_of",
     "judge_partition",
     "logs_of",
+    "may_be_compacted",
     "provenance",
     "read_conflict",
     "read_coordinator",
@@ -66,6 +74,7 @@ __all__ = [
     "read_keys",
     "read_place",
     "read_summary",
+    "run_of",
     "run_stages",
     "scans_of_audit",
     "segments_of",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, groupby, repeat
 from operator import itemgetter
@@ -140,6 +141,22 @@ class JudgedLogs:
         self.findings: dict[int, list[Finding]] = {}
 
 
+def _each_once(
+    places: Sequence[SegmentPlace],
+) -> tuple[list[SegmentPlace], dict[Segment, list[SegmentPlace]]]:
+    """Return the places to scan, and by their segments those of other replicas that have a remote segment, too."""
+    once: list[SegmentPlace] = []
+    met: dict[Segment, list[SegmentPlace]] = {}
+    for place in places:
+        if place.segment.is_remote and place.segment in met:
+            met[place.segment].append(place)
+        else:
+            once.append(place)
+            if place.segment.is_remote:
+                met[place.segment] = []
+    return once, met
+
+
 class InProcess:
     """Runs all stages in this process."""
 
@@ -154,13 +171,16 @@ class InProcess:
         reused = Reused(hashed=self.kept.keeping.hashed)
         sha256: dict[Segment, str | None] = {}
         watch().begin(sum(log.directory.size for log in logs), sum(len(log.directory.segments) for log in logs))
-        for place, found in self._scans(segments_of(logs, _TASK_BYTES, known)):
+        places, again = _each_once(segments_of(logs, _TASK_BYTES, known))
+        for place, found in self._scans(places):
             scan = found.scan
             reused = reused.with_scan(found.scanned_ms, self.kept.begun_ms)
             if found.sha256 is not None:
                 sha256[place.segment] = found.sha256
             watch().found(scan.findings)
             scans.setdefault(place.log_number, {})[place.split_no] = scan
+            for other in again.get(place.segment, ()):
+                scans.setdefault(other.log_number, {})[other.split_no] = replace(scan)
             clock = clocks.get(place.cluster, Clock())
             clocks[place.cluster] = clock.with_scan(scan.folded.newest, scan.folded.newest_broker)
         yield ScansHere(scans, clocks, ScannedSegments(reused, sha256))

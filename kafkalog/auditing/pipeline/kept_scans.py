@@ -42,14 +42,23 @@ from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.tree import FileIdentity
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
-from kafkalog.log_dirs.log_directory import LogDirectory, Segment
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.segments.chunk import Limits
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Keeping", "KeptScans", "Likeness", "LocalFolder", "PlaceScan", "ScanFolder", "likeness"]
+__all__ = [
+    "Fingerprint",
+    "Keeping",
+    "KeptScans",
+    "LocalFolder",
+    "PlaceScan",
+    "ScanFolder",
+    "fingerprint",
+    "may_be_compacted",
+]
 
 
 # Folders of files that last, on a disk: where an audit keeps its scans. Spark has one for object stores.
@@ -106,7 +115,7 @@ class LocalFolder:
 _HEADER: Final = 61  # bytes of a batch's header of magic 2; of the older ones with their first record
 
 
-class Likeness(NamedTuple):
+class Fingerprint(NamedTuple):
     """A file as it is now: which one it is, its version in an object store ("" elsewhere), CRCs of its headers."""
 
     identity: FileIdentity
@@ -114,7 +123,7 @@ class Likeness(NamedTuple):
     sums: tuple[int, ...]
 
 
-def likeness(path: str, positions: Sequence[int]) -> Likeness:
+def fingerprint(path: str, positions: Sequence[int]) -> Fingerprint:
     """Look at a file and at the batch headers at some `positions`. Raises UnreadableError."""
     if is_remote(path):
         from kafkalog.files.object_stores import look_at  # pyarrow, which local files do not need
@@ -127,7 +136,7 @@ def likeness(path: str, positions: Sequence[int]) -> Likeness:
             pieces = [source.read(position, _HEADER) for position in positions]
         finally:
             source.close()
-    return Likeness(identity, etag, tuple(map(zlib.crc32, pieces)))
+    return Fingerprint(identity, etag, tuple(map(zlib.crc32, pieces)))
 
 
 LEAST_BYTES: Final = 256 << 10  # of a segment: a smaller one is scanned in less time than a kept scan is looked at
@@ -200,7 +209,7 @@ class Keeping:
             about = kept_about(data)
             if about.key != known.key or (self.hashed and about.sha256 != sha256):
                 return None
-            now = likeness(place.segment.path, (0, about.last_position))
+            now = fingerprint(place.segment.path, (0, about.last_position))
             same = now.identity.inode == about.inode != 0 or now.etag == about.etag != ""
             if now.identity != known.file or now.sums != (about.first_sum, about.last_sum):
                 return None
@@ -240,7 +249,7 @@ class Keeping:
         if self.folder is None or known is None or not may_be_kept(scan):
             return
         try:
-            now = likeness(place.segment.path, (0, scan.last_position))
+            now = fingerprint(place.segment.path, (0, scan.last_position))
         except UnreadableError:
             return
         if now.identity == known.file:
@@ -334,14 +343,15 @@ def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Li
     """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
     nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
     metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
-    return {log.number for log in logs if _may_be_compacted(log, nodes[log.node.path], metadata[log.cluster])}
+    return {log.number for log in logs if may_be_compacted(log.directory, nodes[log.node.path], metadata[log.cluster])}
 
 
-def _may_be_compacted(log: LogPlace, node: LogDirectory, metadata: Metadata | None) -> bool:
-    topic = log.directory.topic
+def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, metadata: Metadata | None) -> bool:
+    """Say whether the cleaner may have replaced segments of a log of this node, or it is not known."""
+    topic = directory.topic
     if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
         return False
-    if topic.startswith("__") or "cleaner" in log.directory.checkpoints:
+    if topic.startswith("__") or "cleaner" in directory.checkpoints:
         return True
     known = policies(metadata, topic)
     if any(policy is not None and "compact" in policy for policy in known):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +12,14 @@ from kafkalog.auditing.partition import open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.columns.named import Columns
-from kafkalog.columns.placed import distinct
-from kafkalog.columns.wire import Schema, WireTable, read_message, write_message
+from kafkalog.columns.sorted_rows import distinct
+from kafkalog.columns.wire import Schema, WireMessage, WireTable, read_message, write_message
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
+from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
+from kafkalog.log_dirs.remote_store import PartitionKey, Remote, RemoteLayout, RemoteObject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +43,7 @@ __all__ = [
 
 _PLACE: Final = Schema(
     "log-place",
-    3,
+    4,
     (
         WireTable(
             "log",
@@ -53,7 +55,12 @@ _PLACE: Final = Schema(
             ("clean_shutdown", "locked", "is_marked"),
             ("path", "home", "cluster_id", "node_id", "directory_id", "properties"),
         ),
-        WireTable("segments", ("base_offset", "size"), ("path",)),
+        WireTable("tier", ("has_metadata", "is_deleted"), ("root", "layout", "place", "newest")),
+        WireTable("remote_states", ("segment", "time"), ("state",)),
+        WireTable("remote_objects", ("segment", "size"), ("type", "path")),
+        WireTable("remote_segments", ("start_offset", "end_offset", "size", "txn_index_empty"), ("segment_id",)),
+        WireTable("metadata_logs", (), ("path",)),
+        WireTable("segments", ("base_offset", "size", "is_remote"), ("path",)),
         WireTable("snapshots", ("offset",), ("path",)),
         WireTable("left_over", (), ("name",)),
         WireTable("orphans", ("base_offset",)),
@@ -62,11 +69,12 @@ _PLACE: Final = Schema(
         WireTable("txn_indexes", ("base_offset",)),
         WireTable("files", ("inode", "size", "mtime_ns"), ("name",)),
     ),
-)
+)  # fmt: skip
 
 _SUMMARY_NUMBERS: Final = (
-    "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset", "segments", "size",
-    "batches", "records", "control_records", "open", "serious", "unidentified", "spoken_for",
+    "partition", "log_start_offset", "local_log_start_offset", "highest_remote_offset", "log_end_offset",
+    "high_watermark", "last_stable_offset", "segments", "size", "batches", "records", "control_records", "open",
+    "serious", "unidentified", "spoken_for",
 )  # fmt: skip
 
 _SUMMARY_TEXTS: Final = ("log", "topic", "cluster_id", "node_id", "topic_id")
@@ -99,7 +107,8 @@ Codes = Counter[tuple[str, Severity]]
 
 def write_place(place: LogPlace) -> bytes:
     """Write where a log is, its listing, and its node without other partitions and findings."""
-    log, node = place.directory, place.node
+    log, node, tier = place.directory, place.node, place.directory.tier
+    remote = () if tier is None else tier.segments
     return write_message(
         _PLACE,
         {
@@ -111,7 +120,9 @@ def write_place(place: LogPlace) -> bytes:
                 (node.clean_shutdown, node.locked, node.identity.is_marked, node.path, node.home, node.cluster_id,
                  node.node_id, node.directory_id, node.identity.properties),
             ],
-            "segments": [(segment.base_offset, segment.size, segment.path) for segment in log.segments],
+            "segments": [
+                (segment.base_offset, segment.size, segment.is_remote, segment.path) for segment in log.segments
+            ],
             "snapshots": log.snapshots.items(),
             "left_over": [(name,) for name in log.left_over],
             "orphans": [(offset,) for offset in log.orphans],
@@ -119,6 +130,21 @@ def write_place(place: LogPlace) -> bytes:
             "checkpoints": [(offset, kind) for kind, offset in log.checkpoints.items()],
             "txn_indexes": [(offset,) for offset in sorted(log.txn_indexes)],
             "files": [(*(known or _VANISHED), name) for name, known in log.files.items()],
+            "tier": [] if tier is None else [
+                (tier.has_metadata, tier.is_deleted, tier.remote.path, tier.layout.pattern, tier.place, tier.newest)
+            ],
+            "remote_segments": [
+                (one.start_offset, one.end_offset, one.size, one.txn_index_empty, one.segment_id) for one in remote
+            ],
+            "remote_states": [
+                (number, time, state) for number, one in enumerate(remote) for state, time in one.states
+            ],
+            "remote_objects": [
+                (number, other.size, other.type, other.path)
+                for number, one in enumerate(remote)
+                for other in one.objects
+            ],
+            "metadata_logs": [] if tier is None else [(path,) for path in tier.metadata_logs],
         },
     )  # fmt: skip
 
@@ -128,16 +154,23 @@ def read_place(data: bytes) -> LogPlace:
     message = read_message(_PLACE, data)
     [(number, cluster, group, shares, partition, running, clean, path, topic, suffix, topic_id)] = message.rows("log")
     [(node_clean, locked, is_marked, node_path, home, cluster_id, node_id, directory_id, said)] = message.rows("node")
+    tier = _tier(message, PartitionKey(topic, partition, topic_id))
+    remote = () if tier is None else tier.segments
+    beside = {one.log.path: one.side_files for one in remote if one.log is not None}
     directory = PartitionDirectory(
         log=path,
         topic=topic,
         partition=partition,
         suffix=suffix,
-        segments=tuple(Segment(file, base, size) for base, size, file in message.rows("segments")),
+        segments=tuple(
+            Segment(file, base, size, bool(is_remote), beside.get(file, ()))
+            for base, size, is_remote, file in message.rows("segments")
+        ),
         snapshots=dict(message.rows("snapshots")),
         left_over=tuple(name for (name,) in message.rows("left_over")),
         orphans=tuple(offset for (offset,) in message.rows("orphans")),
         topic_id=topic_id,
+        tier=tier,
         leader_epochs=tuple((epoch, start) for epoch, start in message.rows("leader_epochs")),
         checkpoints={kind: offset for offset, kind in message.rows("checkpoints")},
         running=bool(running),
@@ -156,6 +189,27 @@ def read_place(data: bytes) -> LogPlace:
 def _identity(inode: int, size: int, mtime_ns: int) -> FileIdentity | None:
     known = FileIdentity(inode, size, mtime_ns)
     return None if known == _VANISHED else known
+
+
+def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
+    """Read a partition's remote tier, None where there is none."""
+    tiers = list(message.rows("tier"))
+    states: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    for number, time, state in message.rows("remote_states"):
+        states[number].append((state, time))
+    objects: defaultdict[int, list[RemoteObject]] = defaultdict(list)
+    for number, size, kind, path in message.rows("remote_objects"):
+        objects[number].append(RemoteObject(kind, path, size))
+    segments = tuple(
+        RemoteSegment(name, start, end, size, tuple(states[number]), tuple(objects[number]), bool(is_empty))
+        for number, (start, end, size, is_empty, name) in enumerate(message.rows("remote_segments"))
+    )
+    logs = tuple(path for (path,) in message.rows("metadata_logs"))
+    if not tiers:
+        return None
+    [(has_metadata, is_deleted, root, layout, place, newest)] = tiers
+    remote = Remote(root, RemoteLayout(layout))
+    return Tier(key, remote, place, segments, bool(has_metadata), newest, logs, bool(is_deleted))
 
 
 def write_summary(summary: LogSummary) -> bytes:

@@ -30,7 +30,7 @@ class SegmentFiles:
 
     def beside(self, suffix: str) -> str:
         """Return the path of the segment's file with another suffix."""
-        return self.segment.path.removesuffix(".log") + suffix
+        return self.segment.file(suffix)
 
     @property
     def is_last(self) -> bool:

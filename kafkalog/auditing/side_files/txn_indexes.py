@@ -12,7 +12,7 @@ import numpy as np
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Spans
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import ABORT

@@ -23,6 +23,7 @@ from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
 from kafkalog.auditing.space.space_rows import segment_rows
 from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
+from kafkalog.auditing.space.tier_space import tier_rows
 from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "replicas",
     "segment_rows",
     "settle",
+    "tier_rows",
 ]

@@ -17,7 +17,17 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import iso
 from kafkalog.segments.chunk import Limits
 
-__all__ = ["Compaction", "Due", "by_retention", "due_by_size", "due_by_time", "due_now", "judge", "settle_broker"]
+__all__ = [
+    "Compaction",
+    "Due",
+    "by_retention",
+    "due_by_size",
+    "due_by_time",
+    "due_now",
+    "judge",
+    "local_due",
+    "settle_broker",
+]
 
 
 # What holds bytes that a compaction could take.
@@ -336,6 +346,17 @@ def _active(log: LogSpace, due: Due) -> SpaceCause | None:
     )
 
 
+def local_due(log: LogSpace, now: int) -> Due:
+    """Say what local retention would take of a log at a time."""
+    settings = log.settings
+    local_ms = settings.retention_ms if settings.local_retention_ms == -2 else settings.local_retention_ms
+    local_bytes = settings.retention_bytes if settings.local_retention_bytes == -2 else settings.local_retention_bytes
+    return max(
+        due_by_time(log.segments, local_ms, now, [one.largest for one in log.segments]),
+        due_by_size(log.segments, local_bytes),
+    )
+
+
 def _tiered(log: LogSpace, now: int) -> SpaceCause | None:
     """Say what local retention would take if its copy were in the remote store."""
     settings, facts = log.settings, log.facts
@@ -347,12 +368,12 @@ def _tiered(log: LogSpace, now: int) -> SpaceCause | None:
         if found is not None:
             found.since_offset = log.segments[0].segment.base_offset
         return found
-    local_ms = settings.retention_ms if settings.local_retention_ms == -2 else settings.local_retention_ms
-    local_bytes = settings.retention_bytes if settings.local_retention_bytes == -2 else settings.local_retention_bytes
-    due = max(
-        due_by_time(log.segments, local_ms, now, [one.largest for one in log.segments]),
-        due_by_size(log.segments, local_bytes),
-    )
+    due = local_due(log, now)
+    if log.directory.tier is not None:  # what is copied already goes at the next check
+        top = log.directory.tier.highest_remote_offset
+        copied = sum(after.segment.base_offset - 1 <= top for after in log.segments[1 : due.segments + 1])
+        kept = log.segments[copied : due.segments]
+        due = Due(sum(one.segment.size for one in kept), len(kept))
     text = f"{due.segments} local segments are over local.retention and are not in the remote store"
     step = "Search the broker's log for errors of RemoteLogManager."
     if facts.last_stable_offset < facts.log_end_offset:

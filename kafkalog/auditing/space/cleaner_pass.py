@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.columns.named import NONE
-from kafkalog.columns.placed import Spans
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records

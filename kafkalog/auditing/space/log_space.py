@@ -10,8 +10,8 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, list_again
-from kafkalog.log_dirs.moving import PAUSES, movement
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.log_dirs.moving import PAUSES, list_again, movement
 from kafkalog.segments.chunk import Limits
 
 __all__ = ["LogSpace", "SpaceCause", "known_space", "read_space"]
@@ -54,6 +54,7 @@ class LogSpace:
 
 def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings, limits: Limits) -> LogSpace:
     """Read a partition's directory; each segment once, or again where a broker took its files away meanwhile."""
+    directory = directory.local()
     for pause in PAUSES:
         time.sleep(pause)
         log = known_space(node, directory, settings)
@@ -66,7 +67,7 @@ def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Sett
                 break
         except UnreadableError:  # as the findings say
             break
-        directory = list_again(node, directory)
+        directory = list_again(node, directory).local()
     return log
 
 

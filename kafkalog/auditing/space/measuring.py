@@ -17,6 +17,7 @@ from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
+from kafkalog.auditing.space.tier_space import tier_rows
 from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
@@ -34,6 +35,7 @@ from kafkalog.tables.space_tables import (
     PRODUCER_GROUPS,
     SPACE,
     SPACE_SEGMENTS,
+    SPACE_TIERS,
     TRANSACTION_COSTS,
 )
 
@@ -216,6 +218,8 @@ def judged_items(logs: Sequence[Weighed], tables: Collection[str]) -> Iterator[t
             for one in logs:
                 for row in rows(one.log, one.verdicts, one.now):
                     yield table, row
+    if SPACE_TIERS.name in tables:
+        yield from ((SPACE_TIERS, row) for one in logs for row in tier_rows(one.log, one.now))
 
 
 def _held_note(one: Weighed) -> Finding | None:

@@ -43,6 +43,7 @@ _SETTINGS: Final[dict[str, tuple[tuple[tuple[str, int], ...], str]]] = {
     "local.retention.bytes": ((("log.local.retention.bytes", 1),), "-2"),
     "remote.storage.enable": ((), "false"),
     "remote.log.copy.disable": ((), "false"),
+    "remote.copy.lag.ms": ((("log.remote.copy.lag.ms", 1),), "0"),
 }
 _BROKERS_OWN: Final = {
     "log.cleaner.enable": "true",
@@ -80,6 +81,7 @@ class TopicSettings:
     local_retention_bytes: int
     is_tiered: bool
     is_copied: bool
+    copy_lag_ms: int
     own: frozenset[str]
     sources: tuple[str, ...]
 
@@ -136,7 +138,7 @@ class Settings:
             _number(values, "delete.retention.ms"),
             _number(values, "local.retention.ms"), _number(values, "local.retention.bytes"),
             values["remote.storage.enable"] == "true", values["remote.log.copy.disable"] != "true",
-            frozenset(own), tuple(sources),
+            _number(values, "remote.copy.lag.ms"), frozenset(own), tuple(sources),
         )  # fmt: skip
 
     def of_broker(self, node_id: str | None) -> BrokerSettings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Spans
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text

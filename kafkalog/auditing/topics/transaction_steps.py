@@ -166,16 +166,16 @@ class _Around:
         state = self.now("state")
         goes_on = self._has_before & (self.before("state") == _S.ONGOING)
         is_known = self.follows | (self.now("producer_epoch") > 0)  # an epoch above 0 shows that there was one once
-        found = np.full(len(state), _STEP["never-written"])
-        for number, word in _NAMED.items():
-            found[state == number] = _STEP[word]
-        for number, is_later, words in (
-            (_S.EMPTY, is_known, ("created", "initialized")),
-            (_S.ONGOING, goes_on, ("begun", "partitions-added")),
-        ):
-            first, later = (_STEP[word] for word in words)
-            found = np.where(state == number, np.where(is_later, later, first), found)
-        return found
+        is_empty, is_ongoing = state == _S.EMPTY, state == _S.ONGOING
+        rules = [
+            (is_empty & is_known, "initialized"),
+            (is_empty, "created"),
+            (is_ongoing & goes_on, "partitions-added"),
+            (is_ongoing, "begun"),
+            *((state == number, word) for number, word in _NAMED.items()),
+        ]
+        holds, words = zip(*rules, strict=True)
+        return np.select(holds, [_STEP[word] for word in words], _STEP["never-written"])
 
     def decided_by(self) -> NDArray[np.int64]:
         """Say who decided a Prepare record, by `DECIDED_BY`; nobody for others, and where the record before is gone."""
@@ -185,11 +185,15 @@ class _Around:
         goes_on &= self._states.producer_epoch[self._second] == epoch
         is_producers = (self.before("state") != _S.ONGOING) | (epoch == old_epoch) | goes_on
         is_takeover = (self.now("client_transaction_version") < 2) | (epoch > old_epoch + 1)
-        who = np.where(is_takeover, _BY["takeover"], _BY["producer-or-takeover"])
-        who = np.where(self._is_overdue(), _BY["timeout"], who)
-        who = np.where(is_producers, _BY["producer"], who)
-        who = np.where((state == _S.PREPARE_ABORT) & self.follows, who, _NOBODY)
-        return np.where(state == _S.PREPARE_COMMIT, _BY["producer"], who)  # nobody else commits
+        rules = [  # the first one that holds
+            (state == _S.PREPARE_COMMIT, _BY["producer"]),  # nobody else commits
+            ((state != _S.PREPARE_ABORT) | ~self.follows, _NOBODY),
+            (is_producers, _BY["producer"]),
+            (self._is_overdue(), _BY["timeout"]),
+            (is_takeover, _BY["takeover"]),
+        ]
+        holds, who = zip(*rules, strict=True)
+        return np.select(holds, who, _BY["producer-or-takeover"])
 
     def _is_overdue(self) -> NDArray[np.bool_]:
         """Say which were written when the transaction's timeout had passed."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located, offset_range
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.tally import tally

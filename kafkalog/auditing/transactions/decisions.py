@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Placed, among, distinct
+from kafkalog.columns.sorted_rows import SortedRows, among, distinct
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds import fold
@@ -179,7 +179,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
         np.concatenate([column, more[two]])
         for column, more in ((rows["producer_id"],) * 2, (rows["last_epoch"], rows["first_epoch"]), (times, times))
     )
-    placed = Placed((which, epochs), until)
+    placed = SortedRows((which, epochs), until)
     known = decisions["data_epoch"] != NONE
     group = placed.groups(decisions["producer_id"], np.where(known, decisions["data_epoch"], -1))
     at = placed.first(group, np.clip(decisions["started"], -LATEST, LATEST))

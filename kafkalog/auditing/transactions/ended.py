@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Placed, among, distinct, running_max
+from kafkalog.columns.sorted_rows import SortedRows, among, distinct, running_max
 from kafkalog.folds import fold
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class EndedRows:
         return running_max(self.rows["producer_id"], np.clip(self.rows["marker_timestamp"], -LATEST, LATEST))
 
     @cached_property
-    def placed(self) -> Placed:
+    def placed(self) -> SortedRows:
         """Return the rows by producer, kind of marker and time."""
         rows = self.rows
         kind = kinds(rows["marker_epoch"], rows["marker_type"] == fold.COMMIT)
-        return Placed((rows["producer_id"], kind), self.times)
+        return SortedRows((rows["producer_id"], kind), self.times)
 
     @cached_property
-    def _from_the_end(self) -> tuple[NDArray[np.int64], Placed]:
+    def _from_the_end(self) -> tuple[NDArray[np.int64], SortedRows]:
         """Return the rows by producer and marker's epoch, each group backwards, placed by the newest time so far."""
         rows = self.rows
         order = np.lexsort((-np.arange(len(rows)), rows["marker_epoch"], rows["producer_id"]))
@@ -67,7 +67,7 @@ class EndedRows:
         producers, epochs = some["producer_id"], some["marker_epoch"]
         begins = np.append(True, (producers[1:] != producers[:-1]) | (epochs[1:] != epochs[:-1]))[: len(order)]
         newest = running_max(np.cumsum(begins), np.clip(some["marker_timestamp"], -LATEST, LATEST))
-        return order, Placed((producers, epochs), newest)
+        return order, SortedRows((producers, epochs), newest)
 
     def last_since(
         self, producers: NDArray[np.int64], epochs: NDArray[np.int64], times: NDArray[np.int64]

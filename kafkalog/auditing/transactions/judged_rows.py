@@ -29,7 +29,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     open_verdict,
 )
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Placed, among
+from kafkalog.columns.sorted_rows import SortedRows, among
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.tally import tally
@@ -397,7 +397,7 @@ class _Judge:
             ended = ended.take(ended["marker_offset"] >= self.audit.log_end_offset)
             if not len(ended):
                 continue
-            placed = Placed((ended["producer_id"], ended["first_offset"]), np.arange(len(ended)))
+            placed = SortedRows((ended["producer_id"], ended["first_offset"]), np.arange(len(ended)))
             group = placed.groups(rows["producer_id"], rows["first_offset"])
             at = placed.first(group, np.zeros(len(rows), np.int64))
             there = np.flatnonzero(left & placed.holds(at, group))

@@ -14,7 +14,7 @@ import numpy as np
 from kafkalog.auditing.transactions.atomicity import unidentified
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator

@@ -15,7 +15,7 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import Placed
+from kafkalog.columns.sorted_rows import SortedRows
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.quantities import CLOCKS_MS
@@ -146,7 +146,7 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     if not len(known):
         return held
     some = decisions.take(known)
-    placed = Placed((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
+    placed = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
     group = placed.groups(rows["producer_id"], rows["last_epoch"])
     at = placed.first(group, ended.times + 1) - 1
     chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & placed.holds(at, group)

@@ -27,8 +27,8 @@ __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 class AuditOptions:
     """The options of an audit; times in ms.
 
-    `snapshot` says that the inputs are of one moment. An open transaction is overdue by the time `now`, by default the
-    newest time that a broker wrote.
+    `snapshot` says that the inputs are of one moment. An open transaction is overdue by the time `now`, by default
+    the newest time that a broker wrote.
     """
 
     limits: Limits = field(default_factory=Limits)

@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -41,6 +41,7 @@ from kafkalog.tables.audit_tables import (
     LEADERS,
     PARTITIONS,
     PRODUCERS,
+    REMOTE_SEGMENTS,
     TRANSACTIONS,
     VISIBLE,
 )
@@ -254,6 +255,8 @@ def partition_row(summary: LogSummary) -> Row:
         node_id=summary.node_id,
         topic_id=summary.topic_id,
         log_start_offset=summary.log_start_offset,
+        local_log_start_offset=summary.local_log_start_offset,
+        highest_remote_offset=summary.highest_remote_offset,
         log_end_offset=summary.log_end_offset,
         high_watermark=summary.high_watermark,
         last_stable_offset=summary.last_stable_offset,
@@ -313,9 +316,35 @@ def _leaders(log: LogAudit) -> Iterator[Row]:
         )  # fmt: skip
 
 
+def _remote_segments(log: LogAudit) -> Iterator[Row]:
+    directory = log.partition.directory
+    tier = directory.tier
+    if tier is None:
+        return
+    for one in tier.segments:
+        yield REMOTE_SEGMENTS.of(
+            **_where(log),
+            segment_id=one.segment_id or None,
+            start_offset=_known(one.start_offset),
+            end_offset=_known(one.end_offset),
+            size_bytes=_known(one.size),
+            state=one.state or None,
+            states=[{"state": state, "time_ms": time} for state, time in one.states],
+            holds=tier.holds(one, directory.log_start_offset, directory.local_start_offset),
+            objects=[other.type for other in one.objects],
+            object_bytes=one.object_bytes,
+            file=None if one.log is None else one.log.path,
+        )
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
     "gaps": _gaps,
     "leaders": _leaders,
+    "remote_segments": _remote_segments,
     "visible": _visible,
 }
 

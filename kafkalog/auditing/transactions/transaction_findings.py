@@ -21,7 +21,7 @@ from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.columns.named import NONE
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding

@@ -13,7 +13,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator

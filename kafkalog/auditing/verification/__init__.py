@@ -6,6 +6,8 @@ It answers: is this evidence whole, and did it change since its checksums were c
 from __future__ import annotations
 
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.outputs import is_output
+from kafkalog.auditing.verification.replica_compare import Pair, Replica, compare_two
 from kafkalog.auditing.verification.verifying import (
     Verification,
     VerifyOptions,
@@ -16,12 +18,16 @@ from kafkalog.auditing.verification.verifying import (
 )
 
 __all__ = [
+    "Pair",
+    "Replica",
     "Verification",
     "VerifyOptions",
     "changes_since",
     "check_headers",
     "check_records",
+    "compare_two",
     "file_entries",
+    "is_output",
     "read_recorded",
     "verify",
 ]

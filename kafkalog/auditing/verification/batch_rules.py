@@ -173,7 +173,7 @@ class StrictDecoder(Decoder):
 
         The kernel looks at all of them first: most batches are in order, and need nothing more.
         """
-        self.told: list[Finding] = []
+        self.reported: list[Finding] = []
         self.seen: set[tuple[int, str]] = set()
         self.found = array("q", bytes(8 * kernel_records.FOUND))
         self.look(buf, 0, self.heads.count, unpacked=False)
@@ -181,14 +181,14 @@ class StrictDecoder(Decoder):
             self.look_at_control(block)
             block.findings += self.taken()
             yield block
-        if self.told:
+        if self.reported:
             last = self.block(b"", 0, ())
             last.findings += self.taken()
             yield last
 
     def taken(self) -> list[Finding]:
-        told, self.told = self.told, []
-        return told
+        reported, self.reported = self.reported, []
+        return reported
 
     def tell(self, row: int, words: Iterable[Words]) -> None:
         """Keep findings about a batch whose CRC matches, each code once."""
@@ -197,7 +197,7 @@ class StrictDecoder(Decoder):
         for code, text in words:
             if (row, code) not in self.seen:
                 self.seen.add((row, code))
-                self.told.append(self.finding(code, row, text))
+                self.reported.append(self.finding(code, row, text))
 
     def look(self, buf: bytes | bytearray | memoryview, row: int, stop_row: int, *, unpacked: bool) -> None:
         """Check the batches in rows [`row`, `stop_row`), and leave those that are in order out of what is decoded."""

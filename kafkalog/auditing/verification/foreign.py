@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
-from kafkalog.columns.placed import among
+from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered
 

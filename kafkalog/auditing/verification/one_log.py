@@ -27,8 +27,18 @@ from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOpt
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment, list_again
-from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
+from kafkalog.log_dirs.moving import (
+    PAUSES,
+    READINGS,
+    Movement,
+    is_same_file,
+    is_unsettled,
+    list_again,
+    movement,
+    stays,
+    with_gone,
+)
 from kafkalog.segments.folded import counted
 
 __all__ = ["log_of", "settled_log"]
@@ -57,6 +67,7 @@ def settled_log(
         readings.append(log)
         try:
             moved = None if is_remote(directory.log) and not readings[1:] else movement(node, directory)
+            moved = with_gone(moved, directory, log.findings)
         except UnreadableError as error:
             log.findings = [*log.findings, gone_finding(directory, error)]
             return log

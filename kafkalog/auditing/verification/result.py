@@ -32,27 +32,28 @@ class LogFacts(Log):
 class Verification:
     """What was found in all inputs.
 
-    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name, `clusters` the
-    log directories of each cluster with its metadata.
+    `unreadable` are arguments that could not be read at all, `replicas` and `mirrors` rows of the tables of that
+    name, `clusters` the log directories of each cluster with its metadata.
     """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     replicas: list[tuple[object, ...]] = field(default_factory=list)
+    mirrors: list[tuple[object, ...]] = field(default_factory=list)
     clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
-    told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
+    reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
         """Take findings about a broker's files; the same finding of two checks counts once."""
         for finding in findings:
             place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
                      finding.producer_id, finding.message)  # fmt: skip
-            self.told.setdefault(place, (node, finding))
+            self.reported.setdefault(place, (node, finding))
 
     def findings(self) -> Iterator[Finding]:
         """Yield every finding once."""
-        for _, finding in self.told.values():
+        for _, finding in self.reported.values():
             yield finding
 
     def summary(self) -> VerifySummary:
@@ -65,7 +66,7 @@ class Verification:
         """Yield the rows of one of the verification's tables."""
         if table == "findings":
             distinct = DistinctIds()
-            for node, finding in self.told.values():
+            for node, finding in self.reported.values():
                 yield distinct(finding_row(finding, node))
         elif table == "files":
             for facts in self.files:
@@ -75,6 +76,8 @@ class Verification:
                 yield from facts.extent_rows()
         elif table == "replicas":
             yield from self.replicas
+        elif table == "mirrors":
+            yield from self.mirrors
         else:
             for log in self.logs:
                 yield _log_row(log)

@@ -20,6 +20,7 @@ from kafkalog.auditing.verification.accounting import FileFacts, account_side_fi
 from kafkalog.auditing.verification.foreign import settle
 from kafkalog.auditing.verification.one_log import log_of, settled_log
 from kafkalog.auditing.verification.outputs import is_output, verify_output
+from kafkalog.auditing.verification.remote_copies import check_copies
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
@@ -27,7 +28,7 @@ from kafkalog.auditing.verification.segment_tasks import SegmentTask, segment_ta
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.files.off_limits import SALVAGED
+from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
 from kafkalog.files.watch import watch
@@ -45,7 +46,7 @@ from kafkalog.untrusted import is_count, untrusted_json
 __all__ = ["Recorded", "Verification", "VerifyOptions", "changes_since", "file_entries", "read_recorded", "verify"]
 
 
-_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", SALVAGED})
+_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", COPIED})
 
 _OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
 
@@ -128,6 +129,7 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     for log in found:
         result.tell(log.findings, node.node_id)
     result.logs += found
+    _copies(node, found, options, result)
     result.tell(left_over(node), node.node_id)
     _other_files(node, found, options, result)
 
@@ -197,6 +199,17 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
         _add(facts, node, directory_of(os.path.dirname(facts.file)), result)
     for home, names in unknown.items():
         result.tell([lowered(_unknown(home, names), Reason.NOT_KAFKAS)], node.node_id)
+
+
+def _copies(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOptions, result: Verification) -> None:
+    """Check what a remote store has of the logs beside what is part of them, once for all replicas."""
+    for log in logs:
+        known = {facts.file for facts in result.files}
+        for item in check_copies(log.partition, options) if log.partition.directory.tier is not None else ():
+            if isinstance(item, Finding):
+                result.tell([item], node.node_id)
+            elif item.file not in known:
+                _add(item, node, log.partition.directory, result)
 
 
 def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
@@ -328,7 +341,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:
         result.logs += part.logs
-    for number, finding in part.told.values():
+    for number, finding in part.reported.values():
         if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
 

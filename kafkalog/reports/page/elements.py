@@ -11,9 +11,22 @@ from xml.etree import ElementTree
 from kafkalog.escape import escape, escape_line
 from kafkalog.quantities import iso
 from kafkalog.reports.colours import LOOKS
-from kafkalog.zone import Zone
+from kafkalog.zone import TIMES, Zone
 
-__all__ = ["HOST", "Content", "Element", "command", "data", "element", "html", "moment", "opening", "script", "table"]
+__all__ = [
+    "HOST",
+    "Content",
+    "Element",
+    "command",
+    "data",
+    "element",
+    "html",
+    "moment",
+    "opening",
+    "prose",
+    "script",
+    "table",
+]
 
 Element: TypeAlias = ElementTree.Element
 Content: TypeAlias = "Element | str | Iterable[Content] | None"
@@ -61,6 +74,16 @@ def moment(time_ms: int | None, zone: Zone) -> Element | str:
         return "-"
     written = iso(time_ms)
     return written if written.startswith("@") else element("time", zone.time(time_ms), datetime=written)
+
+
+def prose(text: str, zone: Zone) -> list[Element | str]:
+    """Write a sentence, whose times are in UTC, with each time whole on its line and for programs, too."""
+    found: list[Element | str] = []
+    end = 0
+    for time in TIMES.finditer(text):
+        found += [text[end : time.start()], element("time", zone.prose(time[0]), datetime=time[0])]
+        end = time.end()
+    return [*found, text[end:]]
 
 
 HOST: Final = "HOST:PORT"  # what the reader of a command replaces

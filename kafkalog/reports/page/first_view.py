@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.reports.also import age, number_of
 from kafkalog.reports.first_screen import FirstScreen, blocks
 from kafkalog.reports.lanes import Axis
-from kafkalog.reports.page.elements import Content, Element, element, moment
+from kafkalog.reports.page.elements import Content, Element, element, moment, prose
 from kafkalog.reports.source import AuditSource
 from kafkalog.zone import Zone
 
@@ -41,13 +41,15 @@ def first_view(
         element("div", element("dt", label), element("dd", value), class_=f"fact {kind}")
         for label, value, kind in _facts(source, incidents, span, zone)
     ]
+    first, *others = [f"{part}." for part in (*screen.parts, *screen.scope)]
     links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
     return element(
         "header",
         element("h1", element("span", screen.word, class_=f"verdict {_tone(screen.word)}"), " ",
-                zone.prose(screen.sentence)),
+                prose(first, zone)),
+        element("ul", [element("li", prose(part, zone)) for part in others], class_="parts") if others else None,
         element("dl", facts, class_="facts"),
-        element("ul", [element("li", zone.prose(fact)) for fact in screen.facts], class_="about"),
+        element("ul", [element("li", prose(fact, zone)) for fact in screen.facts], class_="about"),
         _strip(nights) if nights else None,
         element("nav", element("ul", links), theme_choice(), aria_label="Contents"),
     )  # fmt: skip
@@ -97,8 +99,15 @@ def also_section(screen: FirstScreen, zone: Zone) -> Element | None:
         return None
     items: list[Element] = []
     for line in screen.also:
-        items += [element("dt", line.label), element("dd", zone.prose(line.text))]
+        items += [element("dt", line.label), element("dd", _linked(line.text, zone))]
     return element("section", element("h2", "Also"), element("dl", items), id="also")
+
+
+def _linked(text: str, zone: Zone) -> list[Content]:
+    """Write a line whose incident, which a terminal names by an option, is a link."""
+    said, option, incident = text.partition(": --incident ")
+    link: list[Content] = [": ", element("a", "its incident", href=f"#incident-{incident}")] if option else []
+    return [*prose(said, zone), *link]
 
 
 def theme_choice() -> Element:

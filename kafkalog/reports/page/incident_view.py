@@ -6,23 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.reports.also import listed
-from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment
+from kafkalog.reports.first_screen import worst_first
+from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 
-__all__ = ["by_severity", "incident_list", "severity_mark"]
+__all__ = ["incident_list", "severity_mark"]
 
 Row = Mapping[str, Any]
-
-_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 _SHAPES: Final = {"error": "M6 0L12 12H0Z", "warning": "M6 0L12 6L6 12L0 6Z", "note": "M6 1a5 5 0 1 0 .1 0Z"}
 
 _CONSUMERS: Final = {"read_committed": "With read_committed", "read_uncommitted": "With read_uncommitted"}
-
-
-def by_severity(rows: Iterable[Row]) -> list[Row]:
-    """Return incidents, the worst first; equal ones as they are."""
-    return sorted(rows, key=lambda row: _ORDER[row["severity"]])
 
 
 def severity_mark(severity: str) -> Element:
@@ -37,7 +31,7 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
 
     `pictures` has the ids of those that are in the page's timeline, with their own part of it where that is drawn.
     """
-    ordered = by_severity(rows)
+    ordered = worst_first(rows)
     above = [row for row in ordered if row["severity"] != "note"]
     notes = ordered[len(above) :]
     if any(HOST in (step["command"] or "") for row in ordered for step in row["next_steps"] or ()):
@@ -82,7 +76,7 @@ def _whole(row: Row, zone: Zone, pictures: Mapping[str, Element | None]) -> Elem
         links.append(element("a", "Show in the timeline", href="#timeline", data_incident=row["id"]))
     return element(
         "article",
-        element("h3", zone.prose(row["title"])),
+        element("h3", prose(row["title"], zone)),
         element(
             "div",
             element("div", element("dl", list(_facts(row, zone))), _events(row["events"] or (), zone), class_="story"),
@@ -107,7 +101,6 @@ def _facts(row: Row, zone: Zone) -> Iterator[Element]:
         ("transactions", _number(row["transactions"])),
         ("lost", f"{row['lost_records']:,} records" if row["lost_records"] is not None else None),
         ("kept in", "; ".join(_kept(one) for one in row["kept_in"] or ()) or None),
-        ("certainty", row["certainty"]),
         ("incident", f"{row['id']}  {row['kind']}, {row['cause']}"),
     ]
     for name, value in facts:
@@ -145,11 +138,16 @@ def _offsets(row: Row) -> str | None:
         return None
     if row["last_offset"] is None:
         return f"from {row['first_offset']} on"
-    return f"{row['first_offset']}-{row['last_offset']}"
+    return _span(row)
+
+
+def _span(row: Row) -> str:
+    first, last = row["first_offset"], row["last_offset"]
+    return f"{first}-{last}" if first != last else f"{first}"
 
 
 def _kept(one: Row) -> str:
-    return f"{one['log']}: offsets {one['first_offset']}-{one['last_offset']}"
+    return f"{one['log']}: {'offset' if one['first_offset'] == one['last_offset'] else 'offsets'} {_span(one)}"
 
 
 def _events(events: Iterable[Row], zone: Zone) -> Element | None:
@@ -157,7 +155,7 @@ def _events(events: Iterable[Row], zone: Zone) -> Element | None:
         element(
             "li",
             [moment(one["time_ms"], zone), _clock(one["time_source"]), " "] if one["time_ms"] is not None else None,
-            zone.prose(one["what"]),
+            prose(one["what"], zone),
             " ",
             element("span", _place(one), class_="where"),
         )
@@ -177,7 +175,7 @@ def _consumers(consumers: Mapping[str, str], zone: Zone) -> Element | None:
     if len(consumers) > 1 and len(set(consumers.values())) == 1:
         consumers = {"consumers": next(iter(consumers.values()))}
     items = [
-        element("li", element("b", _CONSUMERS.get(name, "All consumers")), ": ", zone.prose(said))
+        element("li", element("b", _CONSUMERS.get(name, "All consumers")), ": ", prose(said, zone))
         for name, said in consumers.items()
     ]
     return element("div", element("h4", "What consumers get"), element("ul", items)) if items else None
@@ -185,6 +183,6 @@ def _consumers(consumers: Mapping[str, str], zone: Zone) -> Element | None:
 
 def _steps(steps: Iterable[Row], zone: Zone) -> Element | None:
     items = [
-        element("li", zone.prose(one["text"]), command(one["command"]) if one["command"] else None) for one in steps
+        element("li", prose(one["text"], zone), command(one["command"]) if one["command"] else None) for one in steps
     ]
     return element("div", element("h4", "What to do"), element("ol", items)) if items else None

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.quantities import size_text
-from kafkalog.reports.first_screen import first_screen
+from kafkalog.reports.first_screen import first_screen, worst_first
 from kafkalog.reports.lanes import partition_order
 from kafkalog.reports.page.elements import Element, element, html, moment, opening, script, table
 from kafkalog.reports.page.first_view import Night, also_section, first_view
-from kafkalog.reports.page.incident_view import by_severity, incident_list
+from kafkalog.reports.page.incident_view import incident_list
 from kafkalog.reports.page.rows_table import rows_table, text_of
 from kafkalog.reports.page.timeline_view import TimelineView
 from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
@@ -34,7 +34,13 @@ _PARTITIONS: Final = (
 
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
 
+_CHANGES: Final = (
+    "subject", "what", "severity", "topic", "partition", "node_id", "name", "message", "first_offset", "last_offset",
+    "count", "old_log_end_offset", "new_log_end_offset", "old_value", "new_value",
+)  # fmt: skip
+
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
+    "changes": _CHANGES,
     "findings": _FINDINGS,
     "gaps": ("topic", "partition", "first_offset", "last_offset", "count", "kind", "cause", "file", "position"),
     "producers": (
@@ -52,7 +58,7 @@ def page(
     """Yield the page in pieces, in UTF-8; `provenance` is what ``provenance.json`` has, `nights` are earlier audits."""
     incidents = list(source.rows("incidents"))
     screen = first_screen(source, incidents)
-    timeline = TimelineView.of(source, by_severity(incidents), zone) if "transactions" in source.tables else None
+    timeline = TimelineView.of(source, worst_first(incidents), zone) if "transactions" in source.tables else None
     also = also_section(screen, zone)
     found: dict[str, Element | None] = {
         "Incidents": _section("Incidents", list(incident_list(incidents, zone, timeline.pictures if timeline else {})))

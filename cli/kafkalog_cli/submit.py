@@ -16,13 +16,13 @@ from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
+from kafkalog_cli.options import limit_options, limits_of, remote_options, status_options, storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size, Time
 from kafkalog_cli.spark_job import SparkJob, absolute, spark_job
 
 if TYPE_CHECKING:
-    from kafkalog_spark.output import Output
+    from kafkalog_spark.job_output import Output
 
 __all__ = ["bulk_audit", "bulk_space", "run_bulk"]
 
@@ -107,7 +107,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
         engine = f"spark {spark_version}"
         origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
         told = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
-        verdict = verdict_of(found.summary, status_of(found)) | told
+        verdict = verdict_of(found.summary, status_of(found), found.run) | told
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
@@ -117,7 +117,8 @@ def _run_audit(job: SparkJob, started: float) -> int:
             job.session, job.paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, said=said, progress=say,
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, begun=started, said=said,
+            progress=say,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
@@ -173,6 +174,7 @@ _OF_SPACE = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     help="The present.  [default: the clock if a broker runs, else the newest time]",
 )
 @storage_options
+@remote_options
 @limit_options
 @status_options()
 def bulk_space(inputs: tuple[str, ...], output: str, overwrite: bool, **_params: Any) -> int:

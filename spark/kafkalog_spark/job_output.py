@@ -39,7 +39,7 @@ from kafkalog.provenance import (
     replace_folder,
 )
 from kafkalog.tables import Table
-from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
+from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
@@ -246,6 +246,7 @@ class Output:
         self._ending = ExitStack()  # what goes when the directory is no longer held
         self._check_held: Callable[[], None] = lambda: None
         self.written: list[PartFile] = []  # by the driver
+        self.run: Run | None = None  # said in files and in the manifest
 
     @property
     def work(self) -> str:
@@ -442,7 +443,7 @@ class Output:
             for name, text in said.items()
             if not name.startswith("_")
         ]
-        return moves, Manifest(tables, others)
+        return moves, Manifest(tables, others, self.run)
 
     def _sweep(self) -> None:
         """Remove what a commit, of this run or of one that was killed, has made or replaced and the manifest lacks."""
@@ -474,7 +475,7 @@ class Output:
         with self._in_words():
             self.filesystem.create_dir(self.work_path)
             with closing(HashedStream(self.filesystem.open_output_stream(f"{self.work_path}/{name}"))) as stream:
-                file = ParquetFile(stream, table)
+                file = ParquetFile(stream, table, self.run)
                 for batch in batches:
                     file.write(batch)
                 file.close()

@@ -28,11 +28,11 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.moving import is_lost
 from kafkalog.quantities import at_newest
 from kafkalog.queries.given_logs import fates_of, segments_with
-from kafkalog.segments.arrow import ARROW_BATCHES, ArrowRows, segment_as_arrow
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.segments.internal_blocks import TOPICS
 from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.segment_arrow import ARROW_BATCHES, ArrowRows, segment_as_arrow
 from kafkalog.tables import Table, audit_tables, dump_tables, internal_tables, metadata_tables
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, chosen_schema, gathered, spark_schema
 from kafkalog_spark.request import Request

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape, escape_line
-from kafkalog.reports import INFORMATIVE, FirstScreen
+from kafkalog.reports import INFORMATIVE, FirstScreen, worst_first
 from kafkalog.zone import Zone
 from kafkalog_cli.render.people import encoded
 
 __all__ = [
     "Report",
-    "by_severity",
     "incident_lines",
     "incident_markdown",
     "wrapped",
@@ -26,8 +25,6 @@ __all__ = [
 
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 
-
-_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1m"}
 
@@ -46,11 +43,6 @@ _WHOLE: Final = 100  # events and steps of an incident that is shown alone
 _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is drawn whole
 
 
-def by_severity(rows: Iterable[Row]) -> list[Row]:
-    """Return incidents, the worst first; equal ones as they are."""
-    return sorted(rows, key=lambda row: _ORDER[row["severity"]])
-
-
 def incident_lines(
     row: Row, number: int, *, zone: Zone, width: int | None, color: bool, most: int | None = None
 ) -> Iterator[str]:
@@ -59,16 +51,18 @@ def incident_lines(
     With `most` there are this many of its events and steps.
     """
     yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+    before = ""
     for label, text in _facts(row, zone):
-        yield from _labelled(label, text, zone, width)
+        yield from _labelled("" if label == before else label, text, zone, width)
+        before = label
     label = "proof"
     for event in _some(row["events"] or (), most or _EVENTS):
         if isinstance(event, str):
             yield from _labelled("", event, zone, width)
             continue
         when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
-        said = "this is at" if event["what"] in row["title"] else event["what"]
-        yield from _labelled(label, f"{when}{said} {_place(event)}".rstrip(), zone, width)
+        said = "" if event["what"] in row["title"] else f"{event['what']} "
+        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), zone, width)
         label = ""
     yield from _steps(row, zone, width, most or _STEPS)
     yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", zone, width)
@@ -143,18 +137,19 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
         lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
         yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
-    blocked = row["kind"] == "consumers-stopped"
-    for name, said in _consumers(row):
-        yield ("blocked" if blocked and name == "read_committed" else name.removeprefix("read_")), said
+    yield from _consumers(row)
 
 
 def _consumers(row: Row) -> Iterator[tuple[str, str]]:
     """Yield what consumers get, once where the isolation level makes no difference."""
     by_level = row["consumers"] or {}
+    label = "blocked" if row["kind"] == "consumers-stopped" else "consumers"
     if len(by_level) > 1 and len(set(by_level.values())) == 1:
         yield "consumers", next(iter(by_level.values()))
-    else:
-        yield from by_level.items()
+        return
+    for level, said in by_level.items():
+        rest = f" consumers {said.removeprefix('They ')}" if said.startswith("They ") else f": {said}"
+        yield label, f"{level}{rest}"
 
 
 def _offsets(first: int, last: int | None) -> str:
@@ -199,8 +194,6 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     yield ""
     for label, text in _facts(row, zone):
         yield f"- **{label}**: {_literal(text)}"
-    for name, said in _consumers(row):
-        yield f"- **{name}**: {_literal(said)}"
     if row["events"]:
         yield ""
         yield "| time | what | where |"
@@ -262,7 +255,7 @@ class Report:
         """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is a line."""
         if self.incident is not None:
             return [row for row in self.incidents if row["id"] == self.incident]
-        return by_severity(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
+        return worst_first(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
 
 
 def write_report(
@@ -285,7 +278,7 @@ def write_report(
         lines += ["", "Also"]
     for line in also:
         lines += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
-    lines += [""] * bool(report.drawn or also)
+    lines += [""] * (report.incident is None or bool(report.drawn))
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     if more is not None:

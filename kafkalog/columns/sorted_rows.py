@@ -9,10 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Placed", "Spans", "among", "distinct", "running_max"]
+__all__ = ["SortedRows", "Spans", "among", "distinct", "running_max"]
 
 
-class Placed:
+class SortedRows:
     """Rows sorted by group and time; a group are the rows with the same two keys.
 
     `order` has for each place the number of the row there. Numbers of groups and ranks of times make one key, which

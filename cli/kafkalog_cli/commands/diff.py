@@ -1,0 +1,134 @@
+"""``kafkalog diff``: what changed between two copies, or two audits, of one cluster."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Final
+
+import click
+
+from kafkalog import Severity
+from kafkalog.escape import escape
+from kafkalog.tables import TABLES
+from kafkalog.tables.change_tables import CHANGES, DIFF_TABLES
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.zone import Zone
+from kafkalog_cli.help import GroupedCommand
+from kafkalog_cli.options import (
+    ROW_FORMS,
+    columns_option,
+    findings_option,
+    format_option,
+    jobs_option,
+    limit_options,
+    limits_of,
+    output_options,
+    row_form,
+    status_options,
+    table_option,
+    tz_option,
+    unpacked,
+    unpacked_option,
+)
+from kafkalog_cli.output import Target
+
+__all__ = ["diff"]
+
+_NAMES: Final = tuple(table.name for table in DIFF_TABLES)
+_REPORTS: Final = ("markdown", "html")
+_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
+
+
+@click.command("diff", cls=GroupedCommand)
+@click.argument("old", type=click.Path(exists=True))
+@click.argument("new", type=click.Path(exists=True))
+@format_option((*ROW_FORMS, *_REPORTS))
+@findings_option
+@tz_option
+@table_option(_NAMES)
+@click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
+@columns_option(DIFF_TABLES)
+@limit_options
+@jobs_option
+@unpacked_option
+@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
+@status_options()
+def diff(
+    old: str, new: str, form: str | None, findings: bool, zone: Zone, tables: tuple[str, ...], everything: bool,
+    columns: tuple[str, ...], jobs: int | None, target: Target, fail_on: str, exit_zero: bool, **limits: Any,
+) -> int:  # fmt: skip
+    """Say what changed from OLD to NEW: two copies of a broker's directories, or two outputs of audits of them.
+
+    The exit status is 1 when something got worse: an incident is new or has grown, or a log did what no healthy broker
+    does.
+
+    \b
+        kafkalog diff monday/log.dirs tuesday/log.dirs
+        kafkalog diff monday-audit tuesday-audit
+        kafkalog diff --format ndjson --table changes OLD NEW | jq 'select(.what == "truncated")'
+    """
+    form = row_form(form, target, tables, _SUFFIXES)
+    if form in _REPORTS and (tables or columns):
+        raise click.UsageError(f"--format {form} has all tables.")
+    folder = target.is_folder(form)
+    if folder and columns:
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+    from kafkalog.auditing.transactions import AuditOptions
+    from kafkalog.over_time import diff as compared
+    from kafkalog.reports import first_screen
+
+    started = time.time()
+    sides = unpacked((old,)), unpacked((new,))
+    found = compared(*sides, AuditOptions(limits_of(limits), jobs), (old, new))
+    status = found.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+    wanted = tables or _NAMES
+    if folder:
+        with target.folder((old, new)) as place:
+            _write_folder(found, form, place, wanted)
+            from kafkalog_cli.output import write_provenance
+
+            write_provenance(place, target.command)
+    else:
+        with target.stream((old, new)) as stream:
+            told = tables == (INCIDENTS.name,) and not columns
+            if form in _REPORTS or (form == "table" and not everything and (not tables or told)):
+                from kafkalog_cli.render.report_forms import write_form
+                from kafkalog_cli.render.sinks import style
+
+                def origin() -> dict[str, Any]:
+                    from kafkalog.provenance import mark
+                    from kafkalog.tables import SCHEMA_VERSION
+
+                    return mark(target.command) | {
+                        "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:],
+                        "started_ms": round(started * 1000), "ended_ms": round(time.time() * 1000),
+                    }  # fmt: skip
+
+                write_form(form, found, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings)
+            else:
+                from kafkalog_cli.render.sinks import sink_of
+
+                shown = tables or (_NAMES if everything or form != "table" else (CHANGES.name,))
+                sink = sink_of(
+                    form, stream, columns, shown, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
+                )  # fmt: skip
+                for name in shown:
+                    for row in found.cells(name):
+                        sink.row(TABLES[name], row)
+                sink.close()
+    if target.path is not None:
+        print(escape(first_screen(found, list(found.rows(INCIDENTS.name))).headline))
+    return status
+
+
+def _write_folder(found: Any, form: str, place: Any, names: tuple[str, ...]) -> None:
+    rows = ((TABLES[name], found.cells(name)) for name in names)
+    if form == "parquet":
+        from kafkalog_cli.render.audit_output import write_parquet
+
+        write_parquet(rows, place)
+    else:
+        from kafkalog_cli.render.folders import write_tables
+
+        write_tables(form, list(rows), place)

@@ -1,0 +1,108 @@
+"""What a remote store has beside the segments that are part of a log: copies of local ones, and side objects.
+
+The segments that a log has there alone are checked with it. Of all other whole copies the batches and the indexes are
+checked, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
+from kafkalog.auditing.verification.segment_check import VerifyOptions, check_segment
+from kafkalog.auditing.verification.segment_tasks import SegmentTask
+from kafkalog.errors import UnreadableError
+from kafkalog.files.names import FileKind
+from kafkalog.files.opening import read_small
+from kafkalog.findings import Finding
+from kafkalog.kafka.checkpoint import leader_epochs
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+from kafkalog.log_dirs.remote_segments import RemoteSegment
+from kafkalog.segments.file_rows import side_file_rows
+
+__all__ = ["check_copies"]
+
+_KINDS = {
+    "index": FileKind.OFFSET_INDEX, "timeindex": FileKind.TIME_INDEX, "txnindex": FileKind.TXN_INDEX,
+    "snapshot": FileKind.PRODUCER_SNAPSHOT, "leader_epoch_checkpoint": FileKind.LEADER_EPOCH_CHECKPOINT,
+}  # fmt: skip
+_READ_ALONE = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
+
+
+def check_copies(partition: PartitionAudit, options: VerifyOptions) -> Iterator[FileFacts | Finding]:
+    """Yield the files of a log's remote tier that were not read with the log, and what is wrong with them."""
+    directory = partition.directory
+    tier = directory.tier
+    if tier is None:
+        return
+    read = {segment.path for segment in directory.segments}
+    for one in tier.segments:
+        log = one.log
+        if log is not None and log.path not in read and one in tier.copied:
+            segment = Segment(log.path, one.start_offset, log.size, is_remote=True, beside=one.side_files)
+            yield from _copy(directory, one, segment, options)
+        for other in one.objects:
+            if other.type != "log" or (log is not None and log.path not in read and one not in tier.copied):
+                yield from _object(directory, other.type, other.path, options)
+        if one in tier.copied:
+            yield from (located(found, directory) for found in _compared_epochs(partition, one))
+
+
+def _copy(
+    directory: PartitionDirectory, one: RemoteSegment, segment: Segment, options: VerifyOptions
+) -> Iterator[FileFacts | Finding]:  # fmt: skip
+    """Check one copy by itself: its bytes, its batches and records, its indexes."""
+    after = Segment("", one.end_offset + 1, 0)
+    alone = replace(directory, segments=(segment, after), snapshots={}, left_over=(), orphans=(), files={})
+    check = check_segment(SegmentTask(alone, segment, never_cleaned=False), options)
+    check.facts.more_follow = True
+    yield check.facts
+    for finding in (*check.scan.findings, *check.findings):
+        yield located(finding, directory)
+
+
+def _object(
+    directory: PartitionDirectory, kind: str, path: str, options: VerifyOptions
+) -> Iterator[FileFacts | Finding]:  # fmt: skip
+    facts = FileFacts.of(path)
+    facts.kind = _KINDS.get(kind, FileKind.UNKNOWN)
+    failed = account_side_file(facts, options.hashed)
+    yield facts
+    if failed is not None:
+        yield located(failed, directory)
+    elif facts.kind in _READ_ALONE:
+        try:
+            rows = list(side_file_rows(path, facts.kind))
+        except UnreadableError as error:
+            rows = [Finding.of("file-unreadable", path, str(error))]
+        yield from (located(item, directory) for item in rows if isinstance(item, Finding))
+
+
+def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[Finding]:
+    """Compare a copy's leader epochs with those of the log's batches: each that it has, from where it begins."""
+    path = dict(one.side_files).get(".leader_epoch_checkpoint")
+    if path is None:
+        return
+    try:
+        read = leader_epochs(read_small(path))
+    except UnreadableError as error:
+        yield Finding.of("file-unreadable", path, str(error))
+        return
+    for line, text in read.wrong:
+        yield Finding.of("checkpoint-malformed", path, f"line {line}: {text}")
+    entries = [(row.epoch, row.start_offset) for row in read.rows]
+    runs = [(epoch, first) for epoch, first in partition.epochs if epoch >= 0 and first <= one.end_offset]
+    inside = [run for run in runs if run[1] > one.start_offset]
+    inside += [(epoch, one.start_offset) for epoch, first in runs if first <= one.start_offset][-1:]
+    for epoch, first in inside:
+        known = [start for other, start in entries if other == epoch]
+        if not known or known[0] > first:
+            found = f"begins at offset {known[0]}" if known else "is missing"
+            yield Finding.of(
+                "leader-epochs-mismatch", path,
+                f"batches from offset {first} on have epoch {epoch}, but it {found} in the copy's leader epochs",
+                offset=first, needed=epoch,
+            )  # fmt: skip
+            return

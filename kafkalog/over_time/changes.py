@@ -1,0 +1,546 @@
+"""What logs, transactions and incidents did between two audits: pure functions of the facts of both.
+
+A log is the same one in both where cluster, broker, topic and partition are. What a healthy broker does to it are rows;
+what it never does are findings, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.named import NONE
+from kafkalog.errors import UnsupportedError
+from kafkalog.findings import Finding, Severity
+from kafkalog.over_time.log_facts import Facts, Segments
+from kafkalog.reports import AuditSource, rows_with
+from kafkalog.settle import Reason, lowered
+from kafkalog.tables.change_tables import CHANGES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    _Ints = NDArray[np.int64]
+    _Mask = NDArray[np.bool_]
+
+__all__ = ["Changes", "Joined", "Met", "incident_changes", "joined", "log_changes", "transaction_changes"]
+
+Row = Mapping[str, Any]
+
+_NEVER: Final = 2**62  # after every offset
+_CELLS: Final = tuple(name for name in CHANGES.names if name.partition("_")[0] not in ("old", "new"))
+_OF_LOG: Final = ("log", "log_start_offset", "log_end_offset", "last_stable_offset", "leader_epoch", "leader")
+_ENDED: Final = ("committed", "aborted")
+
+
+class Joined(NamedTuple):
+    """The logs of two audits: `old` and `new` are the row numbers of those that both have, the others of one alone.
+
+    `not_read` says which brokers only one of them read: their logs are in none of these.
+    """
+
+    old: _Ints
+    new: _Ints
+    only_old: _Ints
+    only_new: _Ints
+    not_read: str = ""
+
+
+def joined(old: Facts, new: Facts) -> Joined:
+    """Join the logs of two audits. Raises UnsupportedError for two clusters, and for brokers that differ."""
+    clusters = [set(facts.logs["cluster_id"]) - {None} for facts in (old, new)]
+    if clusters[0] and clusters[1] and not clusters[0] & clusters[1]:
+        raise UnsupportedError(
+            f"{old.name} is of cluster {_some(clusters[0])}, {new.name} of cluster {_some(clusters[1])}: diff compares"
+            " one cluster at two times"
+        )
+    has_nodes = all(None not in facts.brokers for facts in (old, new))
+    nodes = [set(map(str, facts.brokers)) if has_nodes else {""} for facts in (old, new)]
+    if nodes[0] and nodes[1] and not nodes[0] & nodes[1]:
+        raise UnsupportedError(
+            f"{old.name} is of broker {_some(nodes[0])}, {new.name} of broker {_some(nodes[1])}: diff compares a broker"
+            " with itself at two times; kafkalog verify --replicas compares brokers"
+        )
+    common = nodes[0] & nodes[1]
+    places = [_places(facts, has_nodes=has_nodes) for facts in (old, new)]
+    read = [
+        np.array([node in common for node in _nodes(facts)], bool) if has_nodes else np.ones(len(of), bool)
+        for facts, of in zip((old, new), places, strict=True)
+    ]
+    number = {place: at for at, place in reversed(list(enumerate(places[0])))}
+    at_old = np.fromiter((number.get(place, -1) for place in places[1]), np.int64, len(places[1]))
+    met = np.flatnonzero(at_old >= 0)
+    only_old = np.flatnonzero(~np.isin(np.arange(len(places[0])), at_old) & read[0])
+    others = [f"broker {_some(some - common)} is only in {facts.name}"
+              for some, facts in zip(nodes, (old, new), strict=True) if some - common]  # fmt: skip
+    return Joined(at_old[met], met, only_old, np.flatnonzero((at_old < 0) & read[1]), ", ".join(others))
+
+
+def _nodes(facts: Facts) -> list[str]:
+    return [str(node) for node in facts.logs["node_id"]]
+
+
+def _some(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names)[:3])
+
+
+def _places(facts: Facts, *, has_nodes: bool) -> list[tuple[str, str, int]]:
+    nodes = _nodes(facts) if has_nodes else [""] * len(facts.logs["topic"])
+    return list(zip(nodes, facts.logs["topic"].tolist(), facts.logs["partition"].tolist(), strict=True))
+
+
+# Changes of logs as blocks of columns, others as rows.
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE."""
+
+    what: str
+    old: _Ints
+    new: _Ints
+    first: _Ints
+    last: _Ints
+    count: _Ints
+    severity: str | None
+    words: Callable[[_Said], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the words of a change may name."""
+
+    first: int
+    last: int
+    count: int
+    old: Row
+    new: Row
+
+
+@dataclass(slots=True)
+class Changes:
+    """All changes between two audits: rows of the table ``changes``, and what cannot happen on a healthy broker."""
+
+    old: Facts
+    new: Facts
+    findings: list[Finding] = field(default_factory=list)
+    _blocks: list[_Block] = field(default_factory=list)
+    _rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def of_logs(
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, first: _Ints | None = None,
+        last: _Ints | None = None, count: _Ints | None = None, severity: str | None = None,
+    ) -> None:  # fmt: skip
+        """Take what happened to some logs, given by their rows in both audits; `words` says it of one."""
+        if len(which[0]):
+            none = np.full(len(which[0]), NONE)
+            cells = [none if column is None else column for column in (first, last, count)]
+            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], severity, words))
+
+    def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
+        """Take a change of something else."""
+        every = dict.fromkeys(CHANGES.names) | cells
+        self._rows.append(CHANGES.of(**every | {"subject": subject, "what": what, "message": message}))
+
+    def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> None:
+        """Take a finding about a log of the newer audit, less severe for a `reason`."""
+        logs = self.new.logs
+        place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
+        place["partition"] = int(place["partition"])
+        finding = Finding.of(code, str(place["log"]), message, **place, **where)
+        self.findings.append(finding if reason is None else lowered(finding, reason))
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all rows, those of logs first."""
+        for block in self._blocks:
+            sides = (_cells(self.old, block.old), _cells(self.new, block.new))
+            numbers = zip(block.first.tolist(), block.last.tolist(), block.count.tolist(), *sides, strict=True)
+            for first, last, count, old, new in numbers:
+                any_one = new or old
+                cells = {name: any_one.get(name) for name in _CELLS} | {
+                    "subject": "log", "what": block.what, "severity": block.severity, "old_value": None,
+                    "new_value": None, "first_offset": _known(first), "last_offset": _known(last),
+                    "count": _known(count), "message": block.words(_Said(first, last, count, old, new)),
+                }  # fmt: skip
+                for side, row in (("old", old), ("new", new)):
+                    cells |= {f"{side}_{name}": row.get(name) for name in _OF_LOG}
+                yield CHANGES.of(**cells)
+        yield from self._rows
+
+
+def _known(number: int) -> int | None:
+    return None if number == NONE else number
+
+
+def _cells(facts: Facts, rows: _Ints) -> Iterator[Row]:
+    """Yield the cells of some logs, none for a row of -1."""
+    there = rows >= 0
+    names = (*_OF_LOG, "cluster_id", "node_id", "topic", "partition", "topic_id")
+    columns = [facts.logs[name][rows[there]].tolist() for name in names]
+    found = (
+        {name: None if cell in (NONE, -1) and name != "log" else cell for name, cell in zip(names, cells, strict=True)}
+        for cells in zip(*columns, strict=True)
+    )
+    return (next(found) if is_there else {} for is_there in there.tolist())
+
+
+# What logs did.
+
+
+class Met(NamedTuple):
+    """What the bytes of logs that both audits have show, by their place in `Joined`: NONE where there is nothing.
+
+    `forked` is the first offset with a batch of a newer leader epoch than the older audit has there, `cleaned` counts
+    batches that a cleaner changed or removed.
+    """
+
+    forked: _Ints
+    cleaned: _Ints
+
+
+def log_changes(changes: Changes, both: Joined, met: Met | None) -> None:
+    """Take what logs did: `met` is what their bytes show, where these were compared."""
+    old, new = changes.old, changes.new
+    ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
+    replaced = (ids[0] != ids[1]) & (ids[0] != None) & (ids[1] != None)  # noqa: E711  # compares each cell
+    changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced, severity="note")
+    same = np.flatnonzero(~replaced)
+    logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
+    forked = np.full(len(same), _NEVER)
+    if met is not None:
+        forked = np.where(met.forked[same] == NONE, _NEVER, met.forked[same])
+    cut = np.minimum(forked, _new_history(changes, logs))
+    _ends(changes, logs, cut)
+    _starts(changes, logs)
+    _leaders(changes, logs)
+    _segments(changes, logs, cut, None if met is None else met.cleaned[same])
+    _elsewhere(changes, both)
+
+
+def _new_history(changes: Changes, logs: Joined) -> _Ints:
+    """Return where each log's first leader epoch begins that the older audit does not know, far away without one."""
+    place = np.full(len(changes.new.logs["log"]), -1)
+    place[logs.new] = np.arange(len(logs.new))
+    epochs = changes.new.epochs
+    of_log = np.where(epochs["log"] >= 0, place[epochs["log"]], -1)
+    before = changes.old.logs["leader_epoch"][logs.old]
+    is_new = (of_log >= 0) & (epochs["first_offset"] != NONE)
+    is_new &= (before[of_log] >= 0) & (epochs["leader_epoch"] > before[of_log]) if len(before) else False
+    cut = np.full(len(logs.new), _NEVER)
+    np.minimum.at(cut, of_log[is_new], epochs["first_offset"][is_new])
+    return cut
+
+
+def _columns(changes: Changes, logs: Joined, name: str) -> tuple[_Ints, _Ints]:
+    return changes.old.logs[name][logs.old], changes.new.logs[name][logs.new]
+
+
+def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
+    """Say what was appended and truncated, and which logs end too early."""
+    before, after = _columns(changes, logs, "log_end_offset")
+    high_watermark, _ = _columns(changes, logs, "high_watermark")
+    is_cut = cut < before
+    some = np.flatnonzero(is_cut)
+    changes.of_logs(
+        "truncated", (logs.old[some], logs.new[some]),
+        lambda one: f"{_many(one.count, 'offset')} from {one.first} on were truncated: the history of leader epoch"
+        f" {one.new['leader_epoch']} begins there.",
+        first=cut[some], last=before[some] - 1, count=(before - cut)[some], severity="note",
+    )  # fmt: skip
+    for at in np.flatnonzero(is_cut & (high_watermark != NONE) & (cut < np.minimum(high_watermark, before))).tolist():
+        first, last = int(cut[at]), int(min(high_watermark[at], before[at])) - 1
+        message = (
+            f"offsets {first}-{last} were truncated, or have other records now. They were committed: the older copy's"
+            f" high watermark is {high_watermark[at]}"
+        )
+        changes.tell("committed-offsets-truncated", int(logs.new[at]), message, offset=first, last_offset=last)
+    lower = np.flatnonzero(~is_cut & (after < before))
+    changes.of_logs(
+        "end-lower", (logs.old[lower], logs.new[lower]),
+        lambda one: f"The log ends at {one.new['log_end_offset']}; it ended at {one.old['log_end_offset']}, and no new"
+        " leader epoch explains it.",
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], severity="error",
+    )  # fmt: skip
+    for at in lower.tolist():
+        message = f"the log ends at {after[at]}; it ended at {before[at]}, and no new leader epoch begins there"
+        changes.tell("log-end-lower", int(logs.new[at]), message, _doubt(changes, logs, at),
+                     offset=int(after[at]), last_offset=int(before[at]) - 1)  # fmt: skip
+    start = np.where(is_cut, cut, before)
+    more = np.flatnonzero(after > start)
+    changes.of_logs(
+        "appended", (logs.old[more], logs.new[more]),
+        lambda one: f"{_many(one.count, 'offset')} were appended: {one.first}-{one.last}.",
+        first=start[more], last=after[more] - 1, count=(after - start)[more],
+    )  # fmt: skip
+
+
+def _doubt(changes: Changes, logs: Joined, at: int) -> Reason | None:
+    """Return why a finding about a log is less certain: the cleaner may have worked there."""
+    return None if changes.new.logs["compacted"][logs.new[at]] == 0 else Reason.MAY_BE_COMPACTED
+
+
+def _starts(changes: Changes, logs: Joined) -> None:
+    """Say what was deleted at the logs' starts, and which logs start too early."""
+    before, after = _columns(changes, logs, "log_start_offset")
+    segments, count = changes.new.segments, len(changes.new.logs["log"])
+    base = np.full(count, NONE)
+    base[segments.log[::-1]] = segments.base_offset[::-1]  # the first of each log comes last
+    is_inside = after > np.where(base[logs.new] == NONE, after, base[logs.new])
+    for what, which, said in (
+        ("deleted-by-retention", ~is_inside, "at the log's start were deleted with their segments"),
+        ("deleted-records", is_inside, "at the log's start were deleted; DeleteRecords moved it into a segment"),
+    ):
+        some = np.flatnonzero((after > before) & which)
+        changes.of_logs(
+            what, (logs.old[some], logs.new[some]),
+            partial(_deleted, said),
+            first=before[some], last=after[some] - 1, count=(after - before)[some],
+        )  # fmt: skip
+    lower = np.flatnonzero(after < before)
+    changes.of_logs(
+        "start-lower", (logs.old[lower], logs.new[lower]),
+        lambda one: f"The log starts at {one.new['log_start_offset']}; it started at {one.old['log_start_offset']}.",
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], severity="warning",
+    )  # fmt: skip
+    for at in lower.tolist():
+        message = f"the log starts at {after[at]}; it started at {before[at]}"
+        changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
+                     last_offset=int(before[at]) - 1)  # fmt: skip
+
+
+def _deleted(said: str, one: _Said) -> str:
+    return f"{_many(one.count, 'offset')} {said}: {one.first}-{one.last}."
+
+
+def _leaders(changes: Changes, logs: Joined) -> None:
+    """Say which logs have a new leader epoch."""
+    before, after = _columns(changes, logs, "leader_epoch")
+    some = np.flatnonzero((before >= 0) & (after > before))
+    changes.of_logs("led-by-another", (logs.old[some], logs.new[some]), _led)
+
+
+def _led(one: _Said) -> str:
+    before, after = one.old["leader"], one.new["leader"]
+    who = "" if after is None else f": broker {after} leads{' again' if before == after else ''}"
+    return f"Leader epoch {one.new['leader_epoch']}, before {one.old['leader_epoch']}{who}."
+
+
+def _replaced(one: _Said) -> str:
+    return f"A topic of the same name with another id: {one.new['topic_id']}, before {one.old['topic_id']}."
+
+
+def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None) -> None:
+    """Say which logs began segments, and which were cleaned; `cleaned` counts their batches where bytes were read."""
+    count = len(logs.new)
+    old, new = (_of_common(facts.segments, rows, len(facts.logs["log"]))
+                for facts, rows in ((changes.old, logs.old), (changes.new, logs.new)))  # fmt: skip
+    is_last = np.append(old.log[1:] != old.log[:-1], True)[: len(old.log)].astype(bool)
+    newest = np.full(count, NONE)
+    newest[old.log[is_last]] = old.base_offset[is_last]
+    begun = np.bincount(new.log[new.base_offset > newest[new.log]], minlength=count)
+    begun[newest == NONE] = 0  # no file of the older one says which segments there were
+    some = np.flatnonzero(begun)
+    changes.of_logs(
+        "rolled", (logs.old[some], logs.new[some]), lambda one: f"{_many(one.count, 'segment')} were begun.",
+        count=begun[some].astype(np.int64),
+    )  # fmt: skip
+    of_cleaner = _by_sizes(changes, logs, cut, old, new) if cleaned is None else cleaned > 0
+    some = np.flatnonzero(of_cleaner)
+    changes.of_logs(
+        "cleaned", (logs.old[some], logs.new[some]),
+        lambda one: "The cleaner worked in it." if one.count == NONE else
+        f"The cleaner changed or removed {_many(one.count, 'batch', 'batches')}.",
+        count=None if cleaned is None else cleaned[some],
+    )  # fmt: skip
+
+
+def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Segments, new: Segments) -> _Mask:
+    """Say which logs were cleaned, by the sizes and checksums of their segments; find what is no cleaner's work.
+
+    A cleaner's pass leaves fewer bytes under a base offset, or the bytes of the segments after it, too.
+    """
+    at_new = _same_segment(old, new)
+    start, compacted = (changes.new.logs[name][logs.new][old.log] for name in ("log_start_offset", "compacted"))
+    is_last = np.append(old.log[1:] != old.log[:-1], True)[: len(old.log)].astype(bool)
+    is_before_cut = old.base_offset < cut[old.log]
+    is_gone = (at_new < 0) & (old.base_offset >= start) & is_before_cut
+    takes_next = np.append(is_gone[1:] & (old.log[1:] == old.log[:-1]), False)[: len(is_gone)]
+    sizes, sums = new.size[at_new], new.sha256[at_new]
+    has_both = (at_new >= 0) & is_before_cut
+    is_smaller, is_bigger = (has_both & ~is_last & of for of in (sizes < old.size, sizes > old.size))
+    has_sums = np.array([None not in pair for pair in zip(sums, old.sha256, strict=True)], bool)
+    is_other = has_both & (sizes == old.size) & has_sums & (sums != old.sha256)
+    is_active = is_last & np.append(new.log[1:] != new.log[:-1], True)[at_new]  # in both: no cleaner works there
+    end, ended = _columns(changes, logs, "log_end_offset")[::-1]
+    is_shorter = has_both & is_active & (sizes < old.size) & (end >= ended)[old.log]
+    is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter
+    odd = np.flatnonzero(is_odd)
+    changes.of_logs(
+        "rewritten", (logs.old[old.log[odd]], logs.new[old.log[odd]]),
+        lambda one: f"The segment at offset {one.first} has other bytes.", first=old.base_offset[odd], severity="error",
+    )  # fmt: skip
+    for at in odd.tolist():
+        base, row = int(old.base_offset[at]), int(old.log[at])
+        how = (
+            f"{sizes[at]} bytes, before {old.size[at]}" if sizes[at] != old.size[at] else "other bytes of the same size"
+        )
+        message = f"the segment at offset {base} has {how}"
+        changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
+    by_cleaner = (is_smaller | (is_bigger & takes_next) | (is_other & (compacted == 1))) & ~is_odd
+    return np.bincount(old.log[by_cleaner], minlength=len(logs.new)) > 0
+
+
+def _of_common(segments: Segments, rows: _Ints, count: int) -> Segments:
+    """Return the segments of some logs, numbered by their place in `rows`, in order."""
+    place = np.full(count, -1)
+    place[rows] = np.arange(len(rows))
+    log = place[segments.log]
+    order = np.lexsort((segments.base_offset, log))
+    order = order[log[order] >= 0]
+    return Segments(log[order], *(column[order] for column in segments[1:]))
+
+
+def _same_segment(old: Segments, new: Segments) -> _Ints:
+    """Return where the newer audit has each segment of the older one, -1 for nowhere."""
+    log, base = (np.concatenate(pair) for pair in ((old.log, new.log), (old.base_offset, new.base_offset)))
+    order = np.lexsort((np.arange(len(log)), base, log))
+    met = (log[order][1:] == log[order][:-1]) & (base[order][1:] == base[order][:-1])
+    found = np.full(len(old.log), -1)
+    first, second = order[:-1][met], order[1:][met]
+    is_pair = (first < len(old.log)) & (second >= len(old.log))
+    found[first[is_pair]] = second[is_pair] - len(old.log)
+    return found
+
+
+def _elsewhere(changes: Changes, both: Joined) -> None:
+    """Say which logs came, went, and moved to another broker."""
+    homes: dict[tuple[Any, ...], list[int]] = {}
+    for row in both.only_old.tolist():
+        homes.setdefault(_partition(changes.old, row), []).append(row)
+    moved: list[tuple[int, int]] = []
+    created = []
+    for row in both.only_new.tolist():
+        came_from = homes.get(_partition(changes.new, row))
+        if came_from:
+            moved.append((came_from.pop(0), row))
+        else:
+            created.append((-1, row))
+    gone = [(row, -1) for rows in homes.values() for row in rows]
+    for what, pairs, words in (
+        ("moved", moved, lambda one: f"From broker {one.old['node_id']} to broker {one.new['node_id']}."),
+        ("created", created, lambda one: f"The log is new; it has offsets {one.new['log_start_offset'] or 0} to"
+         f" {one.new['log_end_offset'] or 0}."),
+        ("gone", gone, lambda one: f"The log is gone; it ended at {one.old['log_end_offset'] or 0}."),
+    ):  # fmt: skip
+        some = np.array(pairs, np.int64).reshape(-1, 2)
+        changes.of_logs(what, (some[:, 0], some[:, 1]), words)
+
+
+def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
+    return tuple(facts.logs[name][row] for name in ("topic", "partition", "topic_id"))
+
+
+def _many(number: int, one: str, more: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+# How transactions ended that were open.
+
+
+def transaction_changes(changes: Changes, both: Joined) -> None:
+    """Say what became of each transaction that was open in the older audit and whose log is in both."""
+    place = dict(zip(changes.new.logs["log"][both.new].tolist(), range(len(both.new)), strict=True))
+    row_of = dict(zip(changes.old.logs["log"][both.old].tolist(), range(len(both.old)), strict=True))
+    opened: dict[tuple[int, int, int], Row] = {}
+    for row in _transactions(changes.old.source, lambda columns: ~rows_with(columns, "state", _ENDED)):
+        if row["log"] in row_of and row["first_offset"] != NONE:
+            opened[row_of[row["log"]], row["producer_id"], row["first_offset"]] = row
+    if not opened:
+        return
+    firsts = np.array(sorted({first for *_, first in opened}), np.int64)
+    now = {
+        (place[row["log"]], row["producer_id"], row["first_offset"]): row["state"]
+        for row in _transactions(changes.new.source, lambda columns: np.isin(columns["first_offset"], firsts))
+        if row["log"] in place
+    }
+    for (at, producer, first), row in opened.items():
+        state = now.get((at, producer, first))
+        what = state if state in _ENDED else "not-there" if state is None else "still-open"
+        who = row["transactional_id"] or f"producer {producer}"
+        end = {"not-there": "is not in the log any more", "still-open": f"is still open ({state})"}.get(
+            what, f"was {what}"
+        )
+        logs = changes.new.logs
+        changes.add(
+            "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
+            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
+            old_value=row["state"], new_value=state, new_log=logs["log"][both.new[at]], old_log=row["log"],
+            cluster_id=logs["cluster_id"][both.new[at]], node_id=logs["node_id"][both.new[at]], count=row["records"],
+        )  # fmt: skip
+
+
+def _transactions(source: AuditSource, where: Callable[[Mapping[str, NDArray[Any]]], _Mask]) -> Iterator[Row]:
+    """Yield some cells of some transactions."""
+    names = ("log", "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset",
+             "records")  # fmt: skip
+    if "transactions" not in source.tables:
+        return
+    for columns in source.transactions():
+        some = np.flatnonzero(where(columns))
+        for cells in zip(*(columns[name][some].tolist() for name in names), strict=True) if len(some) else ():
+            yield dict(zip(names, cells, strict=True))
+
+
+# Incidents by their ids, which are the same in another copy.
+
+_GROWS: Final = ("lost_records", "records", "transactions", "partitions_total")
+
+
+def incident_changes(changes: Changes, old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+    """Say which incidents are new, grown, still there or over; return the rows of those that made it worse."""
+    before = {row["id"]: row for row in old}
+    left = {row["id"]: row for row in old if row["id"] not in {one["id"] for one in new}}
+    worse = []
+    for row in new:
+        earlier = before.get(row["id"])
+        if earlier is None:  # its cause may be another one by now: that is a part of the id
+            earlier = next((one for one in left.values() if _same_thing(one, row)), None)
+            if earlier is not None:
+                del left[earlier["id"]]
+        what = "new" if earlier is None else "grown" if _grew(earlier, row) else "still-there"
+        if what != "still-there":
+            worse.append(row)
+        _add_incident(changes, what, row, earlier)
+    for row in left.values():
+        _add_incident(changes, "over", row, row)
+    return worse
+
+
+def _same_thing(one: Row, other: Row) -> bool:
+    names = ("kind", "partitions", "producer_ids", "first_offset")
+    return bool(one["partitions"]) and all(one[name] == other[name] for name in names)
+
+
+def _grew(before: Row, after: Row) -> bool:
+    if Severity[after["severity"].upper()] > Severity[before["severity"].upper()]:
+        return True
+    return any((after[name] or 0) > (before[name] or 0) for name in _GROWS)
+
+
+def _add_incident(changes: Changes, what: str, row: Row, earlier: Row | None) -> None:
+    is_over = what == "over"
+    place: dict[str, Any] = {}
+    if len(row["partitions"] or ()) == row["partitions_total"] == 1:
+        topic, _, number = row["partitions"][0].rpartition("-")
+        place = {"topic": topic, "partition": int(number)} if number.isdecimal() and len(number) < 10 else {}
+    counts = [None if one is None else one["records"] for one in (earlier, None if is_over else row)]
+    changes.add(
+        "incident", what, row["title"], name=row["id"], severity=None if is_over else row["severity"],
+        cluster_id=row["cluster_id"], first_offset=row["first_offset"], last_offset=row["last_offset"],
+        count=counts[0] if is_over else counts[1], old_value=None if earlier is None else earlier["cause"],
+        new_value=None if is_over else row["cause"], **place,
+    )  # fmt: skip

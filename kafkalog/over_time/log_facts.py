@@ -1,0 +1,171 @@
+"""What one audit says of its logs, as columns: a row a log, whoever made the audit and whenever."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.pipeline import audit, may_be_compacted
+from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
+from kafkalog.auditing.verification import is_output
+from kafkalog.columns.named import NONE
+from kafkalog.errors import UnreadableError
+from kafkalog.files.names import is_remote, parse_name
+from kafkalog.reports import AuditSource, WrittenAudit, columns_of, source_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.auditing.topics import Metadata
+
+__all__ = ["Facts", "Segments", "facts_of"]
+
+_LOGS: Final = (
+    "log", "topic", "partition", "cluster_id", "node_id", "topic_id", "log_start_offset", "log_end_offset",
+    "high_watermark", "last_stable_offset", "records",
+)  # fmt: skip
+_EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset")
+_BY_CLEANER: Final = ("compaction", "cleaned-aborted-data", "removed-marker")
+
+
+class Segments(NamedTuple):
+    """The segments of all logs in order: the number of the log, base offset, bytes; SHA-256 where it is known."""
+
+    log: NDArray[np.int64]
+    base_offset: NDArray[np.int64]
+    size: NDArray[np.int64]
+    sha256: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an audit says: `name` is what the user gave, `made` the audit if it was made now, None for an output.
+
+    `logs` are columns of the table ``partitions``, with `leader_epoch` and `leader` of each log's newest epoch, -1 and
+    NONE without one, and `compacted`: whether a cleaner may have worked in it, NONE where that is not known. `epochs`
+    are columns of ``leaders`` in the order of logs and epochs, `log` the log's number.
+    """
+
+    name: str
+    source: AuditSource
+    made: Audit | None
+    logs: Mapping[str, NDArray[Any]]
+    epochs: Mapping[str, NDArray[Any]]
+    segments: Segments
+
+    @property
+    def ends_ms(self) -> int | None:
+        """Return the newest time in the files, None where it is not known."""
+        times = [one.ends_ms for one in self.source.about() if one.ends_ms is not None]
+        return max(times, default=None)
+
+    @property
+    def brokers(self) -> set[str | None]:
+        """Return the ids of the brokers that were read, those without a log only where the audit was made now."""
+        clusters = () if self.made is None else self.made.clusters
+        return {*self.logs["node_id"], *(node.node_id for cluster in clusters for node in cluster.nodes)}
+
+    @property
+    def hashed(self) -> bool:
+        """Say whether the SHA-256 of segments is known."""
+        return any(one is not None for one in self.segments.sha256)
+
+    def audits(self) -> list[LogAudit]:
+        """Return the audit of each log, in the order of `logs`; none of an output."""
+        return [] if self.made is None else [log for cluster in self.made.clusters for log in cluster.logs]
+
+    def metadata(self) -> dict[str, Metadata]:
+        """Return the metadata of each cluster whose metadata log was read."""
+        clusters = () if self.made is None else self.made.clusters
+        return {one.cluster_id or "": one.metadata for one in clusters if one.metadata is not None}
+
+
+def facts_of(name: str, paths: Sequence[str], options: AuditOptions) -> Facts:
+    """Read an audit that was written, or make one of directories; `name` stands for them in what is said.
+
+    Raises UnreadableError where there is neither.
+    """
+    if len(paths) == 1 and not is_remote(paths[0]) and os.path.isdir(paths[0]) and is_output(paths[0]):
+        written = WrittenAudit(Path(paths[0]))
+        return _facts(name, written, None, _listed(written.origin().get("files", ())))
+    made = audit(paths, options)
+    if made.unreadable and not made.clusters:
+        raise UnreadableError(made.unreadable[0])
+    segments = [
+        (log.partition.directory.log, segment.base_offset, segment.size, None)
+        for cluster in made.clusters
+        for log in cluster.logs
+        for segment in log.partition.directory.segments
+    ]
+    return _facts(name, source_of(made, Summary.of(made)), made, segments)
+
+
+def _listed(files: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int, str | None]]:
+    """Return the segments that provenance.json lists: log, base offset, size, SHA-256."""
+    found = []
+    for file in files:
+        path, size, sha256 = file.get("file"), file.get("size_bytes"), file.get("sha256")
+        home, _, base_name = path.rpartition("/") if isinstance(path, str) else ("", "", "")
+        offset = parse_name(base_name).offset
+        if offset is not None and isinstance(size, int) and 0 <= size < 1 << 62:
+            found.append((home, offset, size, sha256 if isinstance(sha256, str) else None))
+    return found
+
+
+def _facts(
+    name: str, source: AuditSource, made: Audit | None, listed: Sequence[tuple[str, int, int, str | None]]
+) -> Facts:  # fmt: skip
+    logs = columns_of(source, "partitions", _LOGS)
+    number = {log: at for at, log in enumerate(logs["log"].tolist())}
+    epochs = columns_of(source, "leaders", _EPOCHS) if "leaders" in source.tables else _no_epochs()
+    epochs["log"] = _numbers(number, epochs["log"])
+    order = np.lexsort((epochs["leader_epoch"], epochs["log"]))
+    epochs = {column: cells[order] for column, cells in epochs.items()}
+    count = len(number)
+    newest = np.full(count, -1), np.full(count, NONE)
+    last = np.flatnonzero(np.append(epochs["log"][1:] != epochs["log"][:-1], True)[: len(epochs["log"])])
+    last = last[epochs["log"][last] >= 0]
+    for column, of in zip(newest, ("leader_epoch", "leader"), strict=True):
+        column[epochs["log"][last]] = epochs[of][last]
+    logs |= {"leader_epoch": newest[0], "leader": newest[1], "compacted": _compacted(source, made, logs, number)}
+    homes = _numbers(number, [home for home, *_ in listed])
+    bases, sizes = (np.array([row[at] for row in listed], np.int64) for at in (1, 2))
+    sums = np.fromiter((row[3] for row in listed), object, len(listed))
+    order = np.lexsort((bases, homes))
+    order = order[homes[order] >= 0]
+    return Facts(name, source, made, logs, epochs, Segments(homes[order], bases[order], sizes[order], sums[order]))
+
+
+def _numbers(number: Mapping[str, int], names: Iterable[str]) -> NDArray[np.int64]:
+    return np.fromiter((number.get(name, -1) for name in names), np.int64)
+
+
+def _no_epochs() -> dict[str, NDArray[Any]]:
+    return {name: np.empty(0, object if name == "log" else np.int64) for name in _EPOCHS}
+
+
+def _compacted(
+    source: AuditSource, made: Audit | None, logs: Mapping[str, NDArray[Any]], number: Mapping[str, int]
+) -> NDArray[np.int64]:
+    """Say in which logs a cleaner may have worked: 1, 0, NONE where an output does not show it."""
+    if made is not None:
+        homes = {node.path: node for cluster in made.clusters for node in cluster.nodes}  # a log's has less
+        return np.array(
+            [
+                may_be_compacted(log.partition.directory, homes[log.node.path], cluster.metadata)
+                for cluster in made.clusters
+                for log in cluster.logs
+            ],
+            np.int64,
+        )
+    found = np.where([topic.startswith("__") for topic in logs["topic"]], 1, NONE).astype(np.int64)
+    if "gaps" in source.tables:
+        gaps = columns_of(source, "gaps", ("log", "cause"))
+        cleaned = _numbers(number, set(gaps["log"][np.isin(gaps["cause"].astype(str), _BY_CLEANER)]))
+        found[cleaned[cleaned >= 0]] = 1
+    return found

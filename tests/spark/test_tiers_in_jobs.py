@@ -1,0 +1,49 @@
+"""A log in two tiers on Spark: remote objects are splits like any other, and the answers are those of a local run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+from held import held, rows_in, run
+
+import kafkalog
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.space import SpaceOptions
+from kafkalog.log_dirs.remote_store import Remote, remote_given
+from kafkalog_spark.bulk_space import bulk_space
+from kafkalog_spark.job_output import Output
+from official import FIXTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DATA = str(FIXTURES / "tiered-missing" / "data")
+STORE = str(FIXTURES / "tiered-missing" / "remote")
+
+
+def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path: Path) -> None:
+    """Each segment a task, remote ones among them: every table has the local rows; of space that of the tiers."""
+    output = Output(str(tmp_path / "space"))
+    output.make(overwrite=False)
+    with remote_given(Remote(STORE)):
+        done, local = run(spark, [DATA], tmp_path / "out", split_bytes=1), audit([DATA])
+        bulk_space(spark, [DATA], output, SpaceOptions(), tables=["space_tiers"], split_bytes=1)
+        tiers = list(kafkalog.space(DATA, tables=["space_tiers"]).rows("space_tiers"))
+
+    held(done, tmp_path / "out", local)
+    assert len(rows_in(tmp_path / "out", "remote_segments")) == 15
+    assert any("/remote/" in file["file"] for file in done.files)
+    assert sorted(pq.read_table(tmp_path / "space" / "space_tiers").to_pylist(), key=str) == sorted(tiers, key=str)
+
+
+def test_the_data_source_has_the_option(spark: SparkSession) -> None:
+    """Records of both tiers, with the store as an option of the read."""
+    found = spark.read.format("kafkalog").option("view", "records").option("remote", STORE).option(
+        "topic", "coupons*"
+    )  # fmt: skip
+    audited = spark.read.format("kafkalog").option("remote", STORE).option("topic", "audit*").load(DATA)
+
+    assert found.load(DATA).count() == 139
+    assert audited.select("first_offset").where("state = 'committed'").count() > 5
