@@ -17,8 +17,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from kafkalog.errors import KafkaLogError, UnsupportedError
-from kafkalog_spark.reading import Task, planned, rows_of_task
 from kafkalog_spark.request import Request
+from kafkalog_spark.source_tasks import Task, planned, rows_of_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
