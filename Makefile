@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test plan check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip pex bench lock clean
+.PHONY: test plan check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -137,6 +137,15 @@ bench: $(READY)
 # its jars, as libs/ of a release. A folder that does not say of which release it is needs "FOLDER --release 4.3".
 messages: $(READY)
 	$(BIN)/python tools/check_messages.py $(KAFKA_MESSAGES)
+
+# The documentation's site in build/site, with a reference made from the code; spelling is checked, too.
+DOCS := .venv-docs
+docs: $(READY)
+	$(PYTHON) -m venv $(DOCS)
+	$(BIN)/uv pip install --quiet --python $(DOCS)/bin/python --group docs
+	$(DOCS)/bin/codespell docs/*.md *.md
+	$(BIN)/python tools/docs_site.py build/site-docs
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
 
 # New versions of what the tests and checks need.
 lock:

@@ -248,7 +248,7 @@ def space(
     server_properties: str | os.PathLike[str] | None = None, topic_configs: str | os.PathLike[str] | None = None,
     tables: Sequence[str] = (SPACE.name,), limits: Limits | None = None,
 ) -> Result:  # fmt: skip
-    """Say where the bytes are and what holds those that could go, like ``kafkalog space``.
+    """Say where the bytes are and what holds those that can be freed, like ``kafkalog space``.
 
     `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
     have are read from the two files. Raises UnreadableError if one of these can't be read.

@@ -12,7 +12,7 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.tables import TABLES, audit_tables, incident_tables
 from kafkalog.tables.words import WORDS
-from kafkalog_cli.commands.explain import _ASKED
+from kafkalog_cli.commands.explain import ASKED
 from kafkalog_cli.group import cli
 
 COLUMNS: Final = sorted({column for table in TABLES.values() for column in table.names})
@@ -72,7 +72,7 @@ def test_a_name_near_in_spelling_or_in_meaning_is_suggested(asked: str, name: st
 
 def test_what_people_ask_for_is_called_something_that_there_is() -> None:
     """The names that everyday words stand for are explained."""
-    names = {name for called in _ASKED.values() for name in called.split()}
+    names = {name for called in ASKED.values() for name in called.split()}
 
     assert kafkalog("explain", *sorted(names)).status == 0
 

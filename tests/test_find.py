@@ -84,7 +84,9 @@ def test_it_finds_what_a_plain_look_finds(case: Path, records: list[library.Reco
 def test_statuses(tmp_path: Path) -> None:
     """0 for some, 1 for none where all was read, 3 where something could not be read, also if some were found."""
     assert kafkalog("find", "--key", "late0", HANGING).status == 0
-    assert kafkalog("find", "--key", "no such key", HANGING).status == 1
+    none = kafkalog("find", "--key", "no such key", HANGING)
+    assert (none.status, none.out) == (1, b"")
+    assert re.fullmatch(r"kafkalog: nothing matches in \d+ files\n", none.err)
     assert kafkalog("find", "--key", "late0", HANGING, tmp_path / "nowhere").status == 3
     assert kafkalog("find", "--value-regex", "(", HANGING).status == 2
     assert kafkalog("find", "--key", "late0", damaged(tmp_path)).status == 3

@@ -10,7 +10,7 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.kafka.batch import CellTable
@@ -78,7 +78,6 @@ def _taken(streams: list[tuple[int, bytes]], limit: int = _LIMIT) -> list[bytes]
 
 
 @needs_compiled
-@settings(max_examples=200, deadline=None)
 @given(texts)
 def test_writers_streams_have_their_content(content: bytes) -> None:
     """A stream of any writer has the content that was compressed; only those with other sums are left to the package."""
@@ -99,7 +98,6 @@ def test_sizes_at_the_edges(size: int) -> None:
 
 
 @needs_compiled
-@settings(max_examples=400, deadline=None)
 @given(texts, st.randoms(use_true_random=False))
 def test_changed_streams_are_as_their_packages_have_them(content: bytes, random: Random) -> None:
     """What the kernel takes of a changed stream, its package accepts, too, with the same content."""
@@ -126,7 +124,6 @@ def test_changed_streams_are_as_their_packages_have_them(content: bytes, random:
 
 
 @needs_compiled
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.binary(max_size=20), st.integers(0, 40), st.integers(0, 60)), max_size=6), st.binary())
 def test_blocks_that_no_writer_makes(sequences: list[tuple[bytes, int, int]], last: bytes) -> None:
     """A block of LZ4 with any sequences is decompressed as the package does, or left to it."""
@@ -147,7 +144,6 @@ def test_blocks_that_no_writer_makes(sequences: list[tuple[bytes, int, int]], la
         assert bytes(decompress(_LZ4, memoryview(frame), _LIMIT)) == taken[0]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300), st.booleans(), st.booleans(), st.integers(0, 3), st.integers(0, 400))
 def test_the_end_of_a_zstd_frame(content: bytes, stated: bool, summed: bool, skipped: int, cut: int) -> None:
     """A frame's end and the size that it states are found in both forms, after skippable frames, too."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from unittest import mock
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
@@ -150,7 +150,6 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
 
 
 @needs_compiled
-@settings(max_examples=300)
 @given(damaged_windows(), st.integers(1, 4), st.integers(1, 5))
 def test_both_forms_read_the_same(data: bytes, capacity: int, room: int) -> None:
     """Headers, checksums, records and markers: equal columns, counts, positions and error codes."""
@@ -241,7 +240,6 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
 
 
 @needs_compiled
-@settings(max_examples=300)
 @given(windows | damaged_windows(), st.integers(kafka_text.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
 def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, contents: bool) -> None:
     """Lines of batches and of records, with any options, into buffers of any size."""
@@ -295,7 +293,6 @@ more_pieces = st.sampled_from(
 
 
 @pytest.mark.parametrize("decode", [kafka_text.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
-@settings(max_examples=500)
 @given(st.lists(pieces | more_pieces, max_size=12).map(b"".join) | st.binary(max_size=40))
 @example(b"\xed\xa0\x80")
 @example(b"\xed\xbf\xbf!\xed\xa0")

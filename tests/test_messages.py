@@ -96,7 +96,6 @@ def test_what_brokers_wrote_in_the_corpus_is_written_back(capsys: pytest.Capture
 
 
 @given(kind=st.sampled_from(KINDS), value=st.binary(max_size=300), said=st.integers(-2, 6))
-@settings(max_examples=600, deadline=None)
 def test_no_bytes_raise_anything_else(kind: tuple[Internal, RecordType, int], value: bytes, said: int) -> None:
     """Bytes at random are a record or malformed, with the newest schemas and with those of a release."""
     internal, one, _ = kind

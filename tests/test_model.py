@@ -148,7 +148,6 @@ def logs(draw: st.DrawFn) -> list[Piece]:
     return pieces
 
 
-@settings(max_examples=300, deadline=None)
 @given(logs())
 def test_what_is_written_is_read(pieces: list[Piece]) -> None:
     """Batches and records with all their fields, whatever the magic, the codec and the bits."""
@@ -234,7 +233,6 @@ def _ours(data: bytes) -> Iterator[tuple[bool, list[Row]]]:
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=["kafka-python", "aiokafka"])
-@settings(max_examples=150, deadline=None)
 @given(logs())
 def test_other_decoders_read_the_same(decoder: Any, pieces: list[Piece]) -> None:
     """Neither reads LZ4 in magic 0; all else is equal."""

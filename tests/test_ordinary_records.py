@@ -6,7 +6,7 @@ from array import array
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
@@ -67,14 +67,12 @@ def _in_order(form: Any, data: bytes, stop: int, **cells: int) -> bool | None:
     return answer
 
 
-@settings(max_examples=150)
 @given(batches, st.integers(1, 7))
 def test_whole_batches_are_read_alike(data: bytes, room: int) -> None:
     """Numbers of one to five bytes, nulls, headers, sequences that wrap: equal columns, however many rows have room."""
     assert _read(kernel_records, data, len(data), room) == _read(LONGER, data, len(data), room)
 
 
-@settings(max_examples=150)
 @given(batches, st.data())
 @example(build.batch(*[build.record(b"k", b"v" * 40)] * 3), None)
 def test_changed_batches_are_read_alike(data: bytes, draw: st.DataObject | None) -> None:
@@ -94,7 +92,6 @@ def test_changed_batches_are_read_alike(data: bytes, draw: st.DataObject | None)
 rising = st.lists(st.tuples(contents, contents, st.just([]) | headers, st.integers(1, 99), deltas), min_size=1)
 
 
-@settings(max_examples=150)
 @given(
     rising, st.sampled_from([0, 1, 5, 16, 32, 48]), st.sampled_from([0, 0, 8]), st.sampled_from([0, 2**62]), st.data()
 )

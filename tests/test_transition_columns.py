@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.topics.transaction_steps import last_steps, transition_columns
@@ -54,7 +54,6 @@ def _states(records: list[dict[str, Any]]) -> StateColumns:
     )
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.lists(RECORDS, max_size=12), min_size=1, max_size=2),
     st.none() | st.builds(Moment, st.none() | st.integers(-1, 12), st.none() | TIMES),

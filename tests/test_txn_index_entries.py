@@ -100,7 +100,7 @@ def fetches(log: Log) -> Iterator[tuple[int, int]]:
     return ((start, end) for start in range(stable) for end in range(start + 1, stable + 1))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     st.lists(st.tuples(WORDS, st.integers(1, 3)), min_size=2, max_size=12), st.integers(0, 11),
     st.sampled_from(["first_offset", "last_stable_offset"]), st.integers(0, 14),
@@ -121,7 +121,6 @@ def test_an_entry_harms_consumers_or_not(log: Log, number: int, field: str, wron
         assert bool(found.first.harm) == differs
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(WORDS, st.integers(1, 3)), max_size=16), st.integers(0, 16))
 def test_what_leaders_and_followers_write_is_right(log: Log, cut: int) -> None:
     """A follower that appends some batches at once writes other last stable offsets than the leader: both are legal."""

@@ -17,7 +17,7 @@ import pytest
 from google.protobuf import descriptor_pb2, struct_pb2, timestamp_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from build import batch, marker, record
@@ -188,7 +188,6 @@ def test_what_fastavro_writes_is_read_back(value: Any) -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=300)
 def test_any_bytes_are_decoded_or_say_why(payload: bytes) -> None:
     """Whatever comes after the id costs one value, and never an exception."""
     for schema in (ORDER, TREE, NODE):
@@ -442,6 +441,19 @@ def test_schemas_that_anybody_wrote_have_ceilings() -> None:
     assert not found.add_record(b"[" * (9 << 20))
     assert found.add_record(record(1 << 20))
     assert isinstance(found.by_id[7].content, bytes)
+
+
+@pytest.mark.parametrize("subject", ["s{}", "s{}" + "s" * 4096])
+def test_schemas_of_one_id_are_counted(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stays known by its subject and version: how many there are and the length of these count, too."""
+    monkeypatch.setattr("kafkalog.values.schemas._MOST_SCHEMAS", 100)
+    monkeypatch.setattr("kafkalog.values.schemas._MOST_KEPT", 100 << 10)
+    found = Schemas()
+
+    with pytest.raises(UnreadableError, match="there are more than"):
+        for at in range(101):
+            found.add_registered({"id": 7, "schema": '"int"', "subject": subject.format(at), "version": 1})
+    assert len(found.by_version) <= 100
 
 
 def test_text_of_protobuf_is_compiled_in_no_log_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,9 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
     ): "a partition is added to a transaction; the broker of the coordinator is named once",
     ("incidents", "consumers"): "blocked at an offset, with offsets behind it",
     ("incidents", "next_steps"): "steps are actions: `Find out whether` in place of `Look whether`",
+    ("incidents", "since_until_ms"): "a new column: the latest time at which it can have begun",
+    ("incidents", "records"): "late data that another transaction's marker ended: only the records of the older epoch",
+    ("transaction-hanging", "remedy"): "where aborting it would lose what was committed, its records are saved first",
 }
 
 _SECONDS: Final = 600

@@ -13,10 +13,17 @@ from kafkalog_cli.version_line import version_line
 
 __all__ = ["cli"]
 
-_COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "diff", "find", "extract", "salvage", "show", "transactions", "groups", "metadata",
-    "producers", "space", "timeline", "report", "history", "sql", "explain", "schema", "completion",
-)  # fmt: skip
+# The commands, by the question that people have.
+_BY_QUESTION: Final = {
+    "What happened": ("txn-audit", "timeline", "transactions", "groups", "metadata", "producers"),
+    "Is it whole": ("verify", "salvage", "show"),
+    "Which records are there": ("dump", "find", "extract"),
+    "What changed since": ("diff", "history"),
+    "Why is it so big": ("space",),
+    "What did an audit say": ("report", "sql"),
+    "What does it mean": ("explain", "schema", "completion"),
+}
+_COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in names)
 
 # What other tools call what kafkalog does, and the command that does it.
 _ELSEWHERE: Final = {
@@ -59,10 +66,13 @@ class _LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with the whole first sentence of its help."""
-        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None])
+        """Write each command, by the question that it answers, with the whole first sentence of its help."""
+        for question, names in _BY_QUESTION.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(question):
+                formatter.write_dl(
+                    [(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None],
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -479,7 +479,8 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "space-held": Code(
         NOTE,
-        "Bytes of a partition could go, but something holds them: the table space of `kafkalog space` names the cause.",
+        "Bytes of a partition could be freed, but something holds them: the table space of `kafkalog space` has"
+        " the cause.",
         "What the files show is certain; that the cleaner's thread ended is in no file, and is inferred from several"
         " partitions that wait.",
         "The broker does what its settings say, or can't; its log seldom says which.",

@@ -63,7 +63,7 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "End what holds it back, for example a hanging transaction, or change the setting that is named.",
     ),
     "transaction-torn": IncidentKind(
-        "One transaction ended differently in its partitions, or otherwise than the coordinator decided.",
+        "One transaction ended differently in its partitions, or not as the coordinator decided.",
         "Certain: only data that beyond doubt belongs to one transaction is compared.",
         "They see a part of the transaction.",
         "Find out who wrote the wrong marker, and repair by hand what it aborted or committed.",

@@ -26,6 +26,7 @@ __all__ = [
     "RemoteTree",
     "StorageOptions",
     "file_system",
+    "is_object",
     "kind_of",
     "look_at",
     "opened",
@@ -364,6 +365,19 @@ def opened(path: str) -> Iterator[Any]:
     file, _, _ = _open(path)
     with file:
         yield file
+
+
+def is_object(path: str) -> bool:
+    """Say whether an object is there, for one request. Raises UnreadableError if the store can't be reached."""
+    system, key = _where(path)
+    _asked("look")
+    try:
+        system.open_input_file(key).close()
+    except FileNotFoundError:
+        return False
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+    return True
 
 
 def kind_of(path: str) -> str:

@@ -39,7 +39,7 @@ SPACE_CERTAINTIES: Final = ("proved", "likely")
 
 SPACE: Final = Table(
     "space",
-    "a partition's directory: its bytes, and what holds those that could go",
+    "a partition's directory: its bytes, and what holds those that can be freed",
     (
         Column("log", "string", "the partition's directory, as a user would type it"),
         Column("folder", "string", "the name of the directory"),

@@ -16,12 +16,12 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.words import WORDS
 from kafkalog_cli.help import GroupedCommand
 
-__all__ = ["explain"]
+__all__ = ["ASKED", "explain"]
 
 _SUGGESTED: Final = 3
 _COMMON: Final = frozenset(("and", "are", "for", "from", "has", "have", "how", "its", "that", "the", "was", "why"))
 # What people ask for, and what it is called.
-_ASKED: Final = {
+ASKED: Final = {
     "blocked": "consumers-stopped retention-blocked", "corrupt": "records-unreadable crc-mismatch",
     "corruption": "records-unreadable crc-mismatch", "duplicate": "sequence-broken replicas-diverged",
     "expired": "id-expired", "fenced": "writer-fenced takeover", "fencing": "writer-fenced takeover",
@@ -122,7 +122,7 @@ def _near(word: str) -> list[str]:
     asked = word.lower()
     near = difflib.get_close_matches(asked, texts, _SUGGESTED, 0.75)
     parts = re.split(r"[^a-z0-9]+", asked)
-    called = [name for part in dict.fromkeys((asked, *parts)) for name in _ASKED.get(part, "").split()]
+    called = [name for part in dict.fromkeys((asked, *parts)) for name in ASKED.get(part, "").split()]
     wanted = _stems(parts)
     scores = {name: _score(wanted, name, text) for name, text in texts.items()}
     best = sorted((name for name, score in scores.items() if score > 0), key=lambda name: (-scores[name], name))

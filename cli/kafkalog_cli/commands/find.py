@@ -103,6 +103,8 @@ def find(
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
+    if not number:
+        say(f"nothing matches in {len(found.files):,} file{'s' * (len(found.files) != 1)}")
     return outcome.of_search(number)
 
 

@@ -1,4 +1,4 @@
-"""``kafkalog space``: where the bytes are, and what holds those that could go."""
+"""``kafkalog space``: where the bytes are, and what holds those that can be freed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def space(
     keys: bool, server_properties: str | None, topic_configs: str | None, now: int | None, fail_on: str,
     exit_zero: bool, **others: Any,
 ) -> int:  # fmt: skip
-    """Show where the bytes of DIRs are, what holds those that could go, and how many these are.
+    """Show where the bytes of DIRs are, what holds those that can be freed, and how many these are.
 
     What holds them are notes: the exit status is 0 unless --fail-on note.
 

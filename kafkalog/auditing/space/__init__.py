@@ -1,4 +1,4 @@
-"""Where the bytes of log directories are, what holds those that could go, and what a compaction would leave.
+"""Where the bytes of log directories are, what holds those that can be freed, and what a compaction would leave.
 
 It answers: why is this partition so big, why does it not shrink, and what can be freed.
 """

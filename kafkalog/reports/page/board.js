@@ -81,8 +81,10 @@ function board(model) {
   }
 
   const fitting = (name) => {
-    let most = name.length, text = name;
-    while (most > 6 && paint.measureText(text).width > names - 14) text = shortened(name, --most);
+    const isWide = (text) => paint.measureText(text).width > names - 14;
+    const whole = isWide(name) ? name.replace(" (broker ", " (b") : name; // what differs stays
+    let most = whole.length, text = whole;
+    while (most > 6 && isWide(text)) text = shortened(whole, --most);
     return text;
   };
 
@@ -221,7 +223,7 @@ function board(model) {
     wide = Math.max(view.clientWidth, 200);
     paint.font = "12px system-ui, sans-serif";
     const longest = lanes.slice(0, 400).reduce((most, lane) => Math.max(most, paint.measureText(lane.name).width), 90);
-    names = Math.round(wide < 560 ? Math.min(longest + 12, wide * 0.36) : Math.min(longest + 16, 280));
+    names = Math.round(wide < 560 ? Math.min(longest + 12, wide * 0.4) : Math.min(longest + 16, 280));
     const ratio = devicePixelRatio || 1, all = lanes.length * ROW + RULER + 10;
     const high = clamp(all, 100, Math.max(Math.round(innerHeight * 0.7), 160));
     for (const one of [[canvas, high], [overview, 30]]) {

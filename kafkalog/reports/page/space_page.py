@@ -85,7 +85,7 @@ def _body(report: SpaceReport) -> Iterator[Element]:
     held.sort(key=lambda row: -(row["reclaimable_bytes"] or 0))
     yield element(
         "section", element("h2", "Causes"),
-        rows_table("What holds bytes that could go", _HELD, held, "space", UTC, is_open=True, anchor="causes")
+        rows_table("What holds bytes that can be freed", _HELD, held, "space", UTC, is_open=True, anchor="causes")
         if held
         else element("p", "None."),
         id="causes",
