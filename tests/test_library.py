@@ -123,3 +123,9 @@ print(pipeline is kafkalog.auditing.pipeline)
 
     assert verdict == again == kafkalog.audit(HANGING).verdict
     assert same == "True"
+
+
+def test_a_word_that_is_no_outcome_is_an_error() -> None:
+    """Before anything is read, with the words that are."""
+    with pytest.raises(ValueError, match=r"lost is no outcome; these are: committed, aborted, .*, open"):
+        next(kafkalog.records(FIXTURES, outcome=["committed", "lost"]))

@@ -478,3 +478,13 @@ def test_what_two_replicas_have_in_the_store_is_read_once(store: ObjectStore, tm
     assert len(read) == len(set(read))
     assert [len(some) for some in of_log.values()] == [2] * len(of_log)
     assert all(len(set(some)) == 1 for some in of_log.values())
+
+
+def test_one_store_may_be_of_one_cluster_among_several() -> None:
+    """The other cluster's partitions have nothing there: what is said is what is said of each alone."""
+    other = FIXTURES / "v2.8-hanging" / "data"
+    with remote_given(Remote(str(STORE))):
+        both, alone = audit([DATA, other]), audit([DATA])
+
+    assert both.unreadable == []
+    assert facts_of(alone).items() <= facts_of(both).items()

@@ -23,6 +23,7 @@ __all__ = [
     "RemoteTree",
     "StorageOptions",
     "file_system",
+    "is_object",
     "kind_of",
     "look_at",
     "requests_made",
@@ -336,6 +337,19 @@ class RemoteTree:
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(function, items))
+
+
+def is_object(path: str) -> bool:
+    """Say whether an object is there, for one request. Raises UnreadableError if the store can't be reached."""
+    system, key = _where(path)
+    _asked("look")
+    try:
+        system.open_input_file(key).close()
+    except FileNotFoundError:
+        return False
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+    return True
 
 
 def kind_of(path: str) -> str:

@@ -224,9 +224,9 @@ def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
 def _is_there(name: str) -> bool:
     if not is_remote(name):
         return os.path.isfile(local_path(name))
-    from kafkalog.files.object_stores import kind_of
+    from kafkalog.files.object_stores import is_object
 
-    return kind_of(name) == "file"
+    return is_object(name)
 
 
 def _open_source(name: str, max_bytes: int | None) -> SizedSource:

@@ -29,7 +29,7 @@ from kafkalog.log_dirs.dirs_below import search
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.remote_store import Remote, given_remote
-from kafkalog.log_dirs.tiers import join_tiers
+from kafkalog.log_dirs.tiers import join_tiers, partitions_of
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
@@ -106,7 +106,8 @@ def copy_finding(node: LogDirectory, of: LogDirectory) -> Finding:
     same = f"directory.id {node.directory_id}" if node.directory_id == of.directory_id else "logs"
     message = (
         f"{node.path} is another copy of {of.path}: the same cluster, node {node.node_id} and {same}. What differs"
-        " between copies of different times says nothing about the cluster: read each of them alone."
+        " between copies of different times says nothing about the cluster: read each alone. What changed between them:"
+        " kafkalog diff OLD NEW."
     )
     return Finding.of("directory-twice", node.path, message, found=node.directory_id)
 
@@ -192,9 +193,14 @@ def open_clusters(
 
 def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
     """Join what each cluster has in a remote store, and yield why that could not be read."""
+    try:
+        found = remote.found([key for cluster in clusters for key in partitions_of(cluster.nodes)])
+    except UnreadableError as error:
+        yield str(error)
+        return
     for cluster in clusters:
         try:
-            join_tiers(cluster.nodes, remote)
+            join_tiers(cluster.nodes, found)
         except UnreadableError as error:
             yield str(error)
 

@@ -24,7 +24,15 @@ from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["METADATA_TOPIC", "join_tiers", "read_remote_log_metadata", "tier_again", "tier_findings", "with_tier"]
+__all__ = [
+    "METADATA_TOPIC",
+    "join_tiers",
+    "partitions_of",
+    "read_remote_log_metadata",
+    "tier_again",
+    "tier_findings",
+    "with_tier",
+]
 
 METADATA_TOPIC: Final = "__remote_log_metadata"
 
@@ -72,25 +80,29 @@ def _whole(block: InternalRecords, numbers: Collection[int]) -> tuple[list[int],
     return places, contents
 
 
-def join_tiers(nodes: Sequence[LogDirectory], remote: Remote) -> None:
+def partitions_of(nodes: Sequence[LogDirectory]) -> dict[PartitionKey, list[tuple[LogDirectory, int]]]:
+    """Return the partitions of topics that may be tiered: which nodes have them, each with its place there."""
+    found: dict[PartitionKey, list[tuple[LogDirectory, int]]] = {}
+    for node in nodes:
+        for number, one in enumerate(node.partitions):
+            if not one.suffix and one.segments and not one.topic.startswith("__"):
+                found.setdefault(PartitionKey(one.topic, one.partition, one.topic_id), []).append((node, number))
+    return found
+
+
+def join_tiers(nodes: Sequence[LogDirectory], store: Remote) -> None:
     """Join the remote segments of a cluster's partitions as the earlier part of their logs, and report on both tiers.
 
-    Raises UnreadableError if the remote store can't be listed, or has no layout that is known.
+    The layout of the `store` was found. Raises UnreadableError if the store can't be listed.
     """
-    wanted: dict[PartitionKey, list[tuple[LogDirectory, int]]] = {}
+    wanted = partitions_of(nodes)
     logs: dict[int, PartitionDirectory] = {}
     for node in nodes:
-        for number, directory in enumerate(node.partitions):
-            if directory.suffix or not directory.segments:
-                continue
-            if directory.topic == METADATA_TOPIC:
+        for directory in node.partitions:
+            if directory.topic == METADATA_TOPIC and directory.segments and not directory.suffix:
                 known = logs.get(directory.partition)
                 if known is None or _reach(directory) > _reach(known):
                     logs[directory.partition] = directory
-            elif not directory.topic.startswith("__"):
-                key = PartitionKey(directory.topic, directory.partition, directory.topic_id)
-                wanted.setdefault(key, []).append((node, number))
-    store = remote.found(list(wanted))
     report: list[Finding] = []
     metadata = read_remote_log_metadata([logs[number].segments for number in sorted(logs)], report)
     paths = tuple(logs[number].log for number in sorted(logs))

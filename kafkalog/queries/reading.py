@@ -20,7 +20,7 @@ from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.readers import OnFinding, warn
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Picks, Selection
-from kafkalog.tables.dump_tables import OPEN
+from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,8 +66,15 @@ class Question(TypedDict, total=False):
 
 
 def selection_of(question: Question) -> Selection:
-    """Return which records of a file a question means, whichever log it is of."""
+    """Return which records of a file a question means, whichever log it is of.
+
+    Raises ValueError for a word that is no outcome.
+    """
     header = question.get("header")
+    words = {word for one in _listed(question.get("outcome")) for word in (OPEN if one == "open" else (one,))}
+    if not words <= set(OUTCOMES):
+        wrong = ", ".join(sorted(words - set(OUTCOMES)))
+        raise ValueError(f"{wrong} is no outcome; these are: {', '.join(OUTCOMES)}, open")
     first, last = question.get("offsets", (None, None))
     return Selection(
         first_offset=first,
@@ -77,9 +84,7 @@ def selection_of(question: Question) -> Selection:
         producer_id=question.get("producer_id"),
         key=question.get("key"),
         header=(header, None) if isinstance(header, bytes) else header,
-        outcomes=frozenset(
-            word for one in _listed(question.get("outcome")) for word in (OPEN if one == "open" else (one,))
-        ),
+        outcomes=frozenset(words),
         transactional_ids=_listed(question.get("transactional_id")),
     )
 
@@ -183,7 +188,7 @@ def records(
     partition the one that consumers read, and each record says where it is and what became of it. Of a file it says so
     if the question is about a topic, a partition, an outcome or a transactional id. `max_bytes` makes each file end
     there. Raises UnreadableError if a file can't be opened or read, NothingMatchesError if no log is of such a topic or
-    partition.
+    partition, ValueError for a word that is no outcome.
     """
     report = on_finding or warn
     selection = selection_of(question)
