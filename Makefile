@@ -54,20 +54,25 @@ exhaustive: $(READY)
 live: $(READY)
 	$(BIN)/pytest -m live tests/test_live.py tests/test_live_faults.py tests/test_remedies_live.py tests/test_resume_live.py
 
-# Spark's tests with the oldest pyspark that is supported, in a venv of its own, which only this target makes.
-OLDEST_PYSPARK ?= 4.1.*
-OLDEST := .venv-spark-oldest
+# Spark's tests with older Sparks, each in a venv of its own, which only this target makes; the oldest one with the oldest
+# packages, too.
+OLDER := .venv-spark-3.5 .venv-spark-4.0
+PACKAGES_3.5 := "pyspark==3.5.*" "pyarrow==17.*" "numpy==1.26.*" "pandas==1.5.*"
+PACKAGES_4.0 := "pyspark==4.0.*"
 
-$(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
-	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check "pyspark==$(OLDEST_PYSPARK)"
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+$(OLDER:%=%/.ready): .venv-spark-%/.ready: pyproject.toml setup.py requirements-dev.lock
+	$(PYTHON) -m venv .venv-spark-$*
+	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check $(PACKAGES_$*)
+	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-spark-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
-	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+.PHONY: $(OLDER)
+$(OLDER): %: %/.ready
+	$@/bin/python -c "import pyspark, pyarrow; print('pyspark', pyspark.__version__, 'pyarrow', pyarrow.__version__)"
+	KAFKALOG_SPARK=required $@/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+
+spark-oldest: $(OLDER)
 
 # A wheel for this machine in dist/, tried as its users have it: in an environment of its own, where nothing is compiled.
 WHEEL_TRIED := build/wheel-tried

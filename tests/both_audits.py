@@ -52,7 +52,7 @@ VERIFY_ALONE: Final = frozenset(
         "meta-properties-wrong", "partition-metadata-wrong", "quorum-state-wrong",
         "topic-id-differs",
         # --replicas and --against.
-        "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",
+        "broker-went-on", "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",
         "replicas-differ",
         # kafkalog's own outputs.
         "output-changed", "output-unlisted",

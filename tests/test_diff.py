@@ -307,3 +307,52 @@ def test_a_directory_of_tables(copies: tuple[Path, Path], tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"changes", "incidents", "findings"}
     assert kafkalog("diff", *copies, "-o", tmp_path / "out").status == 4
     assert kafkalog("diff", *copies, "-o", tmp_path / "out", "--overwrite").status == 0
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> tuple[Path, Path]:
+    """Verify a directory of a running broker, and let it go on; return the directory and the checksums."""
+    folder = tmp_path / "DIR"
+    shutil.copytree(STATES[1], folder)
+    kafkalog("verify", "--hash", "sha256", folder, "-o", tmp_path / "before")
+    shutil.rmtree(folder)
+    shutil.copytree(STATES[2], folder)
+    return folder, tmp_path / "before" / "provenance.json"
+
+
+def test_verify_says_first_that_a_broker_went_on_and_points_to_diff(lived: tuple[Path, Path]) -> None:
+    """What it appended, deleted and cleaned are notes."""
+    folder, before = lived
+    ended = kafkalog("verify", "--against", before, folder)
+    rows = kafkalog("verify", "--against", before, "--format", "ndjson", "--table", "findings", folder).rows
+
+    assert ended.status == 1
+    assert ended.text.splitlines()[0].endswith("kafkalog diff OLD NEW says what it did, of two copies or two audits.")
+    assert [row["code"] for row in rows if row["severity"] != "note"] == ["broker-went-on"]
+    gone = {(row["topic"], row["partition"]) for row in rows if row["code"] == "file-gone"}
+    assert ("ret", 0) in gone
+
+
+@pytest.mark.parametrize("fault", [flip_bit, lose_segment, rewrite])
+def test_what_no_broker_does_is_not_hidden_because_it_went_on(fault: Fault, lived: tuple[Path, Path]) -> None:
+    """A closed segment that changed, or is gone between others, stays a finding with its partition."""
+    folder, before = lived
+    if fault is rewrite:
+        flip(segments(folder)[0], 40)  # of a closed segment
+    else:
+        fault(folder)
+    rows = kafkalog("verify", "--against", before, "--format", "ndjson", "--table", "findings", folder).rows
+    code = "file-gone" if fault is lose_segment else "file-content-changed"
+
+    assert ("ret", 0) in {
+        (row["topic"], row["partition"]) for row in rows if row["code"] == code and row["severity"] != "note"
+    }
+
+
+def test_two_copies_of_a_broker_are_no_replicas(copies: tuple[Path, Path]) -> None:
+    """They are refused before anything is read, with the command that compares copies."""
+    ended = kafkalog("verify", "--replicas", *copies)
+
+    assert (ended.status, ended.out) == (2, b"")
+    assert "are two copies of broker 1's directory, and no replicas: kafkalog diff OLD NEW compares copies" in ended.err
+    assert "kafkalog diff OLD NEW" in kafkalog("txn-audit", "--format", "ndjson", *copies).text

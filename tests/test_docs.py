@@ -58,6 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(SEGMENT, folder / name)
     for name in ("copy/of/log.dirs", "broker-1", "broker-2", "source", "mirror", "DIR"):
         shutil.copytree(PARTITION.parent, folder / name)
+    meta = (folder / "broker-2" / "meta.properties").read_text()
+    (folder / "broker-2" / "meta.properties").write_text(re.sub("(?m)^node.id=.*|^directory.id=.*", "node.id=2", meta))
     (folder / "orders.avsc").write_text('"string"')
     (folder / "copy" / "_schemas-0").mkdir()
     registered = batch(record(b'{"subject":"orders-value","version":1,"id":7,"schema":"\\"string\\""}'))

@@ -347,3 +347,14 @@ def test_parquet_and_ndjson_have_the_same_records(tmp_path: Path) -> None:
     found = parquet.read_table(tmp_path / "x.parquet").to_pylist()
 
     assert [{name: row[name] for name in found[0]} for row in rows] == found
+
+
+@pytest.mark.parametrize("command", ["find", "extract", "dump"])
+def test_a_second_copy_of_a_broker_is_left_out_and_said(command: str, tmp_path: Path) -> None:
+    """Two copies of one directory are of different times: the first is read, with a sentence about the other."""
+    again, more = (shutil.copytree(GROUPS, tmp_path / name) for name in ("again", "more"))
+    alone, both = (kafkalog(command, "--format", "ndjson", *paths) for paths in ([again], [again, more]))
+
+    assert (both.rows, both.status) == (alone.rows, alone.status)
+    assert "directory-twice" in both.err
+    assert str(more) in both.err

@@ -40,7 +40,7 @@ def opened(*paths: Path | str) -> tuple[list[str], list[str], list[str]]:
 
 def by_spark(*paths: Path | str) -> list[str]:
     """The log directories that Spark's data source would share out."""
-    planning = pytest.importorskip("kafkalog_spark.data_source", reason="the data source needs pyspark")
+    planning = pytest.importorskip("kafkalog_spark.source_tasks", reason="Spark's views need pyarrow")
     from kafkalog_spark.request import Request
 
     clusters, _ = planning.open_all(Request("findings", tuple(map(str, paths))), strict=False)

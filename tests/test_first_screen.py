@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -125,3 +126,20 @@ def test_what_is_proved_and_what_may_be_are_counted_apart(tmp_path: Path) -> Non
 def test_what_was_aborted_by_hand_is_counted_beside_the_decision_with_its_epoch(tmp_path: Path) -> None:
     """Before Kafka 4.0 epochs don't rise: of two transactions of a log one has the only decision."""
     assert screen(MOVING / "remedy-tv0-2-rem-tv0", tmp_path).startswith("OK  12 transactions: 5 committed, 7 aborted; ")
+
+
+def test_two_equal_directories_of_one_partition_do_not_differ(tmp_path: Path) -> None:
+    """One broker has a partition on two of its disks: it refuses to start, whatever is in them."""
+    first = shutil.copytree(official.FIXTURES / "k4-a-interleaved-tv2" / "data", tmp_path / "1")
+    second = tmp_path / "2"
+    shutil.copytree(first / "parcels-riders.94-0", second / "parcels-riders.94-0")
+    properties = (first / "meta.properties").read_text()
+    (second / "meta.properties").write_text(
+        re.sub("directory.id=.*", "directory.id=3g7RZ4YxQ0mWl5vGk2cT1A", properties)
+    )
+
+    for command in ("txn-audit", "verify"):
+        ended = kafkalog(command, first, second)
+        assert ended.text.startswith(
+            "DAMAGED  one broker has two directories of the same partition in parcels-riders.94-0"
+        )

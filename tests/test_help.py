@@ -14,7 +14,7 @@ import pytest
 from invoke import PROGRAM, kafkalog
 from kafkalog_cli.group import cli
 from kafkalog_cli.help import GroupedCommand, options_by_group
-from kafkalog_cli.submit_audit import bulk_audit
+from kafkalog_cli.submit import bulk_audit
 
 TOP = cli.make_context("kafkalog", [], resilient_parsing=True)  # not one of our own: help options are kept
 COMMANDS = {name: command for name in cli.list_commands(TOP) if (command := cli.get_command(TOP, name))}

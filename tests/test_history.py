@@ -64,7 +64,7 @@ def test_each_night_is_a_line_and_the_night_it_began_is_said(nights: Path) -> No
 
     assert ended.status == 0
     assert lines[0].startswith("BLOCKED since ")
-    assert ", 1 of 4 nights  1 hanging transaction may hold back" in lines[0]
+    assert ", 1 of 4 nights  1 transaction may hold back" in lines[0]
     assert [line.split()[1] for line in lines[4:8]] == ["OK", "OK", "OK", "BLOCKED"]
     assert "   blocked  ▁▁▁█  0 to 1, at most 1" in lines
     assert "may stop read_committed consumers of ret-0" in lines[-1]

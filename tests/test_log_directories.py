@@ -360,3 +360,19 @@ def test_rows_are_in_the_order_of_numbers(command: str, tmp_path: Path) -> None:
 
     assert [f"{row['topic']}-{row['partition']}" for row in rows] == names
     assert [line.split()[0] for line in lanes if line.startswith("t")] == names
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["txn-audit", "verify", "space", "groups", "transactions", "metadata", "producers", "find", "extract", "dump"],
+)
+def test_what_a_pattern_of_a_shell_catches(command: str) -> None:
+    """A log directory's own files among its partitions' directories are no inputs that can't be read."""
+    data = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    named = [path for path in sorted(data.iterdir()) if not path.name.startswith(".")]
+    assert any(path.is_file() for path in named)
+
+    alone, ended = (kafkalog(command, "--format", "ndjson", *paths) for paths in ([data], named))
+
+    assert "error" not in ended.err
+    assert (ended.status, ended.rows == []) == (alone.status, False)

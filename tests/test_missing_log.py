@@ -125,6 +125,10 @@ def test_offsets_after_the_newest_checkpoint_are_lost(tmp_path: Path) -> None:
     (finding,) = [one for one in serious(verified(root)) if one.code == "log-missing"]
 
     assert (finding.code, finding.severity.name, finding.needed) == ("log-missing", "ERROR", 500)
+    assert (finding.offset, finding.last_offset) == (117, 500)  # what is before has its state in the checkpoint
+    said = kafkalog("txn-audit", root).text
+    assert f"Offsets 117-499 of {METADATA} are lost: there is no .log file" in said
+    assert "lost to consumers" not in said
 
 
 def test_metadata_says_that_it_has_nothing_to_read(tmp_path: Path) -> None:

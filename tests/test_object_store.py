@@ -339,3 +339,37 @@ def test_an_object_store_is_listed_again(store: ObjectStore) -> None:
     other = (local / "meta.properties").read_bytes().replace(b"node.id=1", b"node.id=2")
     store.put("again/meta.properties", other)
     assert [finding.code for finding in lost_directories([node])] == ["file-unreadable"]
+
+
+def test_a_report_of_an_audit_in_a_store(store: ObjectStore, tmp_path: Path) -> None:
+    """Is that of the same audit on a disk; what is missing or changed there is told as it is here."""
+    assert (
+        kafkalog("txn-audit", "--exit-zero", FIXTURES / "v2.8-hanging" / "data", "-o", tmp_path / "audit").status == 0
+    )
+    uri = store.upload(tmp_path / "audit", "audits/today")
+    there, here = (kafkalog("report", audit, "--format", "json") for audit in (uri, tmp_path / "audit"))
+    assert (there.status, there.text) == (here.status, here.text)
+
+    store.put("audits/today/verdict.json", b"{}")
+    assert "verdict.json: has 2 bytes; manifest.json says" in kafkalog("report", uri).err
+    store.delete("audits/today/verdict.json")
+    assert "verdict.json is missing" in kafkalog("report", uri).err
+    store.delete("audits/today/_SUCCESS")
+    ended = kafkalog("report", uri)
+    assert (ended.status, ended.err) == (
+        3,
+        f"kafkalog: error: {uri}: has no _SUCCESS, so it is not the whole output of an audit\n",
+    )
+
+
+def test_a_pattern_in_a_uri(store: ObjectStore) -> None:
+    """No shell expands it, so every command does; one that matches nothing is a path that is not there."""
+    for name in ("broker-1", "broker-2", "other"):
+        store.upload(PARTITION.parent, f"copies/{name}")
+    segments = [store.uri(f"copies/{name}/{PARTITION.name}/{SEGMENT.name}") for name in ("broker-1", "broker-2")]
+    pattern = store.uri(f"copies/broker-?/{PARTITION.name}/*.log")
+    assert list(dict.fromkeys(row["file"] for row in kafkalog("dump", "--format", "ndjson", pattern).rows)) == segments
+    assert kafkalog("txn-audit", "--exit-zero", store.uri("copies/broker-?")).status == 0
+    ended = kafkalog("txn-audit", store.uri("copies/none-*"))
+    assert ended.status == 3
+    assert f"{store.uri('copies/none-*')}: no such file or directory" in ended.err

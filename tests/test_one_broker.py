@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import build
+import plain
 from invoke import Ended, kafkalog
 from official import CORPUS, FIXTURES, cases, materialize
+from plain import Batch
 from state_topic import key, value
 
 LIVE: Final = CORPUS.parent / "corpus-live"
-# The other broker was killed, or only its part of the state topic explains an open transaction.
-OPEN_ELSEWHERE: Final = {
-    "k4-f-marker-pending": ("data-1", "data-2"),
-    "k4-f-marker-pending-tv0": ("data-1", "data-2"),
-    "k4-f-marker-late": ("data-2",),
-}
+# The other broker was killed.
+OPEN_ELSEWHERE: Final = {"k4-f-marker-pending": ("data-1",), "k4-f-marker-pending-tv0": ("data-1",)}
 DECIDED: Final = 1_795_412_372_000  # ms
 PREPARE_COMMIT: Final = 2
 
@@ -86,6 +86,13 @@ def test_the_facts_say_which_brokers_were_read(tmp_path: Path) -> None:
     assert "were not read" not in kafkalog("txn-audit", case / "data-1", case / "data-2").text
 
 
+def test_without_a_metadata_log_nothing_says_how_many_brokers_there_are(tmp_path: Path) -> None:
+    """A broker of three whose metadata log is not there is not broker 1 of 1."""
+    case = materialize(FIXTURES / "k4-f-marker-pending", tmp_path)
+    shutil.rmtree(case / "data-1" / "__cluster_metadata-0")
+    assert re.search(r", broker 1, copied", kafkalog("txn-audit", case / "data-1").text)
+
+
 def coordinator(root: Path, *, clean: bool, later: int = 0) -> Path:
     """A broker without a metadata log whose state topic ends with a decision about a partition that it lacks."""
     log = root / "__transaction_state-0" / f"{0:020}.log"
@@ -121,6 +128,25 @@ def test_a_snapshot_may_show_a_decision_before_its_markers(tmp_path: Path) -> No
     """At any one moment a healthy coordinator has just decided something."""
     ended = audit(coordinator(tmp_path / "data", clean=True), options=("--snapshot",))
     assert [row[1] for row in findings(ended)] == ["note"]
+
+
+@pytest.mark.parametrize("minutes", [1, 60])
+@pytest.mark.parametrize("clean", [True, False], ids=["stopped", "running"])
+def test_a_transaction_whose_coordinator_is_elsewhere_is_open_where_it_is_old(
+    tmp_path: Path, minutes: int, *, clean: bool
+) -> None:
+    """In a cluster with more brokers than replicas some transaction is always open; none is for an hour."""
+    began, later = {"timestamp": DECIDED}, {"timestamp": DECIDED + minutes * 60_000}
+    plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "data", 1, 0, 0, **began)])
+    ended = [Batch(0, 0, 0, "data", 2, 0, 0, **later), Batch(0, 1, 1, "commit", 2, 0, coordinator_epoch=0, **later)]
+    plain.write_segments(tmp_path / "t-1", ended)
+    plain.write_mark(tmp_path, ".kafka_cleanshutdown" if clean else ".lock")
+
+    whole, alone = (audit(path, options=("--copy-minutes", "1")) for path in (tmp_path, tmp_path / "t-0"))
+
+    undecided = [row["severity"] for row in whole.table("findings") if row["code"] == "transaction-undecided"]
+    assert (undecided, whole.status) == ((["note"], 0) if minutes == 1 else (["warning"], 1))
+    assert alone.status == 1  # nothing else of the cluster was given
 
 
 def test_a_state_partition_alone_is_no_broker(tmp_path: Path) -> None:

@@ -67,4 +67,4 @@ def test_one_module_decides_between_findings_and_incomplete() -> None:
             if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
         )
     }
-    assert named <= {"outcome.py", "main.py", "submit_audit.py"}
+    assert named <= {"outcome.py", "main.py", "submit.py"}

@@ -443,6 +443,19 @@ def test_schemas_that_anybody_wrote_have_ceilings() -> None:
     assert isinstance(found.by_id[7].content, bytes)
 
 
+@pytest.mark.parametrize("subject", ["s{}", "s{}" + "s" * 4096])
+def test_schemas_of_one_id_are_counted(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stays known by its subject and version: how many there are and the length of these count, too."""
+    monkeypatch.setattr("kafkalog.values.schemas._MOST_SCHEMAS", 100)
+    monkeypatch.setattr("kafkalog.values.schemas._MOST_KEPT", 100 << 10)
+    found = Schemas()
+
+    with pytest.raises(UnreadableError, match="there are more than"):
+        for at in range(101):
+            found.add_registered({"id": 7, "schema": '"int"', "subject": subject.format(at), "version": 1})
+    assert len(found.by_version) <= 100
+
+
 def test_text_of_protobuf_is_compiled_in_no_log_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporary files obey the rule of all outputs."""
     (tmp_path / "7.proto").write_text('syntax = "proto3"; message A { int32 n = 1; }')

@@ -27,8 +27,7 @@ from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkalog.queries.given_file import GivenFile
-    from kafkalog.queries.given_logs import GivenLogs
+    from kafkalog.queries.given_file import GivenFile, GivenLogs
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,6 +36,7 @@ __all__ = [
     "RecordFilters",
     "is_folder",
     "record_filter_options",
+    "tell_lost",
     "tell_unreadable",
     "without_side_files",
 ]
@@ -158,7 +158,7 @@ def record_filter_options(command: Command) -> Command:
 
 
 def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
-    """Say what could not be read; return whether there was something.
+    """Say what could not be read, or was left out as a second copy; return whether something could not.
 
     What is in remote storage counts where records are meant `everywhere`, not in what an audit has found.
     """
@@ -166,9 +166,19 @@ def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
         say(f"error: {line}")
     unread = () if found.logs is None else found.logs.unread
     told = [one for one in unread if everywhere or not leaves_complete(one.code)]
-    for finding in told:
+    nodes = () if found.logs is None else found.logs.nodes
+    twice = (one for node in nodes for one in node.findings if one.code == "directory-twice")
+    for finding in (*told, *twice):
         say(str(finding))
     return bool(found.unreadable or told)
+
+
+def tell_lost(found: FoundFiles) -> bool:
+    """Say which log directories went away before all was read; return whether some did."""
+    lost = [] if found.logs is None else found.logs.lost()
+    for finding in lost:
+        say(str(finding))
+    return bool(lost)
 
 
 def without_side_files(paths: Sequence[str]) -> tuple[list[str], bool]:

@@ -29,6 +29,7 @@ _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in nam
 _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
     "cat": "kafkalog dump --format ndjson FILE",
+    "changes": "kafkalog diff OLD NEW",
     "check": "kafkalog verify DIR",
     "compare": "kafkalog diff OLD NEW",
     "consumer-groups": "kafkalog groups DIR",
@@ -37,6 +38,8 @@ _ELSEWHERE: Final = {
     "hanging": "kafkalog txn-audit --state hanging DIR",
     "list": "kafkalog txn-audit --table partitions DIR",
     "ls": "kafkalog txn-audit --table partitions DIR",
+    "nights": "kafkalog history NIGHTS",
+    "query": "kafkalog sql AUDIT 'SELECT ...'",
     "rate": "kafkalog producers --by minute DIR",
     "recover": "kafkalog salvage FILE",
     "repair": "kafkalog salvage FILE",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_FORMS",
     "columns_option",
+    "existing_directory",
     "findings_option",
     "format_option",
     "in_order",
@@ -76,7 +77,26 @@ def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
 
 def paths_argument(metavar: str, *, required: bool = True) -> Option:
     """Declare a command's inputs, as `paths`."""
-    return click.argument("paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files)
+    return click.argument(
+        "paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files, callback=_patterns_of_uris
+    )
+
+
+def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Expand patterns in URIs, which no shell does."""
+    from kafkalog.files.directories import expand
+    from kafkalog.files.names import is_remote
+
+    return tuple(path for given in paths for path in (expand(given) if is_remote(given) else (given,)))
+
+
+def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
+    """Take a directory that is there, or a URI. Raises BadParameter."""
+    from kafkalog.files.names import is_remote
+
+    if not is_remote(path):
+        click.Path(exists=True, file_okay=False).convert(path, _param, _ctx)
+    return path
 
 
 def format_option(

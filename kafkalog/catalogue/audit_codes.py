@@ -195,8 +195,8 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "transaction-pending": Code(
         WARNING,
-        "The coordinator has decided the transaction, but the marker has not arrived in this partition (a note while it"
-        " is recent).",
+        "The coordinator has decided the transaction, but the marker has not arrived in this partition (a note while"
+        " it is recent).",
         "The decision is certain; the marker may have arrived after the file was copied.",
         "The coordinator sends the marker again until the partition's leader accepts it.",
         "Nothing to do while it is recent; otherwise look at the partition's leader.",
@@ -204,7 +204,8 @@ AUDITS: Final[dict[str, Code]] = {
     "transaction-undecided": Code(
         WARNING,
         "A transaction is open, and the available records of __transaction_state do not explain it: the partition that"
-        " would is missing, or was copied at another moment (a note).",
+        " would is missing, was copied at another moment (a note), or is on a broker that was not given (a note while"
+        " it is recent).",
         "Certain only that this log has no marker for it.",
         "Unknown without the coordinator's records.",
         "Add the directory that holds the missing partitions of __transaction_state, or copy again.",

@@ -153,6 +153,13 @@ FILES: Final[dict[str, Code]] = {
         "No effect by itself.",
         "Find out who wrote it: evidence should not change.",
     ),
+    "broker-went-on": Code(
+        WARNING,
+        "A broker went on writing since the earlier verification: its newest segments grew, or it began others.",
+        "Certain where a log's newest segment is longer, or a newer one is there.",
+        "It is what a running broker does.",
+        "Compare copies instead: kafkalog diff OLD NEW says what each log did, and what no healthy broker does.",
+    ),
     "file-gone": Code(
         WARNING,
         "A file is missing that was here at the earlier verification.",

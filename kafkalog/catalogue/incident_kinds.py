@@ -222,7 +222,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _ABSENT: ("partition-absent", "topic-missing", "mirror-absent"),
     _SKEWED: ("copy-skewed", "snapshot-contradicted"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
-               "log-start-lower"),
+               "log-start-lower", "broker-went-on"),
     KindWords("records-lost", "objects-missing"): ("remote-offsets-lost",),
     KindWords("remote-store-behind", "objects-missing"): (
         "remote-object-missing", "remote-object-size", "remote-directory-odd"),

@@ -17,7 +17,17 @@ from kafkalog.files.opening import open_unnoticed
 from kafkalog.files.tree import DirectoryEntry, FileIdentity, Tree
 from kafkalog.findings import Finding
 
-__all__ = ["device_and_inode", "exists", "expand", "identities", "identity_of", "is_directory", "leaving", "open_tree"]
+__all__ = [
+    "device_and_inode",
+    "exists",
+    "expand",
+    "identities",
+    "identity_of",
+    "is_directory",
+    "is_file",
+    "leaving",
+    "open_tree",
+]
 
 
 _In = TypeVar("_In")
@@ -148,6 +158,11 @@ def is_directory(path: str) -> bool:
         return _remote_kind(path) == "directory"
     except UnreadableError:
         return False
+
+
+def is_file(path: str) -> bool:
+    """Say whether a file is there. Raises UnreadableError if a store can't be reached."""
+    return _remote_kind(path) == "file" if is_remote(path) else os.path.isfile(local_path(path))
 
 
 def _remote_kind(path: str) -> str:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import fcntl
 import os
 import posixpath
+import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
 
 __all__ = [
@@ -26,9 +29,11 @@ __all__ = [
     "is_object",
     "kind_of",
     "look_at",
+    "opened",
     "requests_made",
     "set_storage_options",
     "storage_options",
+    "with_advice",
 ]
 
 
@@ -64,6 +69,11 @@ _options = StorageOptions()
 _In = TypeVar("_In")
 
 _Out = TypeVar("_Out")
+
+# What the stores' errors have in common where they know no such key, or give it no such right.
+_REFUSED: Final = re.compile(
+    "ACCESS_DENIED|ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|CLIENT_TOKEN|EXPIRED_TOKEN|HTTP status 40[13]"
+)
 
 _BLOCK: Final = 8 << 20
 
@@ -180,7 +190,14 @@ def _words(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     text = " ".join(str(error).split())
-    return text.partition(" (Request ID")[0] or type(error).__name__
+    return with_advice(text.partition(" (Request ID")[0]) or type(error).__name__
+
+
+def with_advice(text: str) -> str:
+    """Return what a store said, and what to do if it refused."""
+    if _REFUSED.search(text) is None:
+        return text
+    return f"{text.rstrip('.')}: check the credentials (environment, ~/.aws, role) and what they may do"
 
 
 class RemoteSource:
@@ -337,6 +354,17 @@ class RemoteTree:
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(function, items))
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """Open a file for a reader of pyarrow's: a local one is its own path. Raises UnreadableError."""
+    if not is_remote(path):
+        yield local_path(path)
+        return
+    file, _, _ = _open(path)
+    with file:
+        yield file
 
 
 def is_object(path: str) -> bool:

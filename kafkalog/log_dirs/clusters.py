@@ -106,7 +106,8 @@ def copy_finding(node: LogDirectory, of: LogDirectory) -> Finding:
     same = f"directory.id {node.directory_id}" if node.directory_id == of.directory_id else "logs"
     message = (
         f"{node.path} is another copy of {of.path}: the same cluster, node {node.node_id} and {same}. What differs"
-        " between copies of different times says nothing about the cluster: read each of them alone."
+        " between copies of different times says nothing about the cluster: read each alone. What changed between them:"
+        " kafkalog diff OLD NEW."
     )
     return Finding.of("directory-twice", node.path, message, found=node.directory_id)
 

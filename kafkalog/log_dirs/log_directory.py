@@ -210,10 +210,10 @@ def _listed(
     if every and kind is DirectoryKind.OTHER and not suffix and not known:
         return None, findings, True
     entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
-    by_name = _by_name(entries, findings)
+    files = {entry.name: _partition_identity(entry, findings) for entry in entries}
+    by_name = _by_name(entries, files, findings)
     if findings:
         findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
-    files = {entry.name: _partition_identity(entry, findings) for entry in entries}
     folder = path if path.endswith("/") else f"{path}/"
     epochs, is_whole = _epochs(folder, files, findings)
     about: dict[str, str] = {}
@@ -302,7 +302,9 @@ class _ByName:
         return tuple(sorted({offset for offset, _ in self.indexed if offset not in bases}))
 
 
-def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByName:
+def _by_name(
+    entries: Sequence[DirectoryEntry], files: Mapping[str, FileIdentity | None], findings: list[Finding]
+) -> _ByName:
     found = _ByName()
     for entry in entries:
         parsed = parse_name(entry.name)
@@ -316,7 +318,8 @@ def _by_name(entries: Sequence[DirectoryEntry], findings: list[Finding]) -> _ByN
                 message = "a compressed segment: it was not read; decompress it in a copy of the directory"
                 findings.append(Finding.of("file-unreadable", entry.path, message))
         elif parsed.kind is FileKind.LOG:
-            found.segments.append(Segment(entry.path, parsed.offset, entry.size))
+            identity = files[entry.name]
+            found.segments.append(Segment(entry.path, parsed.offset, 0 if identity is None else identity.size))
         elif parsed.kind is FileKind.PRODUCER_SNAPSHOT:
             found.snapshots[parsed.offset] = entry.path
         elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     _Ints = NDArray[np.int64]
     _Mask = NDArray[np.bool_]
 
-__all__ = ["Changes", "Joined", "Met", "incident_changes", "joined", "log_changes", "transaction_changes"]
+__all__ = ["Changes", "CommonBytes", "Joined", "incident_changes", "joined", "log_changes", "transaction_changes"]
 
 Row = Mapping[str, Any]
 
 _NEVER: Final = 2**62  # after every offset
-_CELLS: Final = tuple(name for name in CHANGES.names if name.partition("_")[0] not in ("old", "new"))
+_OF_EITHER: Final = ("cluster_id", "node_id", "topic", "partition", "topic_id")
 _OF_LOG: Final = ("log", "log_start_offset", "log_end_offset", "last_stable_offset", "leader_epoch", "leader")
 _ENDED: Final = ("committed", "aborted")
 
@@ -114,9 +115,9 @@ class _Block:
 class _Said:
     """What the words of a change may name."""
 
-    first: int
-    last: int
-    count: int
+    first: int | None
+    last: int | None
+    count: int | None
     old: Row
     new: Row
 
@@ -157,41 +158,45 @@ class Changes:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield all rows, those of logs first."""
         for block in self._blocks:
-            sides = (_cells(self.old, block.old), _cells(self.new, block.new))
-            numbers = zip(block.first.tolist(), block.last.tolist(), block.count.tolist(), *sides, strict=True)
-            for first, last, count, old, new in numbers:
-                any_one = new or old
-                cells = {name: any_one.get(name) for name in _CELLS} | {
-                    "subject": "log", "what": block.what, "severity": block.severity, "old_value": None,
-                    "new_value": None, "first_offset": _known(first), "last_offset": _known(last),
-                    "count": _known(count), "message": block.words(_Said(first, last, count, old, new)),
-                }  # fmt: skip
-                for side, row in (("old", old), ("new", new)):
-                    cells |= {f"{side}_{name}": row.get(name) for name in _OF_LOG}
-                yield CHANGES.of(**cells)
+            yield from self._of_block(block)
         yield from self._rows
+
+    def _of_block(self, block: _Block) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a block, made of whole columns."""
+        old, new = _cells(self.old, block.old), _cells(self.new, block.new)
+        numbers = [[_known(number) for number in column.tolist()] for column in (block.first, block.last, block.count)]
+        rows = ([dict(zip(side, cells, strict=True)) for cells in zip(*side.values(), strict=True)]
+                for side in (old, new))  # fmt: skip
+        said = (_Said(*cells) for cells in zip(*numbers, *rows, strict=True))
+        columns: dict[str, Iterable[Any]] = dict.fromkeys(CHANGES.names, repeat(None))
+        columns |= {name: new[name] if block.new.min() >= 0 else old[name] for name in _OF_EITHER}
+        columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
+        columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
+        columns |= {"subject": repeat("log"), "what": repeat(block.what), "severity": repeat(block.severity)}
+        columns["message"] = map(block.words, said)
+        return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
 
 
 def _known(number: int) -> int | None:
     return None if number == NONE else number
 
 
-def _cells(facts: Facts, rows: _Ints) -> Iterator[Row]:
-    """Yield the cells of some logs, none for a row of -1."""
-    there = rows >= 0
-    names = (*_OF_LOG, "cluster_id", "node_id", "topic", "partition", "topic_id")
-    columns = [facts.logs[name][rows[there]].tolist() for name in names]
-    found = (
-        {name: None if cell in (NONE, -1) and name != "log" else cell for name, cell in zip(names, cells, strict=True)}
-        for cells in zip(*columns, strict=True)
-    )
-    return (next(found) if is_there else {} for is_there in there.tolist())
+def _cells(facts: Facts, rows: _Ints) -> dict[str, list[Any]]:
+    """Return columns of some logs; a row of -1 is no log, and has no cells."""
+    there, found = rows >= 0, dict[str, list[Any]]()
+    for name in (*_OF_LOG, *_OF_EITHER):
+        column = np.full(len(rows), None, object)
+        cells = facts.logs[name][rows[there]]
+        is_known = np.ones(len(cells), bool) if cells.dtype == object else (cells != NONE) & (cells != -1)
+        column[np.flatnonzero(there)[is_known]] = cells[is_known]
+        found[name] = column.tolist()
+    return found
 
 
 # What logs did.
 
 
-class Met(NamedTuple):
+class CommonBytes(NamedTuple):
     """What the bytes of logs that both audits have show, by their place in `Joined`: NONE where there is nothing.
 
     `forked` is the first offset with a batch of a newer leader epoch than the older audit has there, `cleaned` counts
@@ -202,7 +207,7 @@ class Met(NamedTuple):
     cleaned: _Ints
 
 
-def log_changes(changes: Changes, both: Joined, met: Met | None) -> None:
+def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None:
     """Take what logs did: `met` is what their bytes show, where these were compared."""
     old, new = changes.old, changes.new
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
@@ -352,7 +357,7 @@ def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None)
     some = np.flatnonzero(of_cleaner)
     changes.of_logs(
         "cleaned", (logs.old[some], logs.new[some]),
-        lambda one: "The cleaner worked in it." if one.count == NONE else
+        lambda one: "The cleaner worked in it." if one.count is None else
         f"The cleaner changed or removed {_many(one.count, 'batch', 'batches')}.",
         count=None if cleaned is None else cleaned[some],
     )  # fmt: skip
@@ -444,7 +449,7 @@ def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
     return tuple(facts.logs[name][row] for name in ("topic", "partition", "topic_id"))
 
 
-def _many(number: int, one: str, more: str | None = None) -> str:
+def _many(number: int | None, one: str, more: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 

@@ -15,8 +15,8 @@ from kafkalog.columns.named import NONE
 from kafkalog.folds import fold
 from kafkalog.folds.stable import Extents
 from kafkalog.narrowing import nothing_matches
-from kafkalog.queries.given_file import GivenFile
-from kafkalog.queries.given_logs import GivenLogs, fates_of
+from kafkalog.queries.given_file import GivenFile, GivenLogs
+from kafkalog.queries.given_logs import fates_of
 from kafkalog.tables.audit_tables import FINDINGS
 
 if TYPE_CHECKING:

@@ -1,16 +1,20 @@
-"""A file that a question is about; reading one needs no NumPy where nobody asks what became of its records."""
+"""The files that a question is about; reading one needs no NumPy where nobody asks what became of its records."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.transactions import Audit
+    from kafkalog.findings import Finding
     from kafkalog.folds.fates import Fates
     from kafkalog.folds.stable import Extents
+    from kafkalog.log_dirs.log_directory import LogDirectory
     from kafkalog.segments.selection import Selection
 
-__all__ = ["GivenFile"]
+__all__ = ["GivenFile", "GivenLogs"]
 
 _END: Final = 2**63 - 1
 
@@ -46,3 +50,29 @@ class GivenFile:
         return replace(
             asked, fates=self.fates, extents=self.extents, spans=self.spans, outcomes=asked.outcomes or self.outcomes
         )
+
+
+@dataclass
+class GivenLogs:
+    """The files that are read, and what could not be: lines that begin with a path.
+
+    `unread` are findings about parts of the logs that no file here has, or that could not be read. `nodes` are the log
+    directories that the files were found in.
+    """
+
+    files: list[GivenFile]
+    unreadable: list[str] = field(default_factory=list)
+    unread: list[Finding] = field(default_factory=list)
+    audit: Audit | None = None
+    nodes: list[LogDirectory] = field(default_factory=list)
+
+    @cached_property
+    def by_path(self) -> dict[str, GivenFile]:
+        """Return the files by their paths."""
+        return {file.path: file for file in self.files}
+
+    def lost(self) -> list[Finding]:
+        """Return which of `nodes` went away since they were listed, and are not `unread`: asked once all was read."""
+        from kafkalog.log_dirs.moving import lost_directories
+
+        return [one for one in lost_directories(self.nodes) if one not in self.unread]

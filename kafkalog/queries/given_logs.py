@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,14 +13,14 @@ import numpy as np
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
-from kafkalog.files.names import FileKind, parse_name
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
 from kafkalog.folds.stable import Extents
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.outcome import leaves_complete
-from kafkalog.queries.given_file import GivenFile
+from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
@@ -31,27 +31,10 @@ if TYPE_CHECKING:
     from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
-__all__ = ["GivenLogs", "fates_of", "given_logs", "segments_with"]
+__all__ = ["fates_of", "given_logs", "segments_with"]
 
 _OPEN: Final = 2**63 - 1
-
-
-@dataclass
-class GivenLogs:
-    """The files that are read, and what could not be: lines that begin with a path.
-
-    `unread` are findings about parts of the logs that no file here has, or that could not be read.
-    """
-
-    files: list[GivenFile]
-    unreadable: list[str] = field(default_factory=list)
-    unread: list[Finding] = field(default_factory=list)
-    audit: Audit | None = None
-
-    @cached_property
-    def by_path(self) -> dict[str, GivenFile]:
-        """Return the files by their paths."""
-        return {file.path: file for file in self.files}
+_OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about the records of all
 
 
 def given_logs(
@@ -74,7 +57,7 @@ def given_logs(
     found.unread = [
         one
         for one in found.unread
-        if (one.topic is None or narrowing.log(one.topic, one.partition)) and _may_have_had(one, selection)
+        if one.topic in _OF_ALL or (narrowing.log(one.topic, one.partition) and _may_have_had(one, selection))
     ]
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
@@ -103,13 +86,15 @@ def _logs_below(
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
             found.unreadable += unreadable
             found.unread += _not_listed(clusters)
+            found.nodes = [node for cluster in clusters for node in cluster.nodes]
             return _in_order(logs)
     from kafkalog.auditing.pipeline import audit  # reads all logs
     from kafkalog.auditing.transactions import AuditOptions, speaker_of
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
     found.unreadable += audited.unreadable
-    found.unread += _not_listed(audited.clusters)
+    found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
+    found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
     logs = []
     for cluster in audited.clusters:
         replicas: dict[tuple[str, int], list[LogAudit]] = {}
@@ -126,6 +111,13 @@ def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]
     nodes = (node for cluster in clusters for node in cluster.nodes)
     every = (finding for node in nodes for finding in node.findings)
     return (one for one in every if not leaves_complete(one.code) or one.code == "remote-offsets-lost")
+
+
+def _not_read(audited: Audit) -> Iterator[Finding]:
+    """Yield what an audit could not read: it says what became of records."""
+    for cluster in audited.clusters:
+        found = chain(cluster.findings, *(log.findings for log in cluster.logs))
+        yield from (one for one in found if not leaves_complete(one.code))
 
 
 def _may_have_had(part: Finding, selection: Selection) -> bool:
@@ -167,8 +159,11 @@ def segments_with(directory: PartitionDirectory, selection: Selection) -> Iterat
 
 def _alone(path: str, narrowing: Narrowing, limits: Limits, *, with_fates: bool) -> Iterator[GivenFile]:
     """Yield a file that was named itself, if it is of a log that is wanted."""
-    is_segment = parse_name(os.path.basename(path)).kind is FileKind.LOG
-    if not (is_segment and (with_fates or narrowing.of_logs)):
+    kind = parse_name(os.path.basename(path)).kind
+    if kind is FileKind.KRAFT_SNAPSHOT and with_fates:  # its offsets are no log's
+        yield GivenFile(path, Fates.unknown())
+        return
+    if kind is not FileKind.LOG or not (with_fates or narrowing.of_logs):
         yield GivenFile(path)
         return
     from kafkalog.auditing.pipeline import audit

@@ -24,7 +24,8 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.narrowing import EVERYTHING, nothing_matches
 from kafkalog.queries.alignment import Aligned, Differences, Digests, aligned
-from kafkalog.queries.given_logs import GivenLogs, given_logs
+from kafkalog.queries.given_file import GivenLogs
+from kafkalog.queries.given_logs import given_logs
 from kafkalog.queries.reading import SelectedBlock, selected_blocks
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.verify_tables import MIRRORS

@@ -7,7 +7,7 @@ without that, warnings and errors become Python warnings (FindingWarning).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -15,7 +15,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CellTable, Record
 from kafkalog.kernel import buffers
-from kafkalog.queries.given_file import GivenFile
+from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.readers import OnFinding, warn
 from kafkalog.segments.segment import segment_chunks
@@ -192,19 +192,21 @@ def records(
     """
     report = on_finding or warn
     selection = selection_of(question)
-    for file in _given(path, question, selection, limits, report):
+    given = _given(path, question, selection, limits, report)
+    for file in given.files:
         for item in selected_blocks(file, selection, limits, max_bytes=max_bytes):
             if isinstance(item, Finding):
                 report(item)
             else:
                 for row in item.rows():
                     yield item.record(row)
+    _report(given.lost(), report)
 
 
 def _given(
     path: Paths, question: Question, selection: Selection, limits: Limits | None, report: OnFinding, *,
     with_fates: bool | None = None,
-) -> list[GivenFile]:  # fmt: skip
+) -> GivenLogs:  # fmt: skip
     """Return the files of a question; what becomes of their records is known where it is asked for, or of a directory.
 
     Parts of the logs that are elsewhere or could not be listed are reported.
@@ -221,15 +223,19 @@ def _given(
     narrowing = Narrowing(_listed(question.get("topic")), () if partition is None else (partition,))
     of_logs = narrowing.of_logs or selection.needs_fates
     if not of_logs and not with_fates and not any(map(is_directory, paths)):
-        return [GivenFile(one) for one in paths]
+        return GivenLogs([GivenFile(one) for one in paths])
     from kafkalog.queries.given_logs import given_logs
 
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
     if given.unreadable:
         raise UnreadableError(given.unreadable[0])
-    for finding in given.unread:
+    _report(given.unread, report)
+    return given
+
+
+def _report(findings: Iterable[Finding], report: OnFinding) -> None:
+    for finding in findings:
         report(finding)
-    return given.files
 
 
 def record_columns(
@@ -247,7 +253,8 @@ def record_columns(
     more = ("partition", "outcome", "visible")
     report = on_finding or warn
     selection = selection_of(question)
-    files = _given(path, question, selection, limits, report)
+    given = _given(path, question, selection, limits, report)
+    files = given.files
     wanted = (*names, *more) if any(file.fates is not None for file in files) else names
     parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in wanted}
     for file in files:
@@ -265,6 +272,7 @@ def record_columns(
                 parts["partition"].append(np.full(len(rows), partition))
                 parts["outcome"].append(item.found.outcome[of])
                 parts["visible"].append(item.fates.visible(item.found.shown[of], cells[buffers.OFFSET]))
+    _report(given.lost(), report)
     return {name: np.concatenate(part) for name, part in parts.items()}
 
 
@@ -307,7 +315,8 @@ def _table(
     report = on_finding or warn
     selection = selection_of(question)
     asked = None if columns is None else bool(set(columns) & set(OF_LOG))
-    files = _given(path, question, selection, limits, report, with_fates=asked)
+    given = _given(path, question, selection, limits, report, with_fates=asked)
+    files = given.files
     if columns is None:
         columns = table.names if any(file.fates is not None for file in files) else table.usual
     schema = chosen_schema(table, columns, coded=True, files=True)
@@ -316,5 +325,6 @@ def _table(
         for file in files:
             chunks = segment_chunks(file.path, limits=limits, room=ARROW_BATCHES)
             yield from segment_as_arrow(file.path, chunks, table, schema, file.selection(selection), report)
+        _report(given.lost(), report)
 
     return arrow_table(batches(), schema)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import STOPS
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
 from kafkalog.reports.changed import changed
@@ -224,22 +225,29 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     verb = "is" if number == 1 else "are"
     may = "may be" if all(row["certainty"] != "proved" for row in rows) else verb
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
-    return f"{what} of {_places(rows)} {may} lost to consumers{_when(rows, ends)}{kept}"
+    of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
+    to = "" if of_metadata else " to consumers"  # brokers and controllers read it
+    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "partition-twice": "one broker has two directories of the same partition",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
     }
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+
+    def key(row: Row) -> str:
+        return str(row["cause"] if row["cause"] == "partition-twice" else row["kind"])
+
+    kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
     for kind in kinds:
-        some = [row for row in rows if row["kind"] == kind]
+        some = [row for row in rows if key(row) == kind]
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
         if kind == "records-unreadable" and lost:

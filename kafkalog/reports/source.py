@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -15,6 +17,7 @@ from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transac
 from kafkalog.columns.named import NONE
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Severity
@@ -277,7 +280,9 @@ def about_cluster(
         ]
     words = ""
     if given:
-        words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))} of {len(known)}"
+        words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))}"
+        if metadata is not None:  # else nothing says how many there are
+            words += f" of {len(known)}"
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)
@@ -454,18 +459,18 @@ _OF_LOGS: Final = ("trimmed", "cleanings")
 class WrittenAudit:
     """An audit that was written as a directory of Parquet tables, by this process, another one, or Spark."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the audit in `folder`.
+    def __init__(self, folder: str | Path) -> None:
+        """Open the audit in `folder`, on a disk or in an object store.
 
         Raises UnreadableError if it has no ``_SUCCESS``: a run that ended early wrote only a part; if it has not the
         files that its manifest lists; or if its manifest or its verdict.json is not what was written.
         """
 
-        self._folder = folder
-        if not (folder / SUCCESS).is_file():
+        self._folder = folder = str(folder).rstrip("/") or "/"
+        if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         self._files, self._others, self.run = _files(folder)
-        self._checked: set[Path] = set()
+        self._checked: set[str] = set()
         self.tables = frozenset(self._files)
         try:
             said = untrusted_json(self._content(VERDICT))
@@ -482,24 +487,24 @@ class WrittenAudit:
         try:
             return _as_written(dict(untrusted_json(self._content(PROVENANCE))))
         except (ValueError, TypeError) as error:
-            raise UnreadableError(f"{self._folder / PROVENANCE}: can't be read: {error}") from error
+            raise UnreadableError(f"{self._folder}/{PROVENANCE}: can't be read: {error}") from error
 
     def _content(self, name: str) -> bytes:
         """Read a file that is no table. Raises UnreadableError where it is not what was written."""
         if name not in self._others:
             raise UnreadableError(f"{self._folder}: {MANIFEST} does not list {name}")
         self._check(self._others[name])
-        return read_small(self._folder / name)
+        return read_small(f"{self._folder}/{name}")
 
-    def _check(self, file: TableFile) -> Path:
+    def _check(self, file: TableFile) -> str:
         """Return a file's path. Raises UnreadableError unless all of its bytes are what was written."""
-        path = self._folder / file.name
-        if path not in self._checked and (change := file.change(*sized_hash(str(path)))):
+        path = f"{self._folder}/{file.name}"
+        if path not in self._checked and (change := file.change(*sized_hash(path))):
             raise UnreadableError(f"{path}: {change}: make the audit again, or take this file from a copy")
         self._checked.add(path)
         return path
 
-    def files(self, table: str) -> list[Path]:
+    def files(self, table: str) -> list[str]:
         """Return the Parquet files of a table. Raises UnreadableError for one that is not what was written."""
         return [self._check(listed) for listed in self._files.get(table, ())]
 
@@ -508,10 +513,12 @@ class WrittenAudit:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        from kafkalog.files.object_stores import opened  # no part of what a report of an audit in memory needs
+
         for listed in self._files.get(table, ()):
             file, rows = self._check(listed), listed.rows
             try:
-                with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+                with opened(file) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
                     if parquet.metadata.num_rows != rows:
                         raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
                     if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
@@ -597,20 +604,21 @@ def _about_read(said: Any) -> ClusterRead:
     return ClusterRead(cluster, brokers, ends, bool(said["stopped"]), pairs, trimmed, cleanings)
 
 
-def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile], Run | None]:
+def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile], Run | None]:
     """Return the Parquet files of each table, all others by name, and which run wrote them. Raises UnreadableError."""
     try:
-        manifest = read_manifest((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        manifest = read_manifest(read_small(f"{folder}/{MANIFEST}"))
+    except (UnreadableError, ValueError, KeyError, TypeError) as error:
         raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
     if unknown := set(manifest.tables) - set(TABLES):  # of a later version: it would be missing without a word
         raise UnreadableError(f"{folder}: {MANIFEST} lists a table that this version does not know: {min(unknown)!r}")
+    sizes = _sizes(folder, {posixpath.dirname(file.name) for file in manifest.files()})
     for file in manifest.files():
-        path = folder / file.name
-        if not path.is_file():
+        size = sizes.get(file.name)
+        if size is None:
             raise UnreadableError(f"{folder}: {file.name} is missing; {MANIFEST} lists it")
-        if path.stat().st_size != file.size_bytes:
-            raise UnreadableError(f"{path}: has {path.stat().st_size} bytes; {MANIFEST} says {file.size_bytes}")
+        if size != file.size_bytes:
+            raise UnreadableError(f"{folder}/{file.name}: has {size} bytes; {MANIFEST} says {file.size_bytes}")
     parquet = {
         table: [file for file in manifest.tables[table] if file.name.endswith(".parquet")]
         for table in TABLES
@@ -618,6 +626,17 @@ def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFil
     }
     others = {file.name: file for file in manifest.others}
     return {table: files for table, files in parquet.items() if files}, others, manifest.run
+
+
+def _sizes(folder: str, below: Iterable[str]) -> dict[str, int]:
+    """Return the sizes of the files in some directories of an output, by their names in it."""
+    tree, sizes = open_tree(folder), dict[str, int]()
+    for name in below:
+        inside = f"{name}/" if name else ""
+        with suppress(UnreadableError):  # its files are missing
+            entries = tree.entries(f"{folder}/{name}".rstrip("/"))
+            sizes |= {inside + entry.name: entry.size for entry in entries if not entry.is_directory}
+    return sizes
 
 
 def _deciding() -> Any:

@@ -289,10 +289,10 @@ def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= _ROWS or size >= _BYTES:
-            yield held[0] if len(held) == 1 else pa.concat_batches(held)
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
             held, rows, size = [], 0, 0
     if held:
-        yield held[0] if len(held) == 1 else pa.concat_batches(held)
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 def _cells(column: Iterable[Any], kind: pa.DataType, words: dict[str, int]) -> pa.Array:

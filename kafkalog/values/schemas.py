@@ -47,6 +47,7 @@ class Schemas:
     unnumbered: list[ValueSchema] = field(default_factory=list)
     temporary: str | None = None
     _size: int = 0
+    _kept: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.by_id or self.unnumbered)
@@ -128,14 +129,16 @@ class Schemas:
             return False
         subject, version = found.get("subject"), found.get("version")
         schema = ValueSchema(PROTO_TEXT if kind == PROTOBUF else kind, content, references, f"{subject}")
-        self._keep(schema_id, schema, len(text))
+        told = [text, f"{subject}", *(word for name, of, _ in references for word in (name, of))]
+        self._keep(schema_id, schema, sum(map(len, told)))
         if isinstance(subject, str) and type(version) is int:
             self.by_version[subject, version] = schema
         return True
 
     def _keep(self, number: int | None, schema: ValueSchema, size: int) -> None:
         self._size += size
-        if self._size > _MOST_KEPT or len(self.by_id) + len(self.unnumbered) >= _MOST_SCHEMAS:
+        self._kept += 1  # also those that another one of the same id replaces: they stay known by their version
+        if self._size > _MOST_KEPT or self._kept > _MOST_SCHEMAS:
             raise UnreadableError(f"there are more than {_MOST_SCHEMAS:,} schemas or {_MOST_KEPT:,} bytes of them")
         if number is None:
             self.unnumbered.append(schema)

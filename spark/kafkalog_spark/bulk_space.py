@@ -5,18 +5,14 @@ The rows are those of a local run with the same options; tables are written as P
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from kafkalog.auditing.incidents import items_of_judged
 from kafkalog.auditing.space import (
@@ -38,12 +34,16 @@ from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
+from kafkalog_spark.arrow_rows import rows_of
+from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.parts import PartFile, read_part
+from kafkalog_spark.seal import Seal
 from kafkalog_spark.session import at_work
 
 __all__ = ["BulkSpace", "bulk_space"]
@@ -65,10 +65,11 @@ class BulkSpace:
 def bulk_space(
     session: SparkSession, paths: Sequence[str], output: Output, options: SpaceOptions | None = None, *,
     tables: Sequence[str], split_bytes: int = _SPLIT_BYTES, storage: StorageOptions | None = None,
-    said: Mapping[str, str] | None = None,
+    said: Callable[[BulkSpace], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
 ) -> BulkSpace:  # fmt: skip
-    """Measure log directories and write `tables` to `output`, which was made, then the texts of further files.
+    """Measure log directories and write `tables` to `output`, which was made.
 
+    `said` are the texts of further files, which are written when the tables count.
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
     options, storage = options or SpaceOptions(), storage or StorageOptions()
@@ -76,8 +77,8 @@ def bulk_space(
         set_storage_options(storage)
         clusters, unreadable = open_clusters(paths)
         done = BulkSpace(unreadable=unreadable)
-        run = _Run(session, clusters, options, storage, frozenset(tables), done)
-        with output.working(), run.read(split_bytes) as read, run.judge(read) as made:
+        run = _Run(session, clusters, options, storage, frozenset(tables), done, progress)
+        with output.working(), run.read(split_bytes, output.work) as read, run.judge(read, output.work) as made:
             run.write(made, output, said)
     return done
 
@@ -92,13 +93,14 @@ class _Run:
     storage: StorageOptions
     tables: frozenset[str]
     done: BulkSpace
+    progress: Callable[[str], object]
     logs: list[tuple[int, LogSpace]] = field(default_factory=list)
     about: dict[int, space_tasks.About] = field(default_factory=dict)
     first: frozenset[int] = frozenset()
-    seal: space_tasks.Seal = field(default_factory=space_tasks.Seal)
+    seal: Seal = field(default_factory=Seal)
 
     @contextmanager
-    def read(self, split_bytes: int) -> Iterator[DataFrame]:
+    def read(self, split_bytes: int, work: str) -> Iterator[DataFrame]:
         """Read all directories."""
         settings: dict[int, Settings] = {}
         rows, task, size = [], 0, 0
@@ -116,12 +118,16 @@ class _Run:
                     if size >= split_bytes:
                         task, size = task + 1, 0
         self.done.directories = len(self.logs)
-        frame = self._frame(rows, space_tasks.DIRECTORIES).repartitionById(task + 1, "task")
+        directories = sent(
+            self.session, f"{work}/directories", rows_of(rows, space_tasks.DIRECTORIES), space_tasks.DIRECTORIES,
+            self.storage,
+        )  # fmt: skip
         reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage, self.seal)
-        with _kept(frame.mapInArrow(reading, from_arrow_schema(space_tasks.READ))) as kept:
+        with kept(mapped(spread(directories, task + 1, "task"), reading, space_tasks.READ)) as read:
             newest: dict[int, int] = {}
             ends: dict[int, int] = {}
-            for row in kept.drop("content").toArrow().to_pylist():
+            what = f"read {self.done.directories:,} directories"
+            for row in fetched(read.drop("content"), what, self.progress).to_pylist():
                 cluster_number = row["cluster"]
                 newest[cluster_number] = max(newest.get(cluster_number, -1), row["newest_broker"])
                 ends[row["number"]] = row["log_end"]
@@ -131,7 +137,7 @@ class _Run:
                 moment = moment_of(cluster, latest, self.options.now)
                 self.about[number] = space_tasks.About(settings[number], moment)
             self._first(ends)
-            yield kept
+            yield read
 
     def _first(self, ends: Mapping[int, int]) -> None:
         """Choose the replica of each partition in which transactions and producers are counted."""
@@ -142,49 +148,52 @@ class _Run:
         )
 
     @contextmanager
-    def judge(self, read: DataFrame) -> Iterator[DataFrame]:
+    def judge(self, read: DataFrame, work: str) -> Iterator[DataFrame]:
         """Judge all directories; the state topics first."""
         if self.tables.intersection(_JOINED):
             of_states = [number for number in self.first if self.logs[number][1].directory.topic == STATE_TOPIC]
             rows = read.where(F.col("number").isin(of_states)).repartition("cluster").sortWithinPartitions("cluster")
             task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage, seal=self.seal)
-            for row in rows.mapInArrow(task, from_arrow_schema(space_tasks.MADE)).toArrow().to_pylist():
+            found = mapped(rows, task, space_tasks.MADE)
+            for row in fetched(found, "read the state topics", self.progress).to_pylist():
                 about = self.about[row["cluster"]]
                 self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
         judging = space_tasks.JudgeSpace(
-            self.about, self.tables, self.first, self.options.limits, self.storage, self.options.keys, self.seal
+            self.about,
+            self.tables,
+            self.first,
+            self.options.limits,
+            self.storage,
+            self.options.keys,
+            self.seal,
+            work,
         )
-        with _kept(read.mapInArrow(judging, from_arrow_schema(space_tasks.MADE))) as made:
+        with kept(mapped(read, judging, space_tasks.MADE)) as made:
             yield made
 
-    def write(self, made: DataFrame, output: Output, said: Mapping[str, str] | None) -> None:
-        """Write the tables, and let them count."""
-        mine = self._of_driver(made)
+    def write(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
+        """Write the driver's tables, and let all count."""
+        parts = _parts(made, f"judge {self.done.directories:,} directories", self.progress)
+        kinds = [kind for table, kind in _JOINED.items() if table in self.tables]
+        if kinds:
+            states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
+            rows = made.where(F.col("kind").isin(kinds)).repartition("kind", "cluster", "key")
+            join = space_tasks.JoinSpace(states, self.seal, self.storage, output.work)
+            joined = mapped(rows.sortWithinPartitions("kind", "cluster", "key"), join, space_tasks.MADE)
+            with kept(joined) as made_of_all:
+                parts += _parts(made_of_all, "join what directories cost", self.progress)
+        mine, of_tasks = self._of_driver(made), {part.table for part in parts}
         for table in sorted(self.tables):
-            schema = StructType.fromJson(spark_schema(TABLES[table]))
-            if table in _OF_DRIVER:
-                content = pa.Table.from_batches(
-                    arrow_batches(mine.get(table, []), arrow_schema(TABLES[table])), arrow_schema(TABLES[table])
-                )
-                frame = self.session.createDataFrame(content.replace_schema_metadata(None), schema).coalesce(1)
-            else:
-                rows = self._joined(made, _JOINED[table]) if table in _JOINED else made.where(F.col("kind") == table)
-                frame = rows.select("content").mapInArrow(_unpack, schema).coalesce(1)
-            writer = frame.write.mode("append").option("compression", "zstd")
-            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(f"{output.work}/{table}")
-        output.commit((part for table in sorted(self.tables) for part in output.take(table)), said)
-
-    def _joined(self, made: DataFrame, kind: str) -> DataFrame:
-        states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
-        parts = made.where(F.col("kind") == kind).repartition("cluster", "key")
-        in_order = parts.sortWithinPartitions("kind", "cluster", "key")
-        return in_order.mapInArrow(space_tasks.JoinSpace(states, self.seal), from_arrow_schema(space_tasks.MADE))
+            if table in _OF_DRIVER or table not in of_tasks:  # a table without rows has a file with its columns
+                output.write_table(TABLES[table], arrow_batches(mine.get(table, ()), arrow_schema(TABLES[table])))
+        output.commit(parts, said(self.done))
 
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
         judged: dict[int, list[Weighed]] = {}
-        for row in made.where("kind = 'judged'").select("content").toArrow().to_pylist():
+        for row in fetched(
+            made.where("kind = 'judged'").select("content"), "collect verdicts", self.progress
+        ).to_pylist():
             number, verdicts, findings, suffix = self.seal.unpacked(row["content"])
             cluster, log = self.logs[number]
             if suffix and not log.directory.suffix:
@@ -205,24 +214,8 @@ class _Run:
         rows[FINDINGS.name] = list(finding_rows(self.done.findings))
         return rows
 
-    def _frame(self, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        content = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [pa.array(column, kind) for column, kind in zip(content, schema.types, strict=True)]
-        return self.session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), from_arrow_schema(schema))
 
-
-def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for content in batch["content"].to_pylist():
-            with pa.ipc.open_stream(content) as reader:
-                yield from reader
-
-
-@contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep a stage's rows on the executors' disks while they are needed."""
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
+def _parts(made: DataFrame, what: str, tell: Callable[[str], object]) -> list[PartFile]:
+    """Return the files of tables that tasks wrote, in one order for one input."""
+    rows = fetched(made.where(F.col("kind") == space_tasks.PART).select("content"), what, tell)
+    return sorted(map(read_part, rows["content"].to_pylist()), key=lambda part: (part.table, part.file.sha256))

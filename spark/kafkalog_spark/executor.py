@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafkalog import limit
 from kafkalog.auditing.partition import SegmentScan
@@ -37,7 +35,7 @@ from kafkalog.auditing.pipeline import (
     write_place,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
@@ -45,59 +43,13 @@ from kafkalog.segments.chunk import Limits
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judged_tables, scan_tasks, tasks
 from kafkalog_spark.arrow_rows import rows_of
-from kafkalog_spark.parts import PartFile, filesystem_of
-from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
+from kafkalog_spark.parts import PartFile, read_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor", "read_sent", "write_sent"]
-
-
-# Rows that the driver sends to tasks, as files: any place that pyarrow's filesystems know, which Spark need not.
-
-
-_FILE_BYTES: Final = 32 << 20  # of a file, which one task reads
-
-
-def write_sent(folder: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write rows to files with the numbers from 0 on; return how many there are, at least one."""
-    filesystem, path = filesystem_of(folder)
-    filesystem.create_dir(path)
-    rows, number, is_more = iter(batches), 0, True
-    while is_more:
-        with (
-            filesystem.open_output_stream(f"{path}/{number:06}.arrow") as stream,
-            pa.ipc.new_stream(stream, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file,
-        ):
-            is_more = _fill(file, rows)
-        number += 1
-    return number
-
-
-def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch]) -> bool:
-    """Write rows until the file is full; say whether it is, so that there may be more."""
-    size = 0
-    for batch in batches:
-        file.write_batch(batch)
-        size += batch.nbytes
-        if size >= _FILE_BYTES:
-            return True
-    return False
-
-
-def read_sent(batches: Iterable[pa.RecordBatch], folder: str, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the files whose numbers come; what runs in tasks."""
-    spare_modules()
-    set_storage_options(storage)
-    filesystem, path = filesystem_of(folder)
-    for batch in batches:
-        for number in batch[0].to_pylist():
-            with (
-                filesystem.open_input_stream(f"{path}/{number:06}.arrow") as stream,
-                pa.ipc.open_stream(stream) as file,
-            ):
-                yield from file
+__all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
 
 _JUDGE_BYTES: Final = 256 << 20
@@ -135,7 +87,8 @@ class ScannedFrame:
         """Find the open transactions in tasks, which send the first of each log."""
         count: Counter[int] = Counter()
         offsets: dict[int, list[bytes]] = {}
-        for row in self.executor.open_offsets(logs, self).toArrow().to_pylist():
+        what = f"count the open transactions of {len(logs):,} logs"
+        for row in fetched(self.executor.open_offsets(logs, self), what, self.executor.report).to_pylist():
             count[row["log"]] += row["count"]
             offsets.setdefault(row["log"], []).append(row["offsets"])
         for log in logs:
@@ -148,7 +101,9 @@ class ScannedFrame:
             return
         rows = self.frame.where(F.col("log").isin(*(log.number for log in logs)))
         by_log: dict[int, list[tuple[int, int, str, pa.RecordBatch, int]]] = {}
-        batches = rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_batches()
+        what = f"fetch the scans of {len(logs):,} logs"
+        some = rows.select("log", "split_no", "row_no", "kind", "content")
+        batches = fetched(some, what, self.executor.report).to_batches()
         while batches:  # of the coordinator's many records each is either still a message, or in columns
             batch = batches.pop()
             places = zip(*(column.to_pylist() for column in batch.columns[:-1]), strict=True)
@@ -202,7 +157,9 @@ class SparkExecutor:
         number = max((place.task for place in places), default=0) + 1
         rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
         scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, keeping=self.kept.keeping)
-        with _kept(_mapped(rows.repartitionById(number, "task"), scan, scan_tasks.SCANNED)) as frame:
+        directories = len({log.node.path for log in logs})
+        what = f"scan {len(places):,} segments of {directories:,} directories"
+        with kept(mapped(spread(rows, number, "task"), scan, scan_tasks.SCANNED)) as frame:
             heads = frame.where("row_no = 0 and share = 0")
             names = (
                 "log",
@@ -219,7 +176,7 @@ class SparkExecutor:
             findings = 0
             scanned = ScannedFrame(self, frame, {}, [], {})
             reused = Reused(hashed=self.kept.keeping.hashed)
-            for row in heads.select(*names).toArrow().to_pylist():
+            for row in fetched(heads.select(*names), what, self.report).to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
@@ -240,7 +197,7 @@ class SparkExecutor:
         rows = scanned.frame.unionByName(self._frame("counted", _places(logs), scan_tasks.SCANNED))
         number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
         in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
-        return _mapped(in_order, tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), tasks.OPENED)
+        return mapped(in_order, tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), tasks.OPENED)
 
     @contextmanager
     def judge(
@@ -260,7 +217,7 @@ class SparkExecutor:
         judge = tasks.Judge(
             known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.run
         )  # fmt: skip
-        with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
+        with kept(mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
             self._tell("judged", started, f"{number} tasks, {groups} partitions, {found} findings", scanned.files)
@@ -273,7 +230,8 @@ class SparkExecutor:
         sizes: Counter[str] = Counter()
         parts: list[PartFile] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
-        rows = frame.where("kind != 'keys'").toArrow().to_pylist()
+        what = f"judge {len({log.group for log in logs}):,} partitions"
+        rows = fetched(frame.where("kind != 'keys'"), what, self.report).to_pylist()
         kinds: dict[tuple[str, int], list[bytes]] = {}
         for row in rows:
             if row["kind"] in self.kinds:
@@ -286,7 +244,7 @@ class SparkExecutor:
                 codes.update(of_task)
                 sizes.update(of_tables)
             elif row["kind"] == judged_tables.PART:
-                parts.append(judged_tables.read_part(row["rows"], row["content"]))
+                parts.append(read_part(row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
@@ -296,7 +254,8 @@ class SparkExecutor:
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
             number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
-            for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
+            found = mapped(in_order, tasks.conflict, tasks.CONFLICTS)
+            for row in fetched(found, "compare partitions by their producers", self.report).to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
         return JudgedFrame(
@@ -319,10 +278,7 @@ class SparkExecutor:
                     yield scan_tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        """Give rows to Spark as files: what is in a plan, or in a task, has to fit a message between processes."""
-        number = write_sent(f"{self.work}/{name}", rows_of(rows, schema), schema)
-        files = self.session.range(0, number, 1, number)
-        return _mapped(files, partial(read_sent, folder=f"{self.work}/{name}", storage=self.storage), schema)
+        return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.storage)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
@@ -347,19 +303,3 @@ def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator
 def _key_shares(logs: Sequence[LogPlace]) -> int:
     """Say to how many shares the producers are given when partitions are compared; as few as keep each one small."""
     return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // _KEY_SHARE_BYTES))
-
-
-@contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep a stage's rows on the executors' disks while they are needed."""
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
-
-
-def _mapped(
-    frame: DataFrame, task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema
-) -> DataFrame:
-    return frame.mapInArrow(task, from_arrow_schema(schema))

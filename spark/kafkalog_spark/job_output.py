@@ -22,6 +22,7 @@ from pyarrow import fs
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, ScanFolder, as_text, begun_before, begun_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.object_stores import with_advice
 from kafkalog.files.off_limits import real_place
 from kafkalog.provenance import (
     BEGUN,
@@ -39,7 +40,7 @@ from kafkalog.provenance import (
 )
 from kafkalog.tables import Table
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
-from kafkalog.tables.parquet import ParquetFile, row_count
+from kafkalog.tables.parquet import ParquetFile
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
 __all__ = ["HELD", "HeldError", "Output", "OutputFailedError", "held_in_store", "held_on_disk", "task_folder"]
@@ -217,8 +218,6 @@ _COMING: Final = f"{WORK}/coming.json"  # a manifest of the files of a commit an
 _LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN, _COMING))
 
 _MOVERS: Final = 8
-
-_PIECE: Final = 1 << 20
 
 
 class OutputFailedError(KafkaLogError):
@@ -470,19 +469,6 @@ class Output:
             if begun is not None and found.mtime_ns is not None and found.mtime_ns < begun:
                 self.filesystem.delete_file(found.path)
 
-    def take(self, table: str) -> Iterator[PartFile]:
-        """Yield the files of a table that Spark wrote below `work`, in a directory with its name."""
-        folder = f"{self.work_path}/{table}"
-        for found in self.filesystem.get_file_info(fs.FileSelector(folder)):
-            if found.extension == "parquet":
-                digest = hashlib.sha256()
-                with self.filesystem.open_input_stream(found.path) as stream:
-                    while data := stream.read(_PIECE):
-                        digest.update(data)
-                with self.filesystem.open_input_file(found.path) as file:
-                    rows = row_count(file)
-                yield PartFile(table, TableFile(f"{table}/{found.base_name}", found.size, rows, digest.hexdigest()))
-
     def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
         """Write the driver's file of a table. Raises OutputFailedError."""
         name = f"{table.name}-driver.parquet"
@@ -505,4 +491,4 @@ class Output:
         try:
             yield
         except OSError as error:
-            raise OutputFailedError(f"{self.name}: {error}") from error
+            raise OutputFailedError(f"{self.name}: {with_advice(str(error))}") from error

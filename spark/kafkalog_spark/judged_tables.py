@@ -30,13 +30,12 @@ from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
-from kafkalog.tables.manifest import TableFile
 from kafkalog_spark.arrow_rows import Row
-from kafkalog_spark.parts import PartFile, PartFiles
+from kafkalog_spark.parts import PartFile, PartFiles, write_part
 
-__all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables", "read_part"]
+__all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables"]
 
-PART: Final = "part"  # a file of a table: the table, its size, its SHA-256, its name
+PART: Final = "part"  # a file of a table
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 
@@ -148,11 +147,4 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
 
 def _part_row(part: PartFile) -> Row:
     """Make a row of ``tasks.JUDGED`` of a table's file."""
-    file = part.file
-    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.sha256}/{file.name}".encode())
-
-
-def read_part(rows: int, content: bytes) -> PartFile:
-    """Read the row of a table's file."""
-    table, size, sha256, name = content.decode().split("/")
-    return PartFile(table, TableFile(name, int(size), rows, sha256))
+    return (PART, -1, -1, 0, write_part(part))

@@ -17,9 +17,20 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import Run, TableFile
 from kafkalog.tables.parquet import ParquetFile
 
-__all__ = ["CANNOT_WRITE", "HashedStream", "PartFile", "PartFiles", "filesystem_of"]
+__all__ = [
+    "CANNOT_WRITE",
+    "NOT_SHARED",
+    "HashedStream",
+    "PartFile",
+    "PartFiles",
+    "filesystem_of",
+    "read_part",
+    "write_part",
+]
 
-CANNOT_WRITE: Final = "kafkalog can't write its output: "  # what the driver knows an error of this kind by
+# What the driver knows an error of a kind by, wherever in a trace it is.
+CANNOT_WRITE: Final = "kafkalog can't write its output: "
+NOT_SHARED: Final = "kafkalog does not see here what the driver wrote: "
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
 
 
@@ -42,6 +53,18 @@ class PartFile(NamedTuple):
 
     table: str
     file: TableFile
+
+
+def write_part(part: PartFile) -> bytes:
+    """Write a table's file as what a task sends to the driver."""
+    file = part.file
+    return f"{part.table}/{file.rows}/{file.size_bytes}/{file.sha256}/{file.name}".encode()
+
+
+def read_part(content: bytes) -> PartFile:
+    """Read what ``write_part`` wrote."""
+    table, rows, size, sha256, name = content.decode().split("/")
+    return PartFile(table, TableFile(name, int(size), int(rows), sha256))
 
 
 class HashedStream:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.transactions import AuditOptions
@@ -18,12 +19,17 @@ from kafkalog.log_dirs.remote_store import LayoutError, Remote, remote_of
 from kafkalog.quantities import bytes_of, time_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.selection import Selection
-from kafkalog.tables import Table
 from kafkalog.tables.column import EVERY_COLUMN
 
 __all__ = ["OPTIONS", "Request"]
 
 _STATE_BYTES: Final = 64 << 20
+_LOCATION: Final = "location"
+_URI_OF_HADOOP: Final = re.compile("^file:/(?!/)")
+# Properties of a table that a catalogue hands on with its options; others have dots in their names.
+_OF_CATALOGUE: Final = frozenset(
+    (_LOCATION, "collation", "comment", "external", "is_managed_location", "owner", "provider", "transient_lastddltime")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class Request:
     """Which view of which paths, and how much of them: what the tasks receive.
 
     `split_bytes` is a task's share; at most `state_bytes` of the state topic and the metadata log are read. `topic` is
-    a pattern. `topics`, `partitions` and `selection` are what filters leave; Spark applies the filters again.
+    a pattern. `topics`, `partitions`, `logs` and `selection` are what filters leave; Spark applies the filters again.
     With `ignore_missing`, paths that can't be listed are left out.
     """
 
@@ -45,6 +51,7 @@ class Request:
     state_bytes: int = _STATE_BYTES
     topic: str | None = None
     topics: frozenset[str] | None = None
+    logs: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     pushdown: bool = False
     ignore_missing: bool = False
@@ -53,10 +60,22 @@ class Request:
     @classmethod
     def of(cls, options: Mapping[str, str], views: Sequence[str]) -> Request:
         """Read the options of ``spark.read``. Raises UnsupportedError for wrong ones."""
-        given = {name.lower().replace("-", "").replace("_", ""): value for name, value in options.items()}
+        lower = {name.lower(): value for name, value in options.items()}
+        location = lower.get(_LOCATION)  # what a catalogue makes of a table's path
+        given = {
+            name.replace("-", "").replace("_", ""): value
+            for name, value in lower.items()
+            if name not in _OF_CATALOGUE and "." not in name
+        }
         paths = json.loads(given.pop("paths", "[]")) + [given.pop(name) for name in ("path",) if name in given]
+        if not paths and location is not None:
+            paths = [location]
+        paths = [_URI_OF_HADOOP.sub("file:///", path) for path in paths]
         if not paths:
-            raise UnsupportedError('the path is missing: .load("/backups/broker-1") names one log directory or several')
+            raise UnsupportedError(
+                'the path is missing: .load("/backups/broker-1") names one log directory or several '
+                "(a table of a catalogue must be created without a list of columns)"
+            )
         for name in given:
             if name not in OPTIONS:
                 close = difflib.get_close_matches(name, OPTIONS, 1)
@@ -88,21 +107,21 @@ class Request:
             ),
         )  # fmt: skip
 
-    def names(self, table: Table) -> tuple[str, ...]:
-        """Return the requested columns as the table names them; case does not matter, as elsewhere in Spark.
+    def names(self, view: Named) -> tuple[str, ...]:
+        """Return the requested columns as the view names them; case does not matter, as elsewhere in Spark.
 
         ``*`` is every column, also those that are only made when they are asked for. Raises UnsupportedError for one
-        that the table does not have.
+        that the view does not have.
         """
         if self.columns == (EVERY_COLUMN,):
-            return table.names
-        known = {name.lower(): name for name in table.names}
+            return view.names
+        known = {name.lower(): name for name in view.names}
         for name in self.columns:
             if name.lower() not in known:
-                close = difflib.get_close_matches(name.lower(), table.names, 3)
-                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.names)}"
+                close = difflib.get_close_matches(name.lower(), view.names, 3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(view.names)}"
                 raise UnsupportedError(f"{self.view} has no column {name!r}: {hint}")
-        return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or table.usual
+        return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or view.usual
 
     def wants(self, directory: PartitionDirectory) -> bool:
         """Say whether a partition is requested."""
@@ -110,7 +129,21 @@ class Request:
             return False
         if self.topics is not None and directory.topic not in self.topics:
             return False
+        if self.logs is not None and directory.log not in self.logs:
+            return False
         return self.partitions is None or directory.partition in self.partitions
+
+
+class Named(Protocol):
+    """What has columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all columns."""
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """Return the names of the columns that are made without being asked for."""
 
 
 def _remote(path: str | None, pattern: str | None) -> Remote | None:

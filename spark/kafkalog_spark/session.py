@@ -15,7 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "at_work", "configured", "open_session", "stop", "told"]
+__all__ = ["active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
 
 _ALWAYS: Final = {
     # Each task that runs Python waits some 40 ms on a TCP socket.
@@ -25,6 +25,7 @@ _ON_ONE_MACHINE: Final = {
     # What the JVM itself does for a job is short: its optimizing compiler costs more than it saves.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+_OURS: Final = "spark.kafkalog."  # what the names of our settings begin with
 _WHILE_AT_WORK: Final = {
     # The expressions are so few that compiling them costs more than it saves.
     "spark.sql.codegen.wholeStage": "false",
@@ -80,10 +81,10 @@ def configured(name: str) -> str | None:
     """
     session = active_session()
     if session is not None:
-        return told(session, name)
+        return session.conf.get(setting_of(name), None)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return None
-    return SparkConf().get(_key(name))
+    return SparkConf().get(setting_of(name))
 
 
 def stop(session: SparkSession) -> None:
@@ -114,10 +115,11 @@ def at_work(session: SparkSession, *, planned: bool = False) -> Iterator[None]:
                 session.conf.set(key, old)
 
 
-def told(session: SparkSession, name: str) -> str | None:
-    """Return the session's ``spark.kafkalog.`` setting of an option, None if it has none."""
-    return session.conf.get(_key(name), None)
+def settings(session: SparkSession) -> dict[str, str]:
+    """Return the session's settings of kafkalog, by their names."""
+    return {row["key"]: row["value"] for row in session.sql("SET").collect() if row["key"].startswith(_OURS)}
 
 
-def _key(name: str) -> str:
-    return f"spark.kafkalog.{name.replace('-', '.').replace('_', '.')}"
+def setting_of(option: str) -> str:
+    """Return the name of an option's setting."""
+    return _OURS + option.replace("-", ".").replace("_", ".")

@@ -6,14 +6,9 @@ keeps these rows on executors' disks, where somebody may change them: what is un
 
 from __future__ import annotations
 
-import hmac
-import pickle
-import secrets
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +32,6 @@ from kafkalog.auditing.space import (
     segment_rows,
     tier_rows,
 )
-from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.segments.chunk import Limits
 from kafkalog.tables import TABLES
@@ -50,17 +44,19 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
+from kafkalog_spark.parts import PartFile, PartFiles, write_part
 from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.seal import Seal
 
 __all__ = [
     "DIRECTORIES",
     "MADE",
+    "PART",
     "READ",
     "About",
     "JoinSpace",
     "JudgeSpace",
     "ReadSpace",
-    "Seal",
     "states",
 ]
 
@@ -75,31 +71,11 @@ MADE: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("key", pa.binary()), ("content", pa.binary())]
 )
 
-_SIGNATURE: Final = 32  # bytes
+PART: Final = "part"  # a row's kind whose content is a file of a table
+
+_TOGETHER: Final = 1 << 12  # rows of a table: a batch of Arrow costs as much as some hundred
 Batches = Iterable[pa.RecordBatch]
 Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """Signs what goes from one task of a job to another. The key is the job's own, and is in no row."""
-
-    key: bytes = field(default_factory=partial(secrets.token_bytes, 32), repr=False)
-
-    def packed(self, value: object) -> bytes:
-        """Return a value as signed bytes: the same for equal values, which are keys of rows."""
-        content = zlib.compress(pickle.dumps(value), 1)
-        return self._sign(content) + content
-
-    def unpacked(self, content: bytes) -> Any:
-        """Return what another task of this job packed. Raises UnreadableError for anything else."""
-        signature, content = content[:_SIGNATURE], content[_SIGNATURE:]
-        if not hmac.compare_digest(signature, self._sign(content)):
-            raise UnreadableError("a row that Spark kept between two tasks was changed: it is not signed by this job")
-        return pickle.loads(zlib.decompress(content))
-
-    def _sign(self, content: bytes) -> bytes:
-        return hmac.digest(self.key, content, "sha256")
 
 
 def _rows(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -114,14 +90,42 @@ def _flat(batches: Batches, *names: str) -> Iterator[Row]:
         yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
-def _tables(table: str, cluster: int, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows of a declared table as rows of `MADE`."""
-    for batch in arrow_batches(rows, arrow_schema(TABLES[table])):
-        sink = pa.BufferOutputStream()
-        plain = batch.replace_schema_metadata(None)
-        with pa.ipc.new_stream(sink, plain.schema) as writer:
-            writer.write_batch(plain)
-        yield table, cluster, b"", bytes(sink.getvalue())
+class _Tables:
+    """The tables of one task: rows go to files in the folder `work`, a row of `MADE` for each file to the driver."""
+
+    def __init__(self, work: str) -> None:
+        self._files = PartFiles(work)
+        self._rows: dict[str, list[Row]] = {}  # not yet in a batch, by table
+
+    def batches(self, rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of `MADE`, the last ones those of all files; these are removed where the task fails."""
+        try:
+            yield from _rows(chain(rows, self._rest()), MADE)
+        except BaseException:  # also that Spark needs no more rows of a task that runs twice
+            self._files.remove()
+            raise
+
+    def add(self, table: str, rows: Iterable[Row]) -> Iterator[Row]:
+        """Add rows of a table."""
+        held = self._rows.setdefault(table, [])
+        for row in rows:
+            held.append(row)
+            if len(held) == _TOGETHER:
+                yield from self._written(table)
+
+    def _rest(self) -> Iterator[Row]:
+        for table in self._rows:
+            yield from self._written(table)
+        yield from map(_part_row, self._files.close())
+
+    def _written(self, table: str) -> Iterator[Row]:
+        for batch in arrow_batches(self._rows[table], arrow_schema(TABLES[table])):
+            yield from map(_part_row, self._files.write(table, batch))
+        self._rows[table].clear()
+
+
+def _part_row(part: PartFile) -> Row:
+    return PART, -1, b"", write_part(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +182,20 @@ class JudgeSpace:
     storage: StorageOptions
     keys: bool
     seal: Seal
+    work: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
-        for number, cluster, content in _flat(batches, "number", "cluster", "content"):
-            yield from _rows(self._directory(number, cluster, self.seal.unpacked(content)), MADE)
+        tables = _Tables(self.work)
+        rows = _flat(batches, "number", "cluster", "content")
+        yield from tables.batches(
+            row
+            for number, cluster, content in rows
+            for row in self._directory(number, cluster, self.seal.unpacked(content), tables)
+        )
 
-    def _directory(self, number: int, cluster: int, log: LogSpace) -> Iterator[Row]:
+    def _directory(self, number: int, cluster: int, log: LogSpace, tables: _Tables) -> Iterator[Row]:
         about = self.about[cluster]
         now = about.moment.now
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
@@ -199,7 +209,7 @@ class JudgeSpace:
             made[CLOCKS.name] = lambda: clock_rows([log], now)
         for table, make in made.items():
             if table in self.tables:
-                yield from _tables(table, cluster, make())
+                yield from tables.add(table, make())
         if number in self.first and TRANSACTION_COSTS.name in self.tables:
             for scope, cost in costs_of_log(log, about.state):
                 yield "cost", cluster, self.seal.packed(scope), self.seal.packed(cost)
@@ -214,8 +224,16 @@ class JoinSpace:
 
     states: Mapping[int, StateTopic]
     seal: Seal
+    storage: StorageOptions
+    work: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        spare_modules()
+        set_storage_options(self.storage)
+        tables = _Tables(self.work)
+        yield from tables.batches(self._joined(batches, tables))
+
+    def _joined(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
         rows = _flat(batches, "kind", "cluster", "key", "content")
         for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
             contents = (self.seal.unpacked(content) for *_, content in parts)
@@ -226,4 +244,4 @@ class JoinSpace:
                 made = TRANSACTION_COSTS.name, cost_row(self.seal.unpacked(key), whole, self.states[cluster])
             else:
                 made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), np.concatenate([*contents], axis=1))
-            yield from _rows(_tables(made[0], cluster, [made[1]]), MADE)
+            yield from tables.add(made[0], [made[1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ OF_SEGMENTS: Final = ("batches", "records", "control", "segments", "internal", "
 DIRECTORIES: Final = [str(path) for path in sorted(FIXTURES.glob("*/data*")) if path.is_dir()]
 
 Row = tuple[Any, ...]
+LATEST: Final = 253_402_300_800_000
 
 
 def in_order(rows: Iterable[Iterable[Any]]) -> list[Row]:
@@ -36,6 +38,30 @@ def in_order(rows: Iterable[Iterable[Any]]) -> list[Row]:
 
 def _plain(cell: Any) -> Any:
     return [one.asDict() if hasattr(one, "asDict") else one for one in cell] if isinstance(cell, list) else cell
+
+
+def of_table(view: str, row: dict[str, Any]) -> Row:
+    """The cells of a view's row that its table has, too; the others are held against them."""
+    for name, cell in row.items():
+        if f"{name}_ms" in row:
+            ms = row[f"{name}_ms"]
+            assert (None if cell is None else round(cell.timestamp() * 1000)) == (
+                ms if ms is not None and 0 <= ms < LATEST else None
+            )
+    if view == "control":
+        assert (row["topic"], row["partition"]) == partition_of(row["log"])
+        assert row["file"].startswith(f"{row['log']}/")
+    return tuple(_text(row[name]) if name == "isr" else row[name] for name in TABLES[view].usual)
+
+
+def partition_of(log: str) -> tuple[str, int]:
+    """What the name of a partition's directory says."""
+    topic, _, partition = log.rpartition("/")[2].rpartition("-")
+    return topic, int(partition)
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else json.dumps([*cell])
 
 
 def library_rows(view: str, *paths: str) -> list[Row]:

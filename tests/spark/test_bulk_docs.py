@@ -15,7 +15,7 @@ from held import ROOT, rows_in, rows_of
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_cli.audit_options import SHOWN
-from kafkalog_cli.submit_audit import bulk_audit
+from kafkalog_cli.submit import bulk_audit
 from official import FIXTURES
 
 if TYPE_CHECKING:

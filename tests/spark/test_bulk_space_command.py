@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.outcome import Exit
-from kafkalog_cli.submit_space import bulk_space
+from kafkalog_cli.submit import bulk_space
 from kafkalog_spark import session
 from official import FIXTURES
 
@@ -45,4 +46,6 @@ def test_a_whole_run_says_so(spark: SparkSession, tmp_path: Path, monkeypatch: p
         "manifest.json",
         "provenance.json",
         "space",
+        "verdict.json",
     }
+    assert json.loads((tmp_path / "out" / "verdict.json").read_text()) == {"exit_status": 0, "unreadable": []}

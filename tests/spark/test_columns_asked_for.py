@@ -11,7 +11,7 @@ from invoke import PARTITION, SEGMENT, rows_of
 from kafkalog.kernel import columns
 from kafkalog.segments import segment_arrow as arrow
 
-pytest.importorskip("pyspark", reason="the data source needs pyspark")
+pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
 
 from pyspark.sql.types import LongType, StructField, StructType
 

@@ -10,7 +10,7 @@ import pytest
 from invoke import PARTITION
 from kafkalog.errors import UnreadableError, UnsupportedError
 
-pytest.importorskip("pyspark", reason="the data source needs pyspark")
+pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
 
 from pyspark.sql.types import LongType, StringType, StructType
 

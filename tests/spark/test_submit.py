@@ -20,7 +20,7 @@ from held import ROOT, home_of_links, rows_in, rows_of
 from invoke import Ended, kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
-from kafkalog_cli.submit_audit import bulk_audit
+from kafkalog_cli.submit import bulk_audit
 from official import FIXTURES
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
     names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
     wanted = {
         "kafkalog/__init__.py",
-        "kafkalog_cli/submit_audit.py",
+        "kafkalog_cli/submit.py",
         "kafkalog_spark/tasks.py",
         "pyspark_kafkalog/__init__.py",
     }

@@ -16,7 +16,7 @@ from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_unreadable
+from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_lost, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.options import (
@@ -192,18 +192,18 @@ def dump(
         from kafkalog_cli.dumping_rows import dump_files
 
         dump_files(form, target, request, columns, inputs, outcome)
-        _say_silence(request.selection, outcome)
-        return outcome.status(exit_zero=exit_zero)
-    with target.stream(inputs) as stream:
-        if form == "kafka":
-            from kafkalog_cli.dumping_text import dump_text
+    elif form == "kafka":
+        from kafkalog_cli.dumping_text import dump_text
 
+        with target.stream(inputs) as stream:
             dump_text(request, stream, outcome)
-        else:
-            from kafkalog_cli.dumping_rows import dump_rows, dump_sink
+    else:
+        from kafkalog_cli.dumping_rows import dump_rows, dump_sink
 
+        with target.stream(inputs) as stream:
             sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
+    outcome.incomplete = tell_lost(found) or outcome.incomplete
     _say_silence(request.selection, outcome)
     return outcome.status(exit_zero=exit_zero)
 

@@ -12,7 +12,7 @@ from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_unreadable, without_side_files
+from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_lost, tell_unreadable, without_side_files
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
@@ -135,4 +135,5 @@ def extract(
     if words is not None and not met.records and not outcome.incomplete:
         outcome.incomplete = True
         say(f"error: {words}")
+    outcome.incomplete = tell_lost(found) or outcome.incomplete
     return outcome.status(exit_zero=exit_zero)

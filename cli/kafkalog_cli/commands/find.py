@@ -21,6 +21,7 @@ from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,
     record_filter_options,
+    tell_lost,
     tell_unreadable,
     without_side_files,
 )
@@ -103,6 +104,7 @@ def find(
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
+    outcome.incomplete = tell_lost(found) or outcome.incomplete
     if not number:
         say(f"nothing matches in {len(found.files):,} file{'s' * (len(found.files) != 1)}")
     return outcome.of_search(number)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.escape import escape
+from kafkalog.outcome import Outcome
 from kafkalog.quantities import size_text
+from kafkalog.severity import Severity
 from kafkalog.tables.change_tables import NIGHTS
 from kafkalog.zone import Zone
-from kafkalog_cli.exit import Exit, OutputError
+from kafkalog_cli.exit import OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import ROW_FORMS, columns_option, format_option, output_options, row_form, tz_option
 from kafkalog_cli.output import Target, say, write_provenance
@@ -86,7 +88,7 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
         except OSError as error:
             raise OutputError(f"{nights}: {error.strerror}") from error
         say(f"{count:,} kept scans were removed, {size_text(size)}")
-    return Exit.INCOMPLETE if unreadable else Exit.FINE
+    return Outcome(Severity.ERROR, incomplete=bool(unreadable)).status()
 
 
 def _lines(found: Sequence[History], zone: Zone) -> Iterator[str]:

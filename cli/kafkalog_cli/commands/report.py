@@ -10,7 +10,7 @@ import click
 
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
+from kafkalog_cli.options import existing_directory, findings_option, format_option, output_options, tz_option
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name, form_of
 
@@ -21,15 +21,15 @@ __all__ = ["report"]
 
 
 @click.command("report", cls=GroupedCommand)
-@click.argument("audit", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="AUDIT")
+@click.argument("audit", callback=existing_directory, metavar="AUDIT")
 @format_option(("table", *REPORT_FORMS), "table; with -o, from its suffix")
 @findings_option
 @tz_option
 @click.option("--nights", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="NIGHTS",
               help="In HTML: show how the audits in the directories below NIGHTS ended.")  # fmt: skip
 @output_options("Write to this file.", folders=False)
-def report(audit: Path, form: str | None, findings: bool, zone: Zone, nights: Path | None, target: Target) -> int:
-    """Show the report of AUDIT, a directory that txn-audit or the bulk audit on Spark has written.
+def report(audit: str, form: str | None, findings: bool, zone: Zone, nights: Path | None, target: Target) -> int:
+    """Show the report of AUDIT, a directory or URI to which txn-audit or the bulk audit on Spark wrote.
 
     \b
         kafkalog txn-audit /copy/of/log.dirs -o audit
@@ -47,7 +47,7 @@ def report(audit: Path, form: str | None, findings: bool, zone: Zone, nights: Pa
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
     source = WrittenAudit(audit)
     strip = () if nights is None else _strip(nights, source, zone)
-    with target.stream([str(audit)]) as stream:
+    with target.stream([audit]) as stream:
         write_form(
             form, source, source.origin, stream, zone=zone, style=style(target.on_terminal),
             findings=findings, nights=strip,

@@ -137,7 +137,7 @@ def txn_audit(
             raise click.UsageError("--confirm works only with --engine local.")
         if narrowing or state:
             raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
-        from kafkalog_cli.submit_audit import run_bulk
+        from kafkalog_cli.submit import run_bulk
 
         return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
     from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit

@@ -116,7 +116,7 @@ def verify(
 
         compare_mirror(paths, limits, topics, jobs).add_to(found)
     if recorded is not None:
-        found.tell(changes_since(recorded, found.files, paths))
+        found.tell(changes_since(recorded, found, paths))
     summary = found.summary()
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,11 +15,13 @@ import numpy as np
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
 from kafkalog.folds import fold
 from kafkalog.folds.stable import Extents, is_data
 from kafkalog.kafka.batch import TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.log_dirs.moving import is_lost
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.segment import possible_chunks
 
@@ -45,7 +46,8 @@ def visible_batches(
 ) -> Iterator[VisibleBatches]:
     """Yield the batches with data that no aborted transaction hides, of segments that reach `start` or further.
 
-    Without it that is the log's start. The last stable offset hides nothing here.
+    Without it that is the log's start. The last stable offset hides nothing here. Raises UnreadableError for a segment
+    that could be read before.
     """
     names = ("producer_id", "first_offset", "marker_offset")
     rows = Columns.concat(
@@ -66,7 +68,14 @@ def visible_batches(
                 chunk.open_wrappers()
                 yield _visible_of(segment, chunk.heads, aborted)
         except UnreadableError:
-            continue
+            if not _is_told(partition, segment):
+                raise
+
+
+def _is_told(partition: PartitionAudit, segment: Segment) -> bool:
+    """Say whether a finding tells that a segment can't be read, or a broker deleted it since."""
+    told = any(one.code == "file-unreadable" and one.file == segment.path for one in partition.findings)
+    return told or not (exists(segment.path) or is_lost(partition.directory.log))
 
 
 def _visible_of(segment: Segment, heads: CellTable, aborted: Extents) -> VisibleBatches:
@@ -86,6 +95,7 @@ def visible_records(
     """Return for each of some offsets, which ascend, how many records are given from there to the last stable offset.
 
     A batch is counted by its header; one that the cleaner took records out of is decoded where an offset is inside.
+    Raises UnreadableError as `visible_batches`.
     """
     counts = np.zeros(len(offsets), np.int64)
     stable = partition.last_stable_offset
@@ -108,8 +118,11 @@ def visible_records(
         for number, one in zip(within[~is_whole].tolist(), batch[~is_whole].tolist(), strict=True):
             inside[some.segment].setdefault(int(position[one]), []).append(number)
     for segment, places in inside.items():
-        with suppress(UnreadableError):  # it went since
+        try:
             _count_inside(segment, places, offsets, counts, limits)
+        except UnreadableError:
+            if not _is_told(partition, segment):
+                raise
     return np.maximum(counts, 0)  # batches that are out of order count for nothing
 
 

@@ -56,15 +56,16 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     is_missing = not directory.segments
     known = max([*beyond, *ahead] if is_missing else beyond or ahead)[0]
     words = ", ".join(f"{name} has offset {offset}" for offset, name in [*beyond, *ahead])
+    first = max(end, covered) if known > covered else end  # a newer .checkpoint has the state of all before it
     what = "there is no .log file" if is_missing else f"the log ends at offset {end}"
     finding = Finding.of(
         "log-missing" if is_missing else "log-cut-short" if beyond else "checkpoint-ahead",
         directory.log if is_missing or not beyond else directory.segments[-1].path,
         f"{what}, but {words}",
-        offset=end,
+        offset=first,
         last_offset=known,
         needed=known,
-        found=end,
+        found=first,
     )
     if covered > end:
         told = f"{finding.message}; a broker goes on from that .checkpoint, which has the state of all before it"

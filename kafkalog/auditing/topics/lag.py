@@ -17,11 +17,13 @@ from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, topic_logs
 from kafkalog.columns.named import NONE
 from kafkalog.columns.texts import TextColumn
+from kafkalog.errors import UnreadableError
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.outcome import leaves_complete
 from kafkalog.segments.chunk import Limits
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
@@ -69,8 +71,12 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
     """Read all replicas, and count in the one whose leader epochs reach furthest, then the longest."""
     facts = max((read_log(one, (), limits).partition for one in asked.replicas), key=reach)
     start, end = facts.log_start_offset, facts.log_end_offset
-    visible = visible_records(facts, np.clip(asked.offsets, start, end), limits)
     serious = [finding for finding in facts.findings if finding.severity > Severity.NOTE]
+    try:
+        visible = visible_records(facts, np.clip(asked.offsets, start, end), limits)
+    except UnreadableError as error:
+        visible = np.full(len(asked.offsets), NONE)
+        serious.append(Finding.of("file-unreadable", facts.directory.log, str(error)))
     return _Read(
         facts.directory.log,
         start,
@@ -199,7 +205,7 @@ def lags_of(
             for finding in read.findings:
                 report(finding)
             found[place] = _Found(read, asked[place].offsets, [], None)
-    _name_holders(clusters, found, limits)
+    _name_holders(clusters, found, limits, report)
     lags = []
     for cluster, commits in groups:
         lags.append(lag := Lag(len(commits.keys)))
@@ -270,12 +276,16 @@ def _led(cluster: Cluster, topic: str, partition: int, limits: Limits) -> list[d
     return [dict(zip(LEADERSHIP.names, row, strict=True)) for row in leadership_rows(metadata, "", topic, partition)]
 
 
-def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limits: Limits) -> None:
+def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limits: Limits, report: Report) -> None:
     """Say which transactions hold logs back, with their transactional ids where the coordinator's records name them."""
     held = {place: one.read.held_by for place, one in found.items() if one.read.held_by is not None}
     producers = {(place[0], by["producer_id"]) for place, by in held.items()}
     names: dict[tuple[int, int], str] = {}
-    state = topic_logs(clusters, STATE_TOPIC, limits, lambda _: None, optional=True) if producers else []
+    told: list[Finding] = []
+    state = topic_logs(clusters, STATE_TOPIC, limits, told.append, optional=True) if producers else []
+    for finding in told:
+        if not leaves_complete(finding.code):
+            report(finding)
     for log in state:
         for scan in log.scans:
             states = scan.states

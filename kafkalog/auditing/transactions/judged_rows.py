@@ -113,7 +113,8 @@ class Context:
     marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
     the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
     partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
-    `only_counted` are the open transactions of the log that the limit of the run leaves.
+    `only_counted` are the open transactions of the log that the limit of the run leaves. `is_alone` says that the log
+    was given without the log directory around it.
     """
 
     coordinator: Coordinator
@@ -127,6 +128,7 @@ class Context:
     several_nodes: bool = False
     metadata: Metadata | None = None
     only_counted: limit.OnlyCounted | None = None
+    is_alone: bool = False
 
 
 _S: Final = TransactionState
@@ -318,6 +320,8 @@ class _Judge:
             in_replica=self._in_replica(rows),
         )
         recent = np.array([one.is_recent for one in known]) & (cause != CAUSE["replica-behind"])
+        if self.context.is_alone:  # no broker of the cluster was given that could have had the coordinator's records
+            recent &= cause != CAUSE["state-partition-missing"]
         return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
 
     def _words(
@@ -355,8 +359,6 @@ class _Judge:
     ) -> list[Certainty]:  # fmt: skip
         """Say how certain it is that no marker ends open transactions."""
         context, states = self.context, self.coordinator.states
-        if context.one_moment:
-            return [Certainty(is_proved=True, is_too_early=False, is_recent=False)] * len(rows)
         is_said, is_decided = entry >= 0, decision >= 0
         decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
         times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))
@@ -370,7 +372,10 @@ class _Judge:
             context.newest_broker, self.coordinator.read_until(names), latest, np.where(is_due, latest, -1), decided,
             context.copy_ms, context.max_timeout_ms, never_comes,
         )  # fmt: skip
-        return self.moments.known(rows, read)
+        known = self.moments.known(rows, read)
+        if context.one_moment:
+            return [Certainty(is_proved=True, is_too_early=False, is_recent=one.is_recent) for one in known]
+        return known
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""

@@ -278,7 +278,7 @@ def _judge(
     context = Context(
         coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
-        around.only_counted.get(directory.log),
+        around.only_counted.get(directory.log), node.alone,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms

@@ -191,10 +191,8 @@ def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | N
         return Said("transaction-hanging", Reason.MAY_HAVE_ENDED)
     if state == "hanging":
         return Said("transaction-hanging", Reason.NOT_PROVED)
-    if cause == "copied-while-running":
-        return Said("transaction-undecided", Reason.MAY_HAVE_ENDED)
     if state == "undecided":
-        return Said("transaction-undecided")
+        return Said("transaction-undecided", Reason.MAY_HAVE_ENDED if is_recent else None)
     if state in ("commit-pending", "abort-pending"):
         return Said("transaction-pending", None if is_overdue else Reason.NOT_OVERDUE)
     return Said("transaction-overdue") if state == "ongoing" and is_overdue else None

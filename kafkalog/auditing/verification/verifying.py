@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -25,15 +25,16 @@ from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
 from kafkalog.auditing.verification.segment_tasks import SegmentTask, segment_tasks
-from kafkalog.errors import UnreadableError
+from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
+from kafkalog.files.recognition import partition_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
-from kafkalog.log_dirs.clusters import open_clusters
+from kafkalog.log_dirs.clusters import Cluster, copies, open_clusters
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.moving import lost_directories
@@ -64,7 +65,8 @@ _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
     """Verify log directories, partitions' directories and single files, and outputs of kafkalog itself.
 
-    What can't be read at all is listed in ``unreadable``.
+    What can't be read at all is listed in ``unreadable``. Raises UnsupportedError where replicas are to be compared and
+    there are two copies of one broker's directory.
     """
     options = options or VerifyOptions()
     result = Verification()
@@ -81,6 +83,8 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             result.unreadable.append(str(error))
     clusters, unreadable = open_clusters(places, every_copy=True)
     result.unreadable += unreadable
+    if options.replicas:
+        _refuse_copies(clusters)
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
@@ -96,6 +100,16 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     for finding in lost_directories(nodes):
         result.tell([finding])
     return result
+
+
+def _refuse_copies(clusters: Sequence[Cluster]) -> None:
+    """Raise UnsupportedError for two copies of one broker's directory: they are no two replicas."""
+    for cluster in clusters:
+        for node, of in copies(cluster.nodes):
+            raise UnsupportedError(
+                f"{of.path} and {node.path} are two copies of broker {node.node_id}'s directory, and no replicas:"
+                " kafkalog diff OLD NEW compares copies"
+            )
 
 
 def _announce(logs: Iterable[PartitionDirectory]) -> None:
@@ -421,18 +435,86 @@ def _recorded(entry: dict[str, Any]) -> tuple[_Place, tuple[int, str | None]]:
     return (number, name), (size, checksum)
 
 
-def changes_since(recorded: Recorded, files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[Finding]:
-    """Yield a finding for each file that was added, is gone, or has another size or content."""
-    now = {_place_of(facts, inputs): facts for facts in files}
+def changes_since(recorded: Recorded, result: Verification, inputs: Sequence[str]) -> Iterator[Finding]:
+    """Yield a finding for each file that was added, is gone, or has another size or content.
+
+    Where a broker went on writing, that comes first, and what such a broker changes are notes.
+    """
+    now = {_place_of(facts, inputs): facts for facts in result.files}
+    cleaned = {log.partition.directory.log for log in result.logs if log.partition.cleaned_to >= 0}
+    found: list[tuple[_Place, Finding]] = []
     for place, facts in now.items():
-        found = _change(recorded.files.get(place), facts)
-        if found is not None:
-            yield found._replace(log=facts.log, topic=facts.topic, partition=facts.partition)
+        change = _change(recorded.files.get(place), facts)
+        if change is not None:
+            found.append((place, change._replace(log=facts.log, topic=facts.topic, partition=facts.partition)))
     for number, name in sorted(recorded.files.keys() - now.keys()):
         size, _ = recorded.files[number, name]
-        home = inputs[number] if 0 <= number < len(inputs) else ""
+        path = os.path.join(inputs[number] if 0 <= number < len(inputs) else "", name)
         message = f"the file had {size} bytes, and is gone"
-        yield Finding.of("file-gone", os.path.join(home, name), message, needed=size)
+        finding = Finding.of("file-gone", path, message, needed=size)
+        if (home := partition_name(os.path.basename(os.path.dirname(path)))) is not None and not home[2]:
+            finding = finding._replace(log=os.path.dirname(path), topic=home[0], partition=home[1])
+        found.append(((number, name), finding))
+    segments = _Segments.of({place: size for place, (size, _) in recorded.files.items()},
+                            {place: facts.size for place, facts in now.items()})  # fmt: skip
+    if segments.went_on:
+        usual = {place for place, one in found if one.log in cleaned or segments.is_usual(place, one)}
+        yield Finding.of(
+            "broker-went-on", inputs[0],
+            f"a broker went on writing here: {len(usual)} of {len(found)} changed files are what it changes. kafkalog"
+            " diff OLD NEW says what it did, of two copies or two audits",
+            found=len(usual),
+        )  # fmt: skip
+        found = [(place, lowered(one, Reason.FOLLOWS) if place in usual else one) for place, one in found]
+    yield from (finding for _, finding in found)
+
+
+class _Segments(NamedTuple):
+    """Of each log the base offset of the newest segment before, and of the oldest now; `went_on` if one has grown."""
+
+    newest: dict[_Place, int]
+    oldest: dict[_Place, int]
+    went_on: bool
+
+    @classmethod
+    def of(cls, before: Mapping[_Place, int], now: Mapping[_Place, int]) -> _Segments:
+        newest, oldest = dict[_Place, int](), dict[_Place, int]()
+        for places, bases, choose in ((before, newest, max), (now, oldest, min)):
+            for place in places:
+                if (base := _base(place[1])) is not None:
+                    home = _home(place)
+                    bases[home] = choose(base, bases.get(home, base))
+        grew = any(
+            _base(name) == newest.get(_home((number, name)), -1) and size > before.get((number, name), size)
+            for (number, name), size in now.items()
+        )
+        return cls(newest, oldest, grew or any(
+            (base := _base(place[1])) is not None and base > newest.get(_home(place), base) for place in now
+        ))  # fmt: skip
+
+    def is_usual(self, place: _Place, finding: Finding) -> bool:
+        """Say whether a change is one that a running broker makes; what it did to closed segments is looked at."""
+        named = parse_name(os.path.basename(place[1]))
+        if named.removed or named.kind not in NAMED_BY_OFFSET or named.offset is None:
+            return True
+        if named.kind is FileKind.PRODUCER_SNAPSHOT:
+            return True
+        home = _home(place)
+        if finding.code == "file-gone":
+            return named.offset < self.oldest.get(home, named.offset + 1)
+        is_shorter = finding.code == "file-size-changed" and int(finding.found or 0) < int(finding.needed or 0)
+        is_newest = named.offset >= self.newest.get(home, 0)
+        return is_newest and not (is_shorter and named.kind is FileKind.LOG)
+
+
+def _home(place: _Place) -> _Place:
+    return place[0], os.path.dirname(place[1])
+
+
+def _base(name: str) -> int | None:
+    """Return the base offset of a segment, None for any other file."""
+    named = parse_name(os.path.basename(name))
+    return named.offset if named.kind is FileKind.LOG and not named.removed else None
 
 
 def _place_of(facts: FileFacts, inputs: Sequence[str]) -> _Place:
