@@ -175,6 +175,8 @@ def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Pa
     assert names[0] == names[1]
     assert {"_SUCCESS", "provenance.json", "verdict.json", "transactions"} <= set(names[0])
     verdicts = [json.loads((tmp_path / engine / "verdict.json").read_text()) for engine in ("local", "bulk")]
+    runs = [[verdict.pop(name) for verdict in verdicts] for name in ("run_id", "started_ms")]
+    assert all(one != other for one, other in runs)  # two runs
     assert verdicts[0] == verdicts[1]
     assert verdicts[0]["exit_status"] == 1
     for table in ALL_TABLES:

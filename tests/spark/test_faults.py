@@ -29,7 +29,7 @@ from kafkalog_spark import bulk_audit as bulk
 from kafkalog_spark import bulk_space, scan_tasks, tasks
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.request import Request
-from kafkalog_spark.source_views import VIEWS, schema_of, segment_batches
+from kafkalog_spark.source_views import VIEWS, segment_batches
 from official import FIXTURES
 
 if TYPE_CHECKING:
@@ -286,10 +286,10 @@ def test_a_view_without_the_mount_is_an_error(tmp_path: Path) -> None:
     clusters, _ = local.open_clusters([data])
     request = Request.of({"path": str(data), "view": "records"}, tuple(VIEWS))
     (piece, *_) = segments_of(logs_of(clusters, None), SEVERAL)
-    schema = schema_of(VIEWS["records"], request.names(VIEWS["records"].table))
-    assert list(segment_batches(VIEWS["records"], piece, schema, request))
+    names = request.names(VIEWS["records"])
+    assert list(segment_batches(VIEWS["records"], piece, names, request))
     shutil.rmtree(piece.log)
-    assert not list(segment_batches(VIEWS["records"], piece, schema, request))  # a broker deleted the topic
+    assert not list(segment_batches(VIEWS["records"], piece, names, request))  # a broker deleted the topic
     data.rename(tmp_path / "unmounted")
     with pytest.raises(UnreadableError, match="no such file"):
-        list(segment_batches(VIEWS["records"], piece, schema, request))
+        list(segment_batches(VIEWS["records"], piece, names, request))
