@@ -16,7 +16,7 @@ import handmade
 import plain
 from invoke import kafkalog
 from kafkalog.queries import alignment
-from kafkalog.queries.alignment import Aligned, Rows, aligned
+from kafkalog.queries.alignment import Aligned, Digests, aligned
 from plain import Batch
 
 Content = tuple[bytes | None, bytes | None]
@@ -218,6 +218,6 @@ def test_every_record_is_told_once(seed: int) -> None:
     assert sorted([*theirs, *(at for pair in told for at in pair.other.offset)]) == list(range(len(other)))
 
 
-def _parts(contents: Sequence[tuple[int, int]], size: int) -> Iterator[Rows]:
+def _parts(contents: Sequence[tuple[int, int]], size: int) -> Iterator[Digests]:
     rows = [(at, key * 1_000_003 ^ value * 998_244_353, key, 0) for at, (key, value) in enumerate(contents)]
-    return (Rows.of(rows[at : at + size]) for at in range(0, len(rows), size))
+    return (Digests.of(rows[at : at + size]) for at in range(0, len(rows), size))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.values.value import Decode
 
-__all__ = ["SEGMENTS", "DumpRequest", "Enough", "Run", "counted_of"]
+__all__ = ["SEGMENTS", "DumpRequest", "DumpRun", "Enough", "counted_of"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
@@ -61,7 +61,7 @@ class Enough(Exception):  # noqa: N818  # no error: --limit is reached
     """The requested number of rows is reached."""
 
 
-class Run:
+class DumpRun:
     """One command's files: counts findings, shows them, continues after what can't be read."""
 
     def __init__(

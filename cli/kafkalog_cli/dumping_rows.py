@@ -13,7 +13,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest, Run, counted_of
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest, DumpRun, counted_of
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, chunks_of, name_of
 from kafkalog_cli.output import Target, say, write_provenance
@@ -68,7 +68,7 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
         if findings_as_rows:
             sink.row(FINDINGS, row_of(Finding.of("file-unreadable", file, message)))
 
-    run = Run(request, outcome, show, unreadable)
+    run = DumpRun(request, outcome, show, unreadable)
 
     def handle(file: str, name: FileName) -> None:
         if name.kind is FileKind.UNKNOWN:

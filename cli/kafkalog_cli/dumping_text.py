@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding
 from kafkalog.kernel import buffers, columns
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest, Run
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest, DumpRun
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import check_side_file, check_unknown, chunks_of
 from kafkalog_cli.output import say, say_official
@@ -30,7 +30,7 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
         if not told and not (deep and finding.code == "offset-gap"):
             say(str(finding))
 
-    run = Run(request, outcome, show, lambda _, message: say(f"error: {message}"))
+    run = DumpRun(request, outcome, show, lambda _, message: say(f"error: {message}"))
     text = KafkaText(stream, request.options, run.report)
     plain = request.selection.everything and request.limit is None
 
@@ -66,7 +66,7 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
         say_official(line)
 
 
-def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: Run) -> None:
+def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: DumpRun) -> None:
     """Write the selected batches and records of a chunk."""
     selection, deep = request.selection_of(chunk.file), request.options.deep
     heads = chunk.heads
@@ -97,7 +97,7 @@ def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: Run) -> 
             _one(text, chunk, row, run, counts=not deep)
 
 
-def _one(text: KafkaText, chunk: Chunk, row: int, run: Run, *, counts: bool) -> None:
+def _one(text: KafkaText, chunk: Chunk, row: int, run: DumpRun, *, counts: bool) -> None:
     text.batch(chunk, row)
     if counts:
         run.took(1)

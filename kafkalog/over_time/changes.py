@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     _Ints = NDArray[np.int64]
     _Mask = NDArray[np.bool_]
 
-__all__ = ["Changes", "Joined", "Met", "incident_changes", "joined", "log_changes", "transaction_changes"]
+__all__ = ["Changes", "CommonBytes", "Joined", "incident_changes", "joined", "log_changes", "transaction_changes"]
 
 Row = Mapping[str, Any]
 
@@ -196,7 +196,7 @@ def _cells(facts: Facts, rows: _Ints) -> dict[str, list[Any]]:
 # What logs did.
 
 
-class Met(NamedTuple):
+class CommonBytes(NamedTuple):
     """What the bytes of logs that both audits have show, by their place in `Joined`: NONE where there is nothing.
 
     `forked` is the first offset with a batch of a newer leader epoch than the older audit has there, `cleaned` counts
@@ -207,7 +207,7 @@ class Met(NamedTuple):
     cleaned: _Ints
 
 
-def log_changes(changes: Changes, both: Joined, met: Met | None) -> None:
+def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None:
     """Take what logs did: `met` is what their bytes show, where these were compared."""
     old, new = changes.old, changes.new
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]

@@ -7,13 +7,13 @@ import numpy as np
 from kafkalog.auditing.transactions import LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
 from kafkalog.columns.named import NONE
-from kafkalog.over_time.changes import Changes, Joined, Met
+from kafkalog.over_time.changes import Changes, CommonBytes, Joined
 from kafkalog.segments.chunk import Limits
 
 __all__ = ["compare_bytes"]
 
 
-def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> Met:
+def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes:
     """Read the batches of each log in both copies, and take what differs that no broker does."""
     sides = (changes.old.audits(), changes.new.audits())
     forked, cleaned = (np.full(len(both.new), NONE) for _ in range(2))
@@ -26,7 +26,7 @@ def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> Met:
         pair = compare_two(_replica(one, compacted=compacted), _replica(other, compacted=compacted), limits)
         cleaned[at] = pair.cleaned_batches
         forked[at] = _judge(changes, pair, old, new)
-    return Met(forked, cleaned)
+    return CommonBytes(forked, cleaned)
 
 
 def _replica(log: LogAudit, *, compacted: bool) -> Replica:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KEPT_UNMATCHED", "Aligned", "Differences", "Rows", "aligned"]
+__all__ = ["KEPT_UNMATCHED", "Aligned", "Differences", "Digests", "aligned"]
 
 Int64s = NDArray[np.int64]
 
@@ -25,7 +25,7 @@ _SQUARE: Final = 1 << 18  # pairs of records between two anchors that are compar
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Digests:
     """Records as columns of int64: offset, digest of the whole content, digest of the key, timestamp in ms."""
 
     offset: Int64s
@@ -34,56 +34,56 @@ class Rows:
     timestamp: Int64s
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> Rows:
+    def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> Digests:
         """Return rows as columns."""
         return cls(*np.array(rows, np.int64).reshape(-1, 4).T)
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[Digests]) -> Digests:
         """Return the rows of all parts, one part after the other."""
         return cls(*(np.concatenate([_NONE, *columns]) for columns in zip(*map(_columns, parts), strict=True)))
 
-    def take(self, which: slice | Int64s | NDArray[np.bool_]) -> Rows:
+    def take(self, which: slice | Int64s | NDArray[np.bool_]) -> Digests:
         """Return some of the rows."""
-        return Rows(*(column[which] for column in _columns(self)))
+        return Digests(*(column[which] for column in _columns(self)))
 
     def __len__(self) -> int:
         return len(self.offset)
 
 
-def _columns(rows: Rows) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+def _columns(rows: Digests) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     return rows.offset, rows.digest, rows.key, rows.timestamp
 
 
 _NONE: Final = np.empty(0, np.int64)
-_NO_ROWS: Final = Rows(_NONE, _NONE, _NONE, _NONE)
+_NO_ROWS: Final = Digests(_NONE, _NONE, _NONE, _NONE)
 
 
 class Aligned(NamedTuple):
-    """Rows of both sequences of the same numbers that have the same content, in the order of both."""
+    """Records of both sequences of the same numbers that have the same content, in the order of both."""
 
-    one: Rows
-    other: Rows
+    one: Digests
+    other: Digests
 
 
 @dataclass(slots=True)
 class _Unmatched:
     """The rows of one sequence without the same in the other, each with the number of the gap that it is in."""
 
-    rows: list[tuple[Rows, int]] = field(default_factory=list)
+    rows: list[tuple[Digests, int]] = field(default_factory=list)
     kept: int = 0
     beyond: int = 0
 
-    def add(self, rows: Rows, gap: int) -> None:
+    def add(self, rows: Digests, gap: int) -> None:
         room = max(0, KEPT_UNMATCHED - self.kept)
         if len(rows):
             self.beyond += max(0, len(rows) - room)
             self.kept += min(len(rows), room)
             self.rows.append((rows.take(slice(room)), gap))
 
-    def all(self) -> tuple[Rows, Int64s]:
+    def all(self) -> tuple[Digests, Int64s]:
         gaps = [np.full(len(rows), gap, np.int64) for rows, gap in self.rows]
-        return Rows.joined([_NO_ROWS, *(rows for rows, _ in self.rows)]), np.concatenate([_NONE, *gaps])
+        return Digests.joined([_NO_ROWS, *(rows for rows, _ in self.rows)]), np.concatenate([_NONE, *gaps])
 
 
 @dataclass(slots=True)
@@ -98,14 +98,14 @@ class Differences:
     same: int
     moved: Aligned
     changed: Aligned
-    one: Rows
-    other: Rows
-    before: tuple[Rows, Rows]
-    after: tuple[Rows, Rows]
+    one: Digests
+    other: Digests
+    before: tuple[Digests, Digests]
+    after: tuple[Digests, Digests]
     uncompared: tuple[int, int]
 
 
-def aligned(one: Iterator[Rows], other: Iterator[Rows], take: Callable[[Aligned], None]) -> Differences:
+def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Aligned], None]) -> Differences:
     """Compare two sequences; `take` gets the records that are the same in both, in order."""
     sides = (_Window(one), _Window(other))
     unmatched = (_Unmatched(), _Unmatched())
@@ -144,7 +144,7 @@ def aligned(one: Iterator[Rows], other: Iterator[Rows], take: Callable[[Aligned]
 class _Window:
     """What was read of a sequence and is not yet compared."""
 
-    def __init__(self, parts: Iterator[Rows]) -> None:
+    def __init__(self, parts: Iterator[Digests]) -> None:
         self.rows = _NO_ROWS
         self._parts = parts
 
@@ -156,10 +156,10 @@ class _Window:
             parts.append(part)
             size += len(part)
         if len(parts) > 1:
-            self.rows = Rows.joined(parts)
+            self.rows = Digests.joined(parts)
         return size < count
 
-    def rest(self) -> Iterator[Rows]:
+    def rest(self) -> Iterator[Digests]:
         yield self.rows
         yield from self._parts
 
@@ -170,7 +170,7 @@ def _done(mine: Int64s, theirs: Int64s) -> tuple[int, int]:
 
 
 def _leave(
-    unmatched: tuple[_Unmatched, _Unmatched], rows: tuple[Rows, Rows], matches: tuple[Int64s, Int64s], gap: int
+    unmatched: tuple[_Unmatched, _Unmatched], rows: tuple[Digests, Digests], matches: tuple[Int64s, Int64s], gap: int
 ) -> int:
     """Put the rows without a match aside, by the gap between matches that they are in; return the last gap's number."""
     for left, of_side, at in zip(unmatched, rows, matches, strict=True):
@@ -274,7 +274,7 @@ def _told_apart(same: int, last_gap: int, unmatched: tuple[_Unmatched, _Unmatche
     changed = _pairs(_mixed(one.key, gaps)[left], _mixed(other.key, their_gaps)[left_other])
     changed = left[changed[0]], left_other[changed[1]]
     left, left_other = _without(len(one), moved[0], changed[0]), _without(len(other), moved[1], changed[1])
-    ends: list[tuple[Rows, Rows]] = []
+    ends: list[tuple[Digests, Digests]] = []
     for gap in (0, last_gap):  # without a same record both are one
         mine, theirs = left[gaps[left] == gap], left_other[their_gaps[left_other] == gap]
         if len(mine) and len(theirs):

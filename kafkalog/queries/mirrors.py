@@ -23,7 +23,7 @@ from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.narrowing import EVERYTHING, nothing_matches
-from kafkalog.queries.alignment import Aligned, Differences, Rows, aligned
+from kafkalog.queries.alignment import Aligned, Differences, Digests, aligned
 from kafkalog.queries.given_file import GivenLogs
 from kafkalog.queries.given_logs import given_logs
 from kafkalog.queries.reading import SelectedBlock, selected_blocks
@@ -45,7 +45,7 @@ _SYNCS: Final = "mm2-offset-syncs.*.internal"
 # MirrorMaker's own topics and Kafka's: a mirror has others.
 _OWN: Final = ("__*", "mm2-*", "heartbeats", "*.heartbeats", "*.checkpoints.internal")
 
-_NO_ROWS: Final = Rows.of([])
+_NO_ROWS: Final = Digests.of([])
 
 _Place = tuple[str, int]
 
@@ -180,7 +180,7 @@ def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[i
 
 
 class _Records:
-    """What consumers are given of a partition, as `Rows`; remembers what compaction may remove of it.
+    """What consumers are given of a partition, as `Digests`; remembers what compaction may remove of it.
 
     Digests have a key of this run's own, so that nobody can choose records of the same digest.
     """
@@ -192,15 +192,15 @@ class _Records:
         self.compacted = compacted
         self._files = side.files.get(place, ())
         self._limits = limits
-        self._keys: list[Rows] = []
+        self._keys: list[Digests] = []
         self._tombstones: list[int] = []
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Digests]:
         for file in self._files:
             for item in selected_blocks(file, _COMMITTED, self._limits):
                 if isinstance(item, Finding):  # the verification reports it
                     continue
-                rows = Rows.of([self._row(item, row) for row in item.rows()])
+                rows = Digests.of([self._row(item, row) for row in item.rows()])
                 self.count += len(rows)
                 if self.compacted:
                     self._keys.append(rows)
@@ -221,11 +221,11 @@ class _Records:
         digest, key_digest = (int.from_bytes(one.digest(), "big", signed=True) for one in (whole, of_key))
         return offset, digest, key_digest, cell(buffers.TIMESTAMP, row)
 
-    def may_be_cleaned(self, rows: Rows) -> NDArray[np.bool_]:
+    def may_be_cleaned(self, rows: Digests) -> NDArray[np.bool_]:
         """Say of which rows a cleaner may remove the record: the key comes again later, or it is a tombstone."""
         if not self.compacted or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        everything = Rows.joined(self._keys)
+        everything = Digests.joined(self._keys)
         keys, last = np.unique(everything.key[::-1], return_index=True)
         latest = everything.offset[::-1][last]
         comes_again = latest[np.searchsorted(keys, rows.key)] > rows.offset
@@ -311,10 +311,10 @@ class _Told:
     """How a partition and its mirror differ, in the words of the table."""
 
     found: Differences
-    missing: Rows
-    extra: Rows
-    before: Rows
-    after: Rows
+    missing: Digests
+    extra: Digests
+    before: Digests
+    after: Digests
     cleaned: int
 
     @classmethod
@@ -325,8 +325,8 @@ class _Told:
         """
         source, mirror = records
         late = (found.before[0], _NO_ROWS) if starts[1] > 0 else (_NO_ROWS, found.before[0])
-        before, missing = late[0], Rows.joined([late[1], found.one])
-        extra = Rows.joined([*([] if starts[0] > 0 else [found.before[1]]), found.other, found.after[1]])
+        before, missing = late[0], Digests.joined([late[1], found.one])
+        extra = Digests.joined([*([] if starts[0] > 0 else [found.before[1]]), found.other, found.after[1]])
         parts = [(of, rows, of.may_be_cleaned(rows)) for of, rows in (
             (source, missing), (mirror, extra), (source, before), (source, found.after[0])
         )]  # fmt: skip
@@ -374,11 +374,11 @@ class _Told:
                 yield _finding(pair, "mirror-partial", message, *_ends(rows))
 
 
-def _ends(rows: Rows) -> tuple[int | None, int | None]:
+def _ends(rows: Digests) -> tuple[int | None, int | None]:
     return (int(rows.offset.min()), int(rows.offset.max())) if len(rows) else (None, None)
 
 
-def _at(rows: Rows, what: str = "offset") -> str:
+def _at(rows: Digests, what: str = "offset") -> str:
     if not len(rows):
         return ""
     first, last = _ends(rows)
