@@ -1,4 +1,4 @@
-# Everything runs in .venv, which the lock file fills.
+# Everything runs in .venv, which the lock file fills: it names all, so that pip has nothing to resolve (--no-deps).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
@@ -62,7 +62,7 @@ PACKAGES_4.0 := "pyspark==4.0.*"
 
 $(OLDER:%=%/.ready): .venv-spark-%/.ready: pyproject.toml setup.py requirements-dev.lock
 	$(PYTHON) -m venv .venv-spark-$*
-	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-dev.lock
 	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check $(PACKAGES_$*)
 	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@

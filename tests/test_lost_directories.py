@@ -55,7 +55,7 @@ def test_a_directory_that_is_renamed_at_any_call_is_not_read_whole(
             shutil.copytree(away, data)
 
     calls = _calls(command, data, monkeypatch)
-    for number in _numbers(calls - 3 * replaced):  # the last ones look at what is there once all was read
+    for number in _numbers(calls - 12 * replaced):  # the last ones look at what is there once all was read
         with at_call(number, rename, monkeypatch):
             ended = kafkalog(command, "--format", "ndjson", data)
         if not away.exists():  # soon after they were written files are looked at more often: there were more calls
