@@ -116,7 +116,7 @@ def test_two_copies_of_one_broker_are_not_one_cluster(command: str, known_by: st
     assert ended.status == 1
     told = [row for row in ended.rows if row.get("code") == "directory-twice" and row["table"] == "findings"]
     assert [(row["file"], row["severity"]) for row in told] == [(str(second), "warning")]
-    assert "read each of them alone" in told[0]["message"]
+    assert "kafkalog diff OLD NEW" in told[0]["message"]
     counted = {"partitions", "transactions", "space", "groups", "committed", "transitions", "brokers", "topics"}
     assert [row for row in ended.rows if row["table"] in counted] == [
         row for row in alone.rows if row["table"] in counted

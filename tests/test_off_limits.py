@@ -126,7 +126,7 @@ def test_a_missing_directory_for_temporary_files_is_named(tmp_path: Path, monkey
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
     ended = kafkalog("dump", "--format", "json", "--table", "batches", "--table", "records", SEGMENT)
 
-    assert ended.status == 2, ended.err
+    assert ended.status == 3, ended.err
     assert f"{tmp_path / 'gone'}: no such directory; TMPDIR chooses" in ended.err
 
 

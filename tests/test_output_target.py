@@ -115,7 +115,7 @@ def test_an_interrupted_replacement_leaves_the_old_directory(tmp_path: Path, mon
     assert kafkalog(*ROWS["txn-audit"], "-o", out).status == 0
     before = sorted(path.name for path in out.iterdir())
 
-    def failing(*_: object) -> None:
+    def failing(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(audit_output, "_write_batches", failing)

@@ -22,7 +22,7 @@ from official import FIXTURES
 DATA: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
 FLIPS: Final = 200
 READING: Final = ("report", "--format", "html")  # all tables but those that no report shows, and both other files
-UNREAD: Final = ("gaps", "producers", "leaders", "partitions", "coordinator")
+UNREAD: Final = ("gaps", "producers", "leaders", "partitions", "coordinator", "remote_segments")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, UnsupportedError
-from kafkalog.files.names import OFFSETS_TOPIC
+from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
 from kafkalog.narrowing import Narrowing
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
@@ -74,9 +75,9 @@ def since_log_start(found: FoundFiles) -> FoundFiles:
 
 
 def left_out(found: FoundFiles) -> Iterator[str]:
-    """Say of which files it is not known what consumers were given."""
+    """Say of which segments it is not known what consumers were given; a KRaft snapshot is given to none."""
     for path, file in found.given.items():
-        if not file.is_of_log:
+        if not file.is_of_log and parse_name(os.path.basename(path)).kind is FileKind.LOG:
             yield (
                 f"{path}: in no partition's directory, so it is not known what read_committed consumers are given: its"
                 " records are left out; --view read-uncommitted has them"

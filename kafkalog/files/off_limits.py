@@ -53,18 +53,21 @@ def mark_copied(folder: str) -> None:
         file.write(_SAID)
 
 
+_CHOOSES: Final = "TMPDIR chooses the directory for temporary files"
+
+
 def temporary_folder() -> str:
     """Return the directory for temporary files, TMPDIR or /tmp.
 
-    Raises UnsupportedError if it is in a log directory, or is none.
+    Raises UnsupportedError if it is in a log directory, UnreadableError if it is none.
     """
     folder = os.environ.get("TMPDIR") or "/tmp"  # tempfile may choose the working directory, which may be evidence
     try:
         refuse_evidence(folder)
-        if not os.path.isdir(folder):
-            raise UnsupportedError(f"{folder}: no such directory")
     except UnsupportedError as error:
-        raise UnsupportedError(f"{error}; TMPDIR chooses the directory for temporary files") from error
+        raise UnsupportedError(f"{error}; {_CHOOSES}") from error
+    if not os.path.isdir(folder):
+        raise UnreadableError(f"{folder}: no such directory; {_CHOOSES}")
     return folder
 
 

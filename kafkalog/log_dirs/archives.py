@@ -46,7 +46,11 @@ def unpacked(paths: Sequence[str], max_bytes: int = MAX_UNPACKED_BYTES) -> Itera
     try:
         yield [archives.path(path) for path in paths]
     finally:
-        archives.remove()
+        try:
+            archives.remove()
+        except (KeyboardInterrupt, SystemExit):  # a signal came meanwhile: the next one is ignored
+            archives.remove()
+            raise
 
 
 def is_archive(path: str) -> bool:
@@ -105,8 +109,8 @@ class _Archives:
         for root, folder in self._folders.items():
             place_unpacked(root, None)
             _remove(folder)
-        for lock in self._locks:
-            os.close(lock)
+        while self._locks:
+            os.close(self._locks.pop())
 
 
 def remove_left() -> None:

@@ -73,6 +73,8 @@ class GivenLogs:
 
     def lost(self) -> list[Finding]:
         """Return which of `nodes` went away since they were listed, and are not `unread`: asked once all was read."""
+        if not self.nodes:
+            return []
         from kafkalog.log_dirs.moving import lost_directories
 
         return [one for one in lost_directories(self.nodes) if one not in self.unread]

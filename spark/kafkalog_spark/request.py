@@ -107,7 +107,7 @@ class Request:
             ),
         )  # fmt: skip
 
-    def names(self, view: Named) -> tuple[str, ...]:
+    def names(self, view: HasColumns) -> tuple[str, ...]:
         """Return the requested columns as the view names them; case does not matter, as elsewhere in Spark.
 
         ``*`` is every column, also those that are only made when they are asked for. Raises UnsupportedError for one
@@ -134,7 +134,7 @@ class Request:
         return self.partitions is None or directory.partition in self.partitions
 
 
-class Named(Protocol):
+class HasColumns(Protocol):
     """What has columns."""
 
     @property
