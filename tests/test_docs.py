@@ -20,7 +20,7 @@ from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
 DOCUMENTS: Final = (
-    "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
+    "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verdicts.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
     "docs/diff.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
     "docs/tutorial.md",
 )  # fmt: skip
