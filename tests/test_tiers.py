@@ -282,15 +282,67 @@ def test_a_store_by_its_uri_gives_the_same_with_one_listing_a_partition(store: O
     )  # fmt: skip
 
 
-def test_an_object_of_another_size_than_listed_is_not_ok(store: ObjectStore) -> None:
-    """It was cut: the exit status is not 0, and the finding names it."""
+def test_an_object_of_another_size_than_the_metadata_says_is_not_ok(store: ObjectStore) -> None:
+    """It was cut: not all of it could be read, and the finding names it."""
     uri = store.upload(OFFICIAL, "cut")
     log = sorted(OFFICIAL.glob("audit.refunds53-0-*/*.log"))[0]
     store.put(f"cut/{log.parent.name}/{log.name}", log.read_bytes()[:-50])
     ended = kafkalog("txn-audit", "--remote", uri, DATA, "--table", "findings", "--format", "ndjson")
 
-    assert ended.status == 1
+    assert ended.status == 3
     assert any(row["code"] == "remote-object-size" and os.path.basename(log) in row["file"] for row in ended.rows)
+
+
+# The commands that read log objects, as one line after the data each.
+READERS: Final = (
+    ("txn-audit",), ("verify",), ("dump",), ("extract", "--format", "ndjson", "-o", "-"), ("find", "--outcome", "aborted"),
+    ("producers",), ("timeline",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
+def test_an_object_of_another_size_than_its_listing_was_not_read(
+    command: tuple[str, ...], store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store whose answers contradict each other: exit status 3 and the object's name, whatever the command."""
+    uri = store.upload(OFFICIAL, "other-size")
+    log = sorted(OFFICIAL.glob("audit.refunds53-0-*/*.log"))[0]
+    key = f"other-size/{log.parent.name}/{log.name}"
+    listed = object_stores.RemoteTree._add
+
+    def add(tree: Any, name: str, size: int, mtime_ns: int, *, is_directory: bool) -> None:
+        listed(tree, name, size - 50 * name.endswith(key), mtime_ns, is_directory=is_directory)
+
+    monkeypatch.setattr(object_stores.RemoteTree, "_add", add)
+    ended = kafkalog(command[0], "--remote", uri, DATA, *command[1:])
+
+    assert ended.status == 3
+    assert not ended.text.startswith("OK")
+
+
+@pytest.mark.parametrize("command", [*READERS, ("groups",), ("space",)], ids=lambda command: command[0])
+def test_of_a_partition_whose_listing_fails_nothing_is_lost(command: tuple[str, ...], store: ObjectStore) -> None:
+    """Its tier could not be read: exit status 3. No offset of it is said to be lost, and the other tiers are read."""
+    uri = store.upload(OFFICIAL, "unlisted")
+    with store.refusing("LIST", "unlisted/audit.refunds53-0"):
+        ended = kafkalog(command[0], "--remote", uri, DATA, *command[1:])
+        told = kafkalog("txn-audit", "--remote", uri, DATA, "--table", "findings", "--format", "ndjson")
+
+    assert ended.status == 3
+    about = {row["code"] for row in told.rows if row["topic"] == "audit.refunds53" and row["partition"] == 0}
+    assert {"file-unreadable", "log-partly-remote"} <= about
+    assert not {"remote-offsets-lost", "remote-object-missing"} & about
+    assert any(row["code"] == "remote-offsets-lost" and row["partition"] == 1 for row in told.rows)
+
+
+def test_the_words_of_a_store_that_fails_are_the_stores(store: ObjectStore) -> None:
+    """One that answers its listing with an error is not called a directory that is none."""
+    uri = store.upload(OFFICIAL, "failing")
+    with store.refusing("LIST", "failing"):
+        ended = kafkalog("txn-audit", "--remote", uri, DATA)
+
+    assert ended.status == 3
+    assert "check the credentials" in ended.err
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ __all__ = [
     "RemoteSource",
     "RemoteTree",
     "StorageOptions",
+    "expect_size",
     "file_system",
     "is_object",
     "kind_of",
@@ -117,6 +118,16 @@ def requests_made() -> dict[str, int]:
     return found
 
 
+# What listings said of objects that never change once they are whole: what is opened has to be that.
+
+_sizes: dict[str, int] = {}
+
+
+def expect_size(path: str, size: int) -> None:
+    """Let an object, which never changes, be refused where a store gives it another size than in a listing."""
+    _sizes[path] = size
+
+
 class _Where(NamedTuple):
     """A file system, and the name of something in it."""
 
@@ -203,12 +214,17 @@ def with_advice(text: str) -> str:
 class RemoteSource:
     """An object, read in blocks up to its size at opening.
 
-    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read.
+    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read, and if it is one
+    that never changes and has another size than its listing said.
     """
 
     def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
         self.name = path
         self._file, self._whole, self._version = _open(path)
+        listed = _sizes.get(path, self._whole)
+        if listed != self._whole:
+            self._file.close()
+            raise UnreadableError(f"{path}: it was listed with {listed} bytes, and has {self._whole}: list it again")
         self._size = self._whole if max_bytes is None else min(self._whole, max_bytes)
         self.is_cut = self._size < self._whole
         self._blocks: dict[int, memoryview] = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from kafkalog.files.names import is_remote
 from kafkalog.log_dirs.remote_store import PartitionKey, Remote, RemoteLayout, RemoteObject
 
 __all__ = ["COPIED", "DELETED", "DELETING", "STARTED", "RemoteSegment", "Tier"]
@@ -82,6 +83,14 @@ class Tier:
         """Return how the objects are named."""
         assert self.remote.layout is not None  # it was found
         return self.remote.layout
+
+    def expect_sizes(self) -> None:
+        """Let no object be read that has another size in an object store than its listing said: none ever changes."""
+        if is_remote(self.place):
+            from kafkalog.files.object_stores import expect_size
+
+            for one in (other for segment in self.segments for other in segment.objects):
+                expect_size(one.path, one.size)
 
     @cached_property
     def copied(self) -> tuple[RemoteSegment, ...]:

@@ -16,7 +16,8 @@ from string import Formatter
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.directories import exists, is_directory, open_tree
+from kafkalog.files.directories import exists, is_directory, is_file, open_tree
+from kafkalog.files.names import is_remote
 from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
 
@@ -177,12 +178,12 @@ class Remote:
 
         Raises UnreadableError if the store can't be listed or has no layout that is known.
         """
-        if not is_directory(self.path):
+        if not is_remote(self.path) and not is_directory(self.path):
             raise UnreadableError(f"{self.path}: the remote store is no directory")
-        if self.layout is not None:
-            return self
         root = self.path.rstrip("/") or self.path
         entries = open_tree(root, deep=False).entries(root)
+        if self.layout is not None:
+            return self
         below = [f"{root}/{entry.name}" for entry in entries if entry.is_directory]
         for place in (root, *below[:_MOST_BELOW]):
             names = {entry.name for entry in entries}
@@ -203,7 +204,8 @@ class Remote:
     def stored(self, key: PartitionKey, report: list[Finding]) -> dict[tuple[str | None, int], Stored]:
         """List the objects of a partition, by their segments' ids and start offsets.
 
-        One that can't be listed is reported; none is there where its directory is not.
+        None is there where its directory is not; a file in its place is reported. Raises UnreadableError if it can't be
+        listed.
         """
         assert self.layout is not None  # it was found
         folder = self.layout.folder(key)
@@ -214,12 +216,15 @@ class Remote:
         try:
             tree = open_tree(place, deep=depth > 0)
             names = list(_files(tree, place, "", depth))
-        except UnreadableError as error:
-            if is_directory_missing(place):
+        except UnreadableError:
+            if not exists(place):
                 return {}
-            code = "file-unreadable" if is_directory(place) else "remote-directory-odd"
-            message = str(error) if code == "file-unreadable" else f"{place}: a file is where the objects should be"
-            report.append(Finding.of(code, place, message, topic=key.topic, partition=key.partition))
+            if not is_file(place):
+                raise
+            message = f"{place}: a file is where the objects should be"
+            report.append(
+                Finding.of("remote-directory-odd", place, message, topic=key.topic, partition=key.partition)
+            )
             return {}
         found: dict[tuple[str | None, int], list[RemoteObject]] = {}
         for name, entry in names:
@@ -263,11 +268,6 @@ def remote_of(path: str | os.PathLike[str] | None, pattern: str | None) -> Remot
             raise LayoutError("it describes what --remote names: give that, too")
         return None
     return Remote(os.fspath(path), None if pattern is None else RemoteLayout.of(pattern))
-
-
-def is_directory_missing(place: str) -> bool:
-    """Say whether nothing is at a place, for certain."""
-    return not exists(place)
 
 
 def _files(tree: Tree, place: str, prefix: str, depth: int) -> Iterable[tuple[str, DirectoryEntry]]:

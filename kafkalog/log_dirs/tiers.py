@@ -110,10 +110,16 @@ def join_tiers(nodes: Sequence[LogDirectory], store: Remote) -> None:
     read = objects = size = 0
     for key, places in wanted.items():
         report_of: list[Finding] = []
-        tier = _tier(store, key, metadata, logs.keys(), paths, report_of)
-        first = places[0][0].partitions[places[0][1]]
-        if running and tier is not None and _is_odd(tier, first):
-            tier = tier_again(tier, report_of)
+        node, number = places[0]
+        first = node.partitions[number]
+        try:
+            tier = _tier(store, key, metadata, logs.keys(), paths, report_of)
+            if running and tier is not None and _is_odd(tier, first):
+                tier = tier_again(tier, report_of)
+        except UnreadableError as error:
+            unread = Finding.of("file-unreadable", store.path, f"the remote tier could not be listed: {error}")
+            node.findings.append(unread._replace(log=first.log, topic=key.topic, partition=key.partition))
+            continue
         if tier is None:
             continue
         read += 1
@@ -121,7 +127,6 @@ def join_tiers(nodes: Sequence[LogDirectory], store: Remote) -> None:
         size += sum(one.object_bytes for one in tier.segments)
         for node, number in places:
             node.partitions[number] = with_tier(node.partitions[number], tier)
-        node, number = places[0]
         found = [*report_of, *tier_findings(tier, node.partitions[number])]
         node.findings.extend(
             one._replace(log=node.partitions[number].log, topic=key.topic, partition=key.partition) for one in found
@@ -148,7 +153,10 @@ def _is_odd(tier: Tier, directory: PartitionDirectory) -> bool:
 
 
 def tier_again(tier: Tier, report: list[Finding]) -> Tier:
-    """Read the metadata and the listing again, until two readings are the same or three were made."""
+    """Read the metadata and the listing again, until two readings are the same or three were made.
+
+    Raises UnreadableError if the objects can't be listed.
+    """
     from kafkalog.files.directories import open_tree
     from kafkalog.files.names import FileKind, parse_name
 
@@ -182,7 +190,10 @@ def _tier(
     store: Remote, key: PartitionKey, metadata: RemoteLogMetadata, given: Collection[int], paths: tuple[str, ...],
     report: list[Finding],
 ) -> Tier | None:  # fmt: skip
-    """Make the tier of a partition; None where neither the metadata nor the store knows it."""
+    """Make the tier of a partition; None where neither the metadata nor the store knows it.
+
+    Raises UnreadableError if its objects can't be listed.
+    """
     place = (key.topic_id or "", key.partition)
     states = metadata.partitions.get(place, {})
     stored = store.stored(key, report)
@@ -192,10 +203,12 @@ def _tier(
     assert layout is not None
     folder = layout.folder(key)
     segments = _segments(states, stored)
-    return Tier(
+    found = Tier(
         key, store, f"{store.path.rstrip('/')}/{folder}".rstrip("/"), segments,
         bool(states) or _is_given(key, given), metadata.newest.get(place, ""), paths, place in metadata.deleted,
     )  # fmt: skip
+    found.expect_sizes()
+    return found
 
 
 def _is_given(key: PartitionKey, given: Collection[int]) -> bool:
