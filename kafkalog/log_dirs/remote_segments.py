@@ -84,6 +84,11 @@ class Tier:
         assert self.remote.layout is not None  # it was found
         return self.remote.layout
 
+    @property
+    def log_name(self) -> str:
+        """Return what the log is called where no directory of a broker's has it."""
+        return self.place if self.layout.has_folders else f"{self.place}/{self.key.topic}-{self.key.partition}"
+
     def expect_sizes(self) -> None:
         """Let no object be read that has another size in an object store than its listing said: none ever changes."""
         if is_remote(self.place):
@@ -103,6 +108,10 @@ class Tier:
     def highest_remote_offset(self) -> int:
         """Return the last offset of all whole copies, -1 for none."""
         return max((one.end_offset for one in self.copied), default=-1)
+
+    def highest_before(self, log_end: int) -> int:
+        """Return the same; where no record says the copies' ends, it is before the log's end."""
+        return self.highest_remote_offset if self.has_metadata else min(self.highest_remote_offset, log_end - 1)
 
     def log_start(self, checkpoint: int | None, local_start: int) -> int:
         """Return where the log starts: its checkpoint says, moved past what retention has deleted since.
