@@ -108,7 +108,9 @@ def _scanned(place: SegmentPlace, limits: Limits, keeping: Keeping) -> Iterator[
     producers = _producers(folded).tobytes()
     first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings), len(folded.opened))
     for share in shares_of(place.shares):
-        about: Row = (*first, found.scanned_ms, found.sha256, producers, json.dumps(asked)) if share.number == 0 else _NOTHING
+        about: Row = (
+            (*first, found.scanned_ms, found.sha256, producers, json.dumps(asked)) if share.number == 0 else _NOTHING
+        )
         where = (place.group, share.number, place.log_number, place.split_no)
         if by_name:
             yield (*where, 0, KEPT, *about, found.kept.encode())
