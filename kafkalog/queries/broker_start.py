@@ -16,7 +16,7 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, open_tree
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.files.recognition import partition_name
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import read_properties
 
 if TYPE_CHECKING:
@@ -38,10 +38,13 @@ _KRAFT_ONLY: Final = (4, 0)
 _FORMATS_DIRECTORIES: Final = (3, 7)  # from here on a broker writes the meta.properties of its other directories
 
 # Files that take their log directory offline where they can't be read as what they are.
-_OFFLINE: Final = ("replication-offset-checkpoint", "leader-epoch-checkpoint", "partition.metadata")
+_OFFLINE: Final = frozenset({
+    "leader-epoch-checkpoint", "log-start-offset-checkpoint", "partition.metadata", "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+})  # fmt: skip
 
 # Findings about files that a broker refuses to start with.
-_REFUSED: Final = frozenset({"partition-twice", "directory-twice", "meta-properties-wrong", "kraft-snapshot-wrong"})
+_REFUSED: Final = frozenset({"partition-twice", "directory-twice", "meta-properties-wrong"})
 
 Release = tuple[int, int]
 
@@ -128,8 +131,9 @@ def _of_findings(broker: Broker, findings: Iterable[Finding]) -> Iterator[_Reaso
         name = os.path.basename(finding.file)
         told = f"{finding.file}: {finding.message}"
         is_there = finding.code not in ("meta-properties-wrong", "checkpoint-malformed") or exists(finding.file)
-        if finding.code in _REFUSED or (finding.code, name) == ("checkpoint-malformed", "quorum-state"):
-            if is_there and (finding.code != "kraft-snapshot-wrong" or _is_newest(home, finding.file)):
+        is_loaded = finding.severity > Severity.NOTE and _is_newest(home, finding.file)
+        if finding.code in _REFUSED or is_loaded or (finding.code, name) == ("checkpoint-malformed", "quorum-state"):
+            if is_there:
                 yield _Reason(told)
         elif name in _OFFLINE and finding.code in ("checkpoint-malformed", "partition-metadata-wrong"):
             yield _Reason(told, home.home)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents import incidents_of_audit, rows_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import LogSpace, Settings, next_start_row, read_space
 from kafkalog.auditing.topics import group_rows
@@ -21,7 +21,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import by_number, iso
 from kafkalog.queries.broker_start import Broker, brokers_of, uses_zookeeper, why_not
 from kafkalog.segments.file_rows import one_by_one
-from kafkalog.tables.audit_tables import TRANSACTIONS
+from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.internal_tables import COMMITTED
 from kafkalog.tables.space_tables import NEXT_START
@@ -41,6 +41,7 @@ Row = dict[str, Any]
 _Place = tuple[str, int]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
+_SKEWED: Final = frozenset({"copy-skewed", "log-cut-short", "checkpoint-ahead"})  # in copies of a running broker notes
 _REASONS: Final = 5  # of a kind, in the sentence
 
 # What the coordinator does with an open transaction once it has loaded its records.
@@ -82,6 +83,7 @@ class _Told:
     rows: list[Row] = field(default_factory=list)
     ends: dict[_Place, int] = field(default_factory=dict)
     skewed: bool = False
+    beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
         """Add a row; what is not given is null."""
@@ -127,7 +129,10 @@ class _Told:
 
 
 _SAID: Final = {
-    ("partition", "truncated"): ("is cut at a torn batch", "are cut at torn batches"),
+    ("partition", "truncated"): (
+        "ends in a torn batch, which is cut off: what followed it is not here",
+        "end in torn batches, which are cut off: what followed them is not here",
+    ),
     ("partition", "absent"): ("begins empty", "begin empty"),
     ("transaction", "committed"): ("is committed", "are committed"),
     ("transaction", "aborted"): ("is aborted", "are aborted"),
@@ -150,6 +155,7 @@ class _OfCluster:
         self._release = release
         self._told = told
         self._brokers = brokers_of(cluster.nodes)
+        self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
         self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
 
     @property
@@ -172,7 +178,7 @@ class _OfCluster:
             self._compare(rows)
             ends = [row["next_log_end_offset"] for row in rows if row["what"] != "offline"]
             self._told.ends[place] = max([self._told.ends.get(place, 0), *ends])
-        if self._metadata is not None:
+        if self._metadata is not None and all(broker.node_id is not None for broker in self._brokers):
             self._tell_absent(self._metadata, here)
 
     def _tell(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> Row:
@@ -194,7 +200,7 @@ class _OfCluster:
             number for number in voters if metadata.brokers["controller", number][-1].value.state != "unregistered"
         }
         given = {int(one.node_id) for one in self._brokers if one.node_id is not None and one.node_id.isdecimal()}
-        if voters and 2 * len(voters & given) <= len(voters):
+        if len(given) == len(self._brokers) and 2 * len(voters & given) <= len(voters) > 0:
             self._tell(
                 "cluster", "no-quorum",
                 f"{len(voters & given)} of {len(voters)} controllers are here, and more than half of them"
@@ -236,14 +242,21 @@ class _OfCluster:
             return "deleted", None, f"{name} was deleted before: the broker deletes the directory"
         if directory.suffix:
             return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {does}"
-        if home.home in broker.offline:
+        if home.home in broker.offline and len(broker.offline) < len(broker.homes):
             return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
+        if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
+            return "stray", Severity.WARNING, f"{name} becomes -stray, unless controllers elsewhere have its topic"
         if "-stray" in does:
             return self._stray(name, directory, starts)
         records = starts["truncated_records"]
         lost = f", and with them {count_of(records, 'record')} in whole batches" * bool(records)
-        if starts["truncated_bytes"] and (log.facts.damaged or "deletes all" in does):
-            severity = Severity.ERROR if records else Severity.NOTE
+        last = directory.segments[-1].path if directory.segments else None
+        is_torn = last in self._torn
+        if is_torn and starts["is_clean"]:
+            message = f"{name} ends in a torn batch, which stays after a clean stop: what is written next can't be read"
+            return "torn-inside", Severity.ERROR, message
+        if starts["truncated_bytes"] and (log.facts.damaged or is_torn or "deletes all" in does):
+            severity = Severity.ERROR if records else Severity.WARNING
             if "deletes all" in does:
                 start = starts["log_end_offset"]
                 message = f"all segments of {name} are deleted, as its checkpoint has the log's start {start}{lost}"
@@ -319,9 +332,11 @@ class _OfCluster:
 
 
 def _losses(audited: Audit, told: _Told) -> None:
-    """Tell of records that are lost or can't be read already, whatever a start does."""
+    """Tell of records that are lost or can't be read already, whatever a start does; torn ends are told of before."""
+    rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in rows_of_audit(audited, FINDINGS.name))
+    torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
     for incident in incidents_of_audit(audited):
-        if incident.kind not in _LOST or incident.severity is Severity.NOTE:
+        if incident.kind not in _LOST or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
             continue
         row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
         place: Row = {}
@@ -365,6 +380,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
         cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
         end = told.ends.get((row["topic"], row["partition"]))
         reason = row["out_of_range"]
+        told.beyond += reason == "beyond-end"
         if row["offset"] is not None and end is not None and row["offset"] > end:
             reason = "beyond-end"
         if reason == "beyond-end":
@@ -388,14 +404,14 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
     """Tell from which moment each part is: of one, or skewed."""
     logs = {log.partition.directory.log: number for number, cluster in enumerate(audited.clusters)
             for log in cluster.logs}  # fmt: skip
-    skewed = {logs.get(finding.log or "", 0) for finding in findings if finding.code == "copy-skewed"}
+    skewed = {logs.get(finding.log or "", 0) for finding in findings if finding.code in _SKEWED}
     for number, cluster in enumerate(audited.clusters):
         ends = [(log.partition.newest_broker, log.partition.directory) for log in cluster.logs]
         ends = [(time, directory) for time, directory in ends if time >= 0]
         if not ends:
             continue
         is_clean = all(node.clean_shutdown for node in cluster.nodes)
-        odd = [] if is_clean else _contradictions(cluster, told)
+        odd = _contradictions(cluster, told, is_clean=is_clean)
         what = "skewed" if number in skewed or odd else "one-moment" if is_clean else "running"
         told.skewed |= what == "skewed"
         users = [one for one in ends if not one[1].topic.startswith("__")] or ends
@@ -416,15 +432,16 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
         )  # fmt: skip
 
 
-def _contradictions(cluster: ClusterAudit, told: _Told) -> list[str]:
+def _contradictions(cluster: ClusterAudit, told: _Told, *, is_clean: bool) -> list[str]:
     """Return what only files of different moments have: one knows what another one has not yet."""
-    rows = [row for row in told.rows if row["cluster_id"] in (cluster.cluster_id, None)]
-    beyond = [row for row in rows if row["what"] == "out-of-range" and row["severity"] == "error"]
-    newer = [row for row in rows if row["what"] == "stray" and row["severity"] == "error"]
-    absent = [row for row in rows if row["what"] == "absent" and row["severity"] == "error"]
-    found = [f"{count_of(len(beyond), 'committed offset')} after a log's end"] * bool(beyond)
-    found += [f"{count_of(len(newer), 'log')} that the metadata does not have"] * bool(newer)
-    return found + [f"{count_of(len(absent), 'partition')} of the metadata without a directory"] * bool(absent)
+    errors = [row for row in told.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
+    newer = sum(row["what"] == "stray" for row in errors)
+    found = [f"{count_of(newer, 'log')} that the metadata does not have"] * bool(newer)
+    if is_clean:
+        return found
+    absent = sum(row["what"] == "absent" for row in errors)
+    found += [f"{count_of(told.beyond, 'committed offset')} after a log's end"] * bool(told.beyond)
+    return found + [f"{count_of(absent, 'partition')} of the metadata without a directory"] * bool(absent)
 
 
 def _name(directory: PartitionDirectory) -> str:
