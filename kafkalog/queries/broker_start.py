@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, open_tree
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.files.recognition import partition_name
+from kafkalog.files.recognition import CHECKPOINTS, partition_name
 from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import read_properties
 
@@ -38,10 +38,7 @@ _KRAFT_ONLY: Final = (4, 0)
 _FORMATS_DIRECTORIES: Final = (3, 7)  # from here on a broker writes the meta.properties of its other directories
 
 # Files that take their log directory offline where they can't be read as what they are.
-_OFFLINE: Final = frozenset({
-    "leader-epoch-checkpoint", "log-start-offset-checkpoint", "partition.metadata", "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-})  # fmt: skip
+_OFFLINE: Final = frozenset({*CHECKPOINTS.values(), "leader-epoch-checkpoint", "partition.metadata"})
 
 # Findings about files that a broker refuses to start with.
 _REFUSED: Final = frozenset({"partition-twice", "directory-twice", "meta-properties-wrong"})

@@ -41,7 +41,7 @@ Row = dict[str, Any]
 _Place = tuple[str, int]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
-_SKEWED: Final = frozenset({"copy-skewed", "log-cut-short", "checkpoint-ahead"})  # in copies of a running broker notes
+_RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _REASONS: Final = 5  # of a kind, in the sentence
 
 # What the coordinator does with an open transaction once it has loaded its records.
@@ -52,6 +52,12 @@ _ENDS: Final = {
     "hanging": ("hangs", "no coordinator ends it, and read_committed consumers stop there"),
     "undecided": ("hangs", "the files do not show that a coordinator ends it"),
 }
+_FORGOTTEN: Final = (
+    "forgotten",
+    "no producer snapshot is here after a clean stop: the broker forgets it, and gives its records to read_committed"
+    " consumers",
+)
+_SEVERITIES: Final = {"hangs": Severity.NOTE, "forgotten": Severity.ERROR}
 
 
 def judge_restorable(
@@ -83,6 +89,7 @@ class _Told:
     rows: list[Row] = field(default_factory=list)
     ends: dict[_Place, int] = field(default_factory=dict)
     skewed: bool = False
+    forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -137,7 +144,8 @@ _SAID: Final = {
     ("transaction", "committed"): ("is committed", "are committed"),
     ("transaction", "aborted"): ("is aborted", "are aborted"),
     ("transaction", "times-out"): ("is aborted after its timeout", "are aborted after their timeouts"),
-    ("transaction", "hangs"): ("hangs as before", "hang as before"),
+    ("transaction", "forgotten"): ("is forgotten", "are forgotten"),
+    ("transaction", "hangs"): ("hangs", "hang"),
     ("group", "waits"): ("waits for an open transaction", "wait for open transactions"),
     ("group", "out-of-range"): ("has an offset that is out of range", "have offsets that are out of range"),
 }
@@ -172,7 +180,7 @@ class _OfCluster:
             for home in broker.homes:
                 for directory in home.partitions:
                     row = self._directory(broker, home, directory)
-                    if not directory.suffix and row["what"] not in ("stray", "deleted"):
+                    if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
                         here[directory.topic, directory.partition].append(row)
         for place, rows in here.items():
             self._compare(rows)
@@ -221,6 +229,8 @@ class _OfCluster:
         log = read_space(home, directory, Settings(self._metadata, {}, {}), self._limits)
         starts = dict(zip(NEXT_START.names, next_start_row(log, self._metadata, self._limits), strict=True))
         what, severity, message = self._becomes(broker, home, log, starts)
+        if starts["is_clean"] and not directory.snapshots and not starts["rebuilt_indexes"]:
+            self._told.forgetful.add(directory.log)
         newest = max(self._newest.get(directory.log, -1), log.facts.newest_broker)
         same = ("truncated_bytes", "deleted_bytes", "rebuilt_indexes", "recovered_segments")
         return self._tell(
@@ -246,6 +256,9 @@ class _OfCluster:
             return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
         if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
             return "stray", Severity.WARNING, f"{name} becomes -stray, unless controllers elsewhere have its topic"
+        known = None if self._metadata is None else self._metadata.topic_of(directory.topic_id or "")
+        if known is not None and known.name != directory.topic:
+            return "put-aside", Severity.NOTE, f"{name} is not used: its topic id is that of {known.name}"
         if "-stray" in does:
             return self._stray(name, directory, starts)
         records = starts["truncated_records"]
@@ -354,7 +367,7 @@ def _transactions(audited: Audit, told: _Told) -> None:
     ids = {log.partition.directory.log: cluster.cluster_id for cluster in audited.clusters for log in cluster.logs}
     for cells in unsettled_rows(audited):
         row = dict(zip(TRANSACTIONS.names, cells, strict=True))
-        what, does = _ENDS[row["state"]]
+        what, does = _FORGOTTEN if row["log"] in told.forgetful else _ENDS[row["state"]]
         place = f"{row['topic']}-{row['partition']}"
         who = row["transactional_id"] or f"producer {row['producer_id']}"
         cut = told.ends.get((row["topic"], row["partition"]))
@@ -362,7 +375,7 @@ def _transactions(audited: Audit, told: _Told) -> None:
             continue  # the start cuts it off
         told.add(
             "transaction", what, f"The transaction of {who} in {place} from offset {row['first_offset']} on: {does}",
-            Severity.NOTE if what == "hangs" else None, cluster_id=ids[row["log"]], topic=row["topic"],
+            _SEVERITIES.get(what), cluster_id=ids[row["log"]], topic=row["topic"],
             partition=row["partition"], name=who, log=row["log"], offset=row["first_offset"],
         )  # fmt: skip
 
@@ -404,7 +417,7 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
     """Tell from which moment each part is: of one, or skewed."""
     logs = {log.partition.directory.log: number for number, cluster in enumerate(audited.clusters)
             for log in cluster.logs}  # fmt: skip
-    skewed = {logs.get(finding.log or "", 0) for finding in findings if finding.code in _SKEWED}
+    skewed = {logs.get(finding.log or "", 0) for finding in findings if _is_skew(finding)}
     for number, cluster in enumerate(audited.clusters):
         ends = [(log.partition.newest_broker, log.partition.directory) for log in cluster.logs]
         ends = [(time, directory) for time, directory in ends if time >= 0]
@@ -430,6 +443,17 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
             "cluster", what, message, Severity.WARNING if what == "skewed" else None, cluster_id=cluster.cluster_id,
             newest_ms=max(time for time, _ in ends),
         )  # fmt: skip
+
+
+def _is_skew(finding: Finding) -> bool:
+    """Say whether files of different moments explain a finding best.
+
+    After a clean stop each recovery point is a log's end: another one is that of another moment.
+    """
+    if finding.code in ("log-cut-short", "checkpoint-ahead"):
+        return finding.severity is Severity.NOTE  # as in a copy of a running broker
+    is_other = finding.code == "checkpoint-wrong" and finding.file.endswith(_RECOVERY_POINTS)
+    return finding.code == "copy-skewed" or (is_other and finding.found is not None)
 
 
 def _contradictions(cluster: ClusterAudit, told: _Told, *, is_clean: bool) -> list[str]:

@@ -148,6 +148,7 @@ RESTORABLE: Final = Table(
                 "aborted",
                 "times-out",  # the coordinator aborts it when its timeout has passed
                 "hangs",  # no coordinator will end it
+                "forgotten",  # no producer snapshot has it: consumers are given its records
                 # of a group
                 "goes-on",  # where it was
                 "waits",  # for a transaction that is open

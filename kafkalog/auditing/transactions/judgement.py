@@ -276,7 +276,7 @@ def _judge(
         listing = listing[share.has(coordinator.states.producer_id[listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
-        coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
+        coordinator, around.one_moment(node) and not directory.is_remote_alone, around.newest_broker, options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
         around.only_counted.get(directory.log), node.alone,
     )  # fmt: skip
