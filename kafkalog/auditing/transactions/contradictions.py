@@ -134,8 +134,8 @@ class Contradictions:
                 "snapshot-contradicted", directory.log,
                 f"{coordinator.logs[coordinator.of_log[row]]} says at offset {decision['offset']} that a transaction of"
                 f" {coordinator.states.ids[decision['transactional_id']]} was {how} at {iso(decided)}, and then that"
-                f" its markers were written, but {directory.log}, which it lists, ends at offset {end}, and the newest time"
-                f" that a broker wrote to it is {iso(newest)}",
+                f" its markers were written, but {directory.log}, which it lists, ends at offset {end}, and the newest"
+                f" time that a broker wrote to it is {iso(newest)}",
                 offset=end, producer_id=decision["producer_id"], log=directory.log, topic=directory.topic,
                 partition=directory.partition,
             )  # fmt: skip

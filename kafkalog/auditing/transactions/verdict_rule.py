@@ -1,6 +1,6 @@
 """The rule of verdicts: how a transaction ended in a log, or why it is open there, and how certain that is.
 
-The tables of ``docs/txn-audit.md`` say the same. It takes the facts of one transaction and returns its verdict.
+The tables of ``docs/verdicts.md`` say the same. It takes the facts of one transaction and returns its verdict.
 """
 
 from __future__ import annotations
