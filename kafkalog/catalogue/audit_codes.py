@@ -90,6 +90,14 @@ AUDITS: Final[dict[str, Code]] = {
         "Brokers read the same objects through their RemoteStorageManager.",
         "Nothing to do.",
     ),
+    "remote-log-alone": Code(
+        NOTE,
+        "The remote store has a partition that no log directory among the inputs has.",
+        "Certain by the inputs. Only closed segments below the last stable offset are copied: the log's end is on its"
+        " leader's disk, and with it markers of its last transactions.",
+        "Brokers that have the partition serve it; where all of them are lost, the store has all that is left.",
+        "Give the log directory of the partition's leader, too, if there is one.",
+    ),
     "remote-offsets-lost": Code(
         ERROR,
         "Offsets between the log's start and its first local segment are in no object of the remote store, and this"

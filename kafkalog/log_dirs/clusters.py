@@ -29,7 +29,7 @@ from kafkalog.log_dirs.dirs_below import search
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.remote_store import Remote, given_remote
-from kafkalog.log_dirs.tiers import join_tiers, partitions_of
+from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
@@ -193,16 +193,24 @@ def open_clusters(
 
 def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
     """Join what each cluster has in a remote store, and yield why that could not be read."""
+    metadata = [TierMetadata.of(cluster.nodes) for cluster in clusters]
+    keys = [
+        {*partitions_of(cluster.nodes), *said.keys} for cluster, said in zip(clusters, metadata, strict=True)
+    ]  # fmt: skip
     try:
-        found = remote.found([key for cluster in clusters for key in partitions_of(cluster.nodes)])
+        found = remote.found([key for some in keys for key in some])
+        stored = list(found.partitions())
     except UnreadableError as error:
         yield str(error)
         return
-    for cluster in clusters:
-        try:
-            join_tiers(cluster.nodes, found)
-        except UnreadableError as error:
-            yield str(error)
+    for number, (cluster, said) in enumerate(zip(clusters, metadata, strict=True)):
+        ids = {key.topic_id for key in keys[number]}
+        mine = [key for key in stored if len(clusters) == 1 or key.topic_id in ids]
+        cluster.nodes.extend(list(join_tiers(cluster.nodes, found, said, mine)))
+    known = {key.topic_id or key.topic for some in keys for key in some}
+    for key in stored if len(clusters) > 1 else ():
+        if (key.topic_id or key.topic) not in known:
+            yield f"{found.path}: no cluster among the inputs is known to have {key.topic}-{key.partition}: not read"
 
 
 def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from kafkalog.files.names import is_remote
 from kafkalog.log_dirs.remote_store import PartitionKey, Remote, RemoteLayout, RemoteObject
 
 __all__ = ["COPIED", "DELETED", "DELETING", "STARTED", "RemoteSegment", "Tier"]
@@ -83,6 +84,19 @@ class Tier:
         assert self.remote.layout is not None  # it was found
         return self.remote.layout
 
+    @property
+    def log_name(self) -> str:
+        """Return what the log is called where no directory of a broker's has it."""
+        return self.place if self.layout.has_folders else f"{self.place}/{self.key.topic}-{self.key.partition}"
+
+    def expect_sizes(self) -> None:
+        """Let no object be read that has another size in an object store than its listing said: none ever changes."""
+        if is_remote(self.place):
+            from kafkalog.files.object_stores import expect_size
+
+            for one in (other for segment in self.segments for other in segment.objects):
+                expect_size(one.path, one.size)
+
     @cached_property
     def copied(self) -> tuple[RemoteSegment, ...]:
         """Return the segments whose copy is whole; without metadata, all that have a log."""
@@ -94,6 +108,10 @@ class Tier:
     def highest_remote_offset(self) -> int:
         """Return the last offset of all whole copies, -1 for none."""
         return max((one.end_offset for one in self.copied), default=-1)
+
+    def highest_before(self, log_end: int) -> int:
+        """Return the same; where no record says the copies' ends, it is before the log's end."""
+        return self.highest_remote_offset if self.has_metadata else min(self.highest_remote_offset, log_end - 1)
 
     def log_start(self, checkpoint: int | None, local_start: int) -> int:
         """Return where the log starts: its checkpoint says, moved past what retention has deleted since.

@@ -183,7 +183,12 @@ def join(
         directory,
         log_start,
         log_end,
-        last_stable_offset(log_start, log_end, [int(first.min())] if len(first) else []),
+        last_stable_offset(
+            # Brokers copy what is below the last stable offset alone.
+            log_start,
+            log_end,
+            [int(first.min())] if len(first) and not directory.is_remote_alone else [],
+        ),
         whole.extents,
         whole.producers,
         *_totals(scans),

@@ -98,10 +98,10 @@ class Contradictions:
     def _has_all_markers(self, node: LogDirectory, directory: PartitionDirectory) -> bool:
         """Say whether a replica must have the markers of all that is completed: the leader's, of a clean election.
 
-        What a broker that was stopped lacks is missing for certain.
+        What a broker that was stopped lacks is missing for certain; a remote store has closed segments alone.
         """
         metadata, topic, partition = self._around.metadata, directory.topic, directory.partition
-        if self._around.is_stopped(node):
+        if self._around.is_stopped(node) or directory.is_remote_alone:
             return False
         if metadata is None:
             return not self._around.several_nodes

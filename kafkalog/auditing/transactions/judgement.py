@@ -275,8 +275,10 @@ def _judge(
     if not share.is_all:
         listing = listing[share.has(coordinator.states.producer_id[listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
+    has_end = not directory.is_remote_alone
     context = Context(
-        coordinator, around.is_stopped(node), around.one_moment(node), around.newest_broker, options.copy_ms,
+        coordinator, around.is_stopped(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
+        options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
         around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,

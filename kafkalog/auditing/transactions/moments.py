@@ -178,7 +178,12 @@ class Moments:
         return Bracket(times_before[before][of_row], times_after[after][of_row])
 
     def known(self, rows: Columns, read: Read) -> list[Certainty]:
-        """Say what is known of open transactions in files that may be of different moments."""
+        """Say what is known of open transactions in files that may be of different moments.
+
+        A remote store has no more of a log than its closed segments: the markers may follow.
+        """
+        if self._audit.directory.is_remote_alone:
+            return [Certainty(is_proved=False, is_too_early=True, is_recent=True)] * len(rows)
         newest, log_any = min(read.newest, NEVER), self._audit.newest
         log = max(self._audit.newest_broker, read.log)
         bracket = self.bracket(rows["first_offset"])
