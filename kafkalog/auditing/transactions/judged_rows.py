@@ -32,7 +32,7 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import tally
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import PartitionDirectory

@@ -278,8 +278,8 @@ def _judge(
     has_end = not directory.is_remote_alone
     context = Context(
         coordinator, around.is_stopped(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
-        options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
-        around.only_counted.get(directory.log), node.alone,
+        options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
+        metadata, around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
