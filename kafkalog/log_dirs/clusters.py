@@ -25,11 +25,11 @@ from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
-from kafkalog.log_dirs.dirs_below import search
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.remote_store import Remote, given_remote
 from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
+from kafkalog.log_dirs.walk import search
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
@@ -156,7 +156,7 @@ def open_clusters(
 ) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
-    Any other path means the log directories below it (`kafkalog.log_dirs.dirs_below`). Directories with the same node
+    Any other path means the log directories below it (`kafkalog.log_dirs.walk`). Directories with the same node
     id belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
     from one example.

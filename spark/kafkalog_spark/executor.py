@@ -43,7 +43,7 @@ from kafkalog.folds.shares import shares_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judged_tables, scan_tasks, tasks
-from kafkalog_spark.arrow_rows import rows_of
+from kafkalog_spark.between_tasks import rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.parts import PartFile, read_part
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
-
 
 _JUDGE_BYTES: Final = 256 << 20
 

@@ -24,8 +24,7 @@ from kafkalog.folds.fold import FoldedLog
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.chunk import Limits
-from kafkalog_spark.arrow_rows import Row, rows_of
-from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -41,10 +41,9 @@ from kafkalog.files.object_stores import StorageOptions, requests_here, set_stor
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.arrow_rows import Row, rows_of
+from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 from kafkalog_spark.judged_tables import JudgedTables
 from kafkalog_spark.parts import PartFiles
-from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = ["ASKED", "CONFLICTS", "COORDINATOR", "JUDGED", "OPENED", "Judge", "OpenOffsets", "conflict", "joined"]

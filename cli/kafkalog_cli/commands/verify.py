@@ -231,8 +231,8 @@ def _write_folder(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.output import parquet_engine
     from kafkalog_cli.render.audit_output import write_directory, write_parquet
-    from kafkalog_cli.render.engine import parquet_engine
     from kafkalog_cli.render.folders import write_tables
 
     summary = found.summary()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.space.cleanable import Cleanable, cleanable
-from kafkalog.auditing.space.cleaner_pass import Left, Pass, run_pass
+from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanable, run_pass
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.columns.named import NONE
