@@ -21,7 +21,7 @@ from official import FIXTURES
 ROOT: Final = FIXTURES.parent
 DOCUMENTS: Final = (
     "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verdicts.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
-    "docs/diff.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
+    "docs/diff.md", "docs/restorable.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
     "docs/tutorial.md", "docs/records.md",
 )  # fmt: skip
 # The program as this checkout has it; other programs only pass on what they get.

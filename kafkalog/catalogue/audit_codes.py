@@ -295,9 +295,11 @@ AUDITS: Final[dict[str, Code]] = {
     "snapshot-contradicted": Code(
         WARNING,
         "The option --snapshot says that the inputs show one moment, and two of their files contradict it: a"
-        " transaction marker whose decision is in no record of the coordinator, or a checkpoint after its log's end.",
-        "Certain that the two places are not of one moment: compaction, expiry of the transactional id and an"
-        " administrator's abort are ruled out.",
+        " transaction marker whose decision is in no record of the coordinator, a completed decision whose marker is"
+        " not in the log, which ends before it, or a checkpoint after its log's end.",
+        "Certain that one of the two lacks its end: it was copied earlier, or the system had not written it yet."
+        " Compaction, expiry of the transactional id, an administrator's abort and a partition without a leader are"
+        " ruled out.",
         "Nothing by itself. The audit goes on as without --snapshot: what that proves is proved, all else is not.",
         "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
         " NEW_COPY.",

@@ -20,6 +20,7 @@ from kafkalog.auditing.topics.metadata_joins import (
     leader_spans,
     leaderless,
     leaders_of,
+    led_since,
     policies,
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -52,6 +53,7 @@ __all__ = [
     "leaderless",
     "leaders_of",
     "leadership_rows",
+    "led_since",
     "metadata_rows",
     "metadata_view",
     "offsets_rows",
