@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
-from kafkalog_cli.audit_options import SHOWN
+from kafkalog_cli.options import SHOWN
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.session import open_session

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafkalog.findings import Finding, Severity
 
 __all__ = ["Exit", "Outcome", "leaves_complete"]
 
+_UNREAD: Final = frozenset({"file-unreadable", "remote-object-size"})
+
 
 def leaves_complete(code: str) -> bool:
     """Say whether all was read that should be, although there is a finding of this code."""
-    return code != "file-unreadable"
+    return code not in _UNREAD
 
 
 class Exit(IntEnum):

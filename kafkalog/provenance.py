@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import row_count
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
-from kafkalog.tables.parquet import row_count
 from kafkalog.untrusted import untrusted_json
 
 __all__ = [

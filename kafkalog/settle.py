@@ -56,6 +56,7 @@ class Reason(Enum):
     NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
     AT_WORK = Weaker("A broker may be at work on it: it is the newest record about the partition.")
     HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
+    NEITHER_TIER = Weaker("Neither tier of the partition is among the inputs: it may be in another store.")
     MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from kafkalog.kafka.message import Decoded, escaped_text
+from kafkalog.kafka.message import UNKNOWN_TAGS, Decoded, escaped_text
 from kafkalog.kafka.message_primitives import FIXED, MalformedError, Text, uvarint
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct, Value
-from kafkalog.kafka.message_tables import UNKNOWN_TAGS
 from message_primitives import (
     Reader,
     Remarks,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import kafkalog
 from kafkalog.kafka.internal_records import RecordType, record_types
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import UNKNOWN_TAGS
 from kafkalog.kafka.message_schema import Array, Message, MessageField, Struct
-from kafkalog.kafka.message_tables import UNKNOWN_TAGS
 
 __all__ = ["KINDS", "TOPICS", "internal_segments", "messages", "plain_records"]
 

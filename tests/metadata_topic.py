@@ -9,7 +9,7 @@ from typing import Any, Final
 import build
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kafka.message_writer import encode, encode_uvarint
+from message_writer import encode, encode_uvarint
 
 __all__ = [
     "add_settings",
@@ -59,17 +59,18 @@ def add_settings(root: Path, kinds: list[int], base: int) -> None:
     add_values(root, [metadata_value("ConfigRecord", {**fields, "resourceType": kind}) for kind in kinds], base)
 
 
-def add_values(root: Path, values: list[bytes], base: int = 0) -> None:
-    """Write a segment of records with these values, one a batch."""
-    batches = [build.batch(build.record(value), base_offset=at) for at, value in enumerate(values, base)]
+def add_values(root: Path, values: list[bytes], base: int = 0, time: int = build.TIME) -> None:
+    """Write a segment of records with these values, one a batch, all of one time (ms)."""
+    times = {"base_timestamp": time, "max_timestamp": time}
+    batches = [build.batch(build.record(value), base_offset=at, **times) for at, value in enumerate(values, base)]
     folder = root / "__cluster_metadata-0"
     folder.mkdir(exist_ok=True)
     (folder / f"{base:020}.log").write_bytes(b"".join(batches))
 
 
-def write_leader(root: Path, topic: str, replicas: list[int], leader: int) -> None:
-    """Write a metadata log in which a topic's only partition has these replicas and this leader."""
-    add_values(root, _topic(topic, replicas, leader))
+def write_leader(root: Path, topic: str, replicas: list[int], leader: int, since: int = build.TIME) -> None:
+    """Write a metadata log in which a topic's only partition has these replicas, and this leader since a time (ms)."""
+    add_values(root, _topic(topic, replicas, leader), time=since)
 
 
 def write_changes(root: Path, seed: int, count: int = 400) -> None:

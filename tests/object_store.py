@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -35,9 +35,10 @@ class Request(NamedTuple):
 class ObjectStore:
     """The server and its bucket."""
 
-    def __init__(self, endpoint: str, asked: list[Request]) -> None:
+    def __init__(self, endpoint: str, asked: list[Request], refused: list[Request]) -> None:
         self.endpoint = endpoint
         self.asked = asked
+        self._refused = refused
 
     def name_to(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the environment of this process name it, with the key of who may read, and no other test's server."""
@@ -76,6 +77,13 @@ class ObjectStore:
             pass
 
     @contextmanager
+    def refusing(self, kind: str, key: str) -> Iterator[None]:
+        """Answer requests of a kind for keys that begin like this with 403, which nobody tries again, while inside."""
+        self._refused.append(Request(kind, key))
+        yield
+        self._refused.clear()
+
+    @contextmanager
     def counting(self) -> Iterator[Counter[str]]:
         """Count the requests made inside by their kind."""
         self.asked.clear()
@@ -93,16 +101,21 @@ def object_store() -> Iterator[ObjectStore]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = DomainDispatcherApplication(create_backend_app)
     asked: list[Request] = []
+    refused: list[Request] = []
 
     def counted(environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        asked.append(_request(environment))
+        request = _request(environment)
+        asked.append(request)
+        if any(request.kind == one.kind and request.key.startswith(one.key) for one in refused):
+            start("403 Forbidden", [("Content-Length", "0")])
+            return [b""]
         answer: Iterable[bytes] = application(environment, start)
         return answer
 
     server = make_server("127.0.0.1", 0, counted, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    store = ObjectStore(f"http://127.0.0.1:{server.server_port}", asked)
+    store = ObjectStore(f"http://127.0.0.1:{server.server_port}", asked, refused)
     store._ask("POST", "moto-api/reset")
     store._ask("PUT", BUCKET)
     try:
@@ -116,5 +129,5 @@ def _request(environment: dict[str, Any]) -> Request:
     path = environment["PATH_INFO"].strip("/")
     if path == BUCKET and environment["REQUEST_METHOD"] == "GET":
         query = dict(part.partition("=")[::2] for part in environment["QUERY_STRING"].split("&"))
-        return Request("LIST", query.get("prefix", ""))
+        return Request("LIST", unquote(query.get("prefix", "")))
     return Request(environment["REQUEST_METHOD"], path.removeprefix(f"{BUCKET}/"))

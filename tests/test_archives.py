@@ -327,17 +327,17 @@ def test_a_signal_removes_what_was_unpacked(number: int, status: int, tmp_path: 
     path = tmp_path / "b.tar.gz"
     path.write_bytes(archive("b.tar.gz"))
     (tmp_path / "tmp").mkdir()
-    for target in ("kafkalog.log_dirs.archive_members.Folder.link", "kafkalog.log_dirs.dirs_below.search"):
+    for target in ("kafkalog.log_dirs.archive_members.Folder.link", "kafkalog.log_dirs.walk.search"):
         module, _, name = target.rpartition(".")
         code = f"""
 import os, sys
 sys.argv = ["kafkalog", "txn-audit", {str(path)!r}]
-import kafkalog.log_dirs.archive_members, kafkalog.log_dirs.dirs_below, kafkalog.log_dirs.clusters
+import kafkalog.log_dirs.archive_members, kafkalog.log_dirs.walk, kafkalog.log_dirs.clusters
 from unittest import mock
 def killed(*_):
     os.kill(os.getpid(), {int(number)})
     sum(range(1000))
-mock.patch({target.replace("log_dirs.dirs_below.search", "log_dirs.clusters.search")!r}, killed).start()
+mock.patch({target.replace("log_dirs.walk.search", "log_dirs.clusters.search")!r}, killed).start()
 from kafkalog_cli.start import main
 main()
 """

@@ -35,13 +35,14 @@ NEWER = [data(2, producer=8, at=9000), marker(3, producer=8, at=9500)]
 
 
 def two_partitions(root: Path, other: list[Batch], states: tuple[int, ...] = (1, 2, 4)) -> Audit:
-    """Audit a committed transaction that lists t-0, which has its marker, and t-1, which holds `other`."""
+    """Audit a committed transaction of a stopped broker that lists t-0, with its marker, and t-1, with `other`."""
     plain.write_segments(root / "t-0", [data(0, at=500), marker(1, at=2500)])
     plain.write_segments(root / "t-1", other)
     listed = [("t", [0, 1])]
     rows = [value(state, partitions=[] if state > 3 else listed, update=T + 1000 * state) for state in states]
     write_state(root, *(("tx-1", row) for row in rows))
-    return audit([root], AuditOptions(snapshot=True))
+    plain.write_mark(root)
+    return audit([root])
 
 
 def test_a_missing_marker_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What docs/txn-audit.md explains is what an audit can say: each word of its tables, and no other."""
+"""What docs/txn-audit.md and docs/verdicts.md explain is what an audit can say: each word of their tables, and no other."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from metadata_topic import write_policy
 from official import FIXTURES, cases
 from plain import Batch, table, write_checkpoint, write_segments
 
-PAGE: Final = (Path(__file__).parent.parent / "docs" / "txn-audit.md").read_text()
+DOCS: Final = Path(__file__).parent.parent / "docs"
+PAGES: Final = "".join((DOCS / name).read_text() for name in ("txn-audit.md", "verdicts.md"))
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of the page's table whose first column has this heading."""
-    (body,) = re.findall(rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    """The cells of the one table of the pages whose first column has this heading."""
+    (body,) = re.findall(rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGES, re.MULTILINE)
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()]
 
 
@@ -38,7 +39,7 @@ def rows(heading: str) -> list[list[str]]:
     ],
 )
 def test_every_word_is_explained(heading: str, words: tuple[str, ...]) -> None:
-    """The page has one line for each word and none for another."""
+    """The pages have one line for each word and none for another."""
     explained = rows(heading)
 
     assert sorted(line[0] for line in explained) == sorted(f"`{word}`" for word in words)
@@ -81,7 +82,7 @@ def test_every_cause_of_a_gap_is_explained_with_its_kinds(tmp_path: Path) -> Non
 
 
 def test_every_cause_is_explained_with_its_state() -> None:
-    """A cause that the page says hangs, or is undecided, goes with that state; each other one with any but these two."""
+    """A cause that the pages say hangs, or is undecided, goes with that state; each other one with any but these two."""
     own = {"hangs": "hanging", "undecided": "undecided"}
     states = {line[0].strip("`"): own.get(line[1].partition(":")[0]) for line in rows("cause")}
     said = {
@@ -96,5 +97,5 @@ def test_every_cause_is_explained_with_its_state() -> None:
 
 
 def test_every_exit_status_is_explained() -> None:
-    """The statuses of the page are those that the command ends with."""
+    """The statuses of the pages are those that the command ends with."""
     assert {int(number) for line in rows("exit") for number in line[0].split(", ")} == {int(status) for status in Exit}

@@ -20,9 +20,9 @@ from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
 DOCUMENTS: Final = (
-    "README.md", "docs/usage.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
-    "docs/diff.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
-    "docs/tutorial.md",
+    "README.md", "docs/usage.md", "docs/dump.md", "docs/txn-audit.md", "docs/verdicts.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md", "docs/reports.md", "docs/space.md", "docs/tiered.md",
+    "docs/diff.md", "docs/restorable.md", "docs/sql.md", "docs/runbook.md", "docs/copying.md",
+    "docs/tutorial.md", "docs/records.md",
 )  # fmt: skip
 # The program as this checkout has it; other programs only pass on what they get.
 SHELL: Final = f"""
@@ -108,6 +108,32 @@ def _run(line: str, folder: Path) -> Ended:
         return kafkalog(*shlex.split(line)[1:], cwd=folder)
     ended = subprocess.run(["bash", "-c", SHELL + line], cwd=folder, capture_output=True, timeout=60, check=False)
     return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+
+
+PAGES: Final = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+MOST_WORDS: Final = 80
+NEXT_ITEM: Final = re.compile(r"\n(?= *(?:[-*]|\d+\.) )")
+
+
+def _thoughts(text: str) -> list[str]:
+    """List the paragraphs and the items of lists of a page, without code, tables and headings."""
+    code_left_out = re.sub(r"^ *```[\s\S]*?^ *```$|^ {4}.*$", "", text, flags=re.MULTILINE)
+    prose = re.sub(r"^[|#].*$", "", code_left_out, flags=re.MULTILINE)
+    parts = (part for block in re.split(r"\n\s*\n", prose) for part in NEXT_ITEM.split(block))
+    return [" ".join(part.split()) for part in parts if part.strip()]
+
+
+def test_paragraphs_and_items_are_told_from_code_and_tables() -> None:
+    """Each item of a list is a thought of its own, with its further lines."""
+    page = "# A\n\none\ntwo\n\n```console\n$ x\n```\n\n    code\n\n| a | b |\n|---|---|\n\nthree:\n- four\n  five\n1. six\n"
+
+    assert _thoughts(page) == ["one two", "three:", "- four five", "1. six"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_paragraph_is_short(page: str) -> None:
+    """A reader under stress reads a paragraph, or an item of a list, in one go."""
+    assert [part for part in _thoughts((ROOT / page).read_text()) if len(part.split()) > MOST_WORDS] == []
 
 
 def test_the_library_runs_as_it_is_shown(folder: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_partition_s_directory_is_not_walked_into(tmp_path: Path, monkeypatch:
     asked: list[str] = []
     from kafkalog.files import directories
     from kafkalog.files.directories import open_tree
-    from kafkalog.log_dirs.dirs_below import search
+    from kafkalog.log_dirs.walk import search
 
     opening = directories.open_unnoticed
 

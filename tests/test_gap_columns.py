@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.gaps import Evidence, Gap, Gaps, classify
+from kafkalog.auditing.partition.scan import DamagedBytes
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
 from kafkalog.columns.named import Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory

@@ -146,7 +146,6 @@ def test_the_version_needs_no_command_tree() -> None:
         "kafkalog", "kafkalog._cyutility", "kafkalog.kernel", "kafkalog.kernel.buffers", "kafkalog.kernel.checksums",
         "kafkalog.kernel._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
-        "kafkalog_cli.signals", "kafkalog_cli.version_line",
     }  # fmt: skip
 
 

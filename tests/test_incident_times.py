@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kafkalog.auditing.incidents.incident import Event, Incident, Subject
+from kafkalog.auditing.incidents.incident import Event, Incident, Since, Subject
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.open_transactions import since
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.findings import Severity
 
 A, B, NOW = 1_000, 2_000, 3_000

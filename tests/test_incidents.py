@@ -24,7 +24,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report_text import incident_lines
+from kafkalog_cli.render.report_forms import incident_lines
 from official import CORPUS, FIXTURES, cases
 from told_incidents import OF_REMEDIES, TOLD, Told
 

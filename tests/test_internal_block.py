@@ -20,14 +20,13 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.internal_block import DOUBT, MEMBER_FIELDS, TYPE, VERSION, InternalBlock
 from kafkalog.kafka.internal_records import internal_record
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kafka.message import MalformedError, escaped_text
+from kafkalog.kafka.message import MOST_CELLS, MalformedError, escaped_text
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Message, Release
-from kafkalog.kafka.message_tables import MOST_CELLS
-from kafkalog.kafka.message_writer import encode, encode_uvarint
 from kafkalog.kernel import buffers, checksums, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
+from message_writer import encode, encode_uvarint
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 from official import FIXTURES
 from offsets_topic import commit_key, commit_value

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from kafkalog.auditing.partition import scan_message
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
-from kafkalog.auditing.partition.scan import SegmentScan
+from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.auditing.partition.scan_message import (
     MESSAGE_ROWS,
     KeptAbout,

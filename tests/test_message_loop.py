@@ -12,18 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import message_model
-from kafkalog.kafka import message_tables
+from kafkalog.kafka import message as message_module
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kafka.message import decode, escaped_text
+from kafkalog.kafka.message import MessageTables, decode, escaped_text
 from kafkalog.kafka.message_definitions import definitions
 from kafkalog.kafka.message_primitives import MalformedError
 from kafkalog.kafka.message_program import ProgramSet
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
-from kafkalog.kafka.message_tables import MessageTables
-from kafkalog.kafka.message_writer import encode
 from kafkalog.kernel import buffers, checksums, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
+from message_writer import encode
 from messages import messages
 
 PLAIN_LOOP = interpreted("messages", "tests_interpreted_message_loop")
@@ -111,7 +110,7 @@ def check(message: Message, data: st.DataObject, form: ModuleType) -> None:
     version = data.draw(st.integers(-1, message.newest + 2) | st.sampled_from([-32768, 32767]))
     release = data.draw(st.sampled_from(RELEASES))
     whole = data.draw(spoiled(message, version) | st.binary(max_size=30))
-    with mock.patch.object(message_tables, "kernel_messages", form):
+    with mock.patch.object(message_module, "kernel_messages", form):
         found = answer(decode, message, version, whole, release=release)
 
     assert repr(found) == repr(answer(message_model.decode, message, version, whole, release=release))
@@ -149,7 +148,7 @@ def loaded(
         for column, cell in ((ops.M_PROGRAM, which), (ops.M_START, len(buf)), (ops.M_SIZE, len(data))):
             table.set(column, row, cell)
         buf += data
-    with mock.patch.object(message_tables, "kernel_messages", form):
+    with mock.patch.object(message_module, "kernel_messages", form):
         tables.read(buf, table)
     found: list[Any] = []
     for row, (which, _) in enumerate(pieces):

@@ -37,6 +37,6 @@ def test_a_fresh_copy_of_old_files_is_asked_about_its_own_time(root: Path) -> No
 def test_a_running_broker_is_asked_about_now(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its newest records, its checkpoint and the clock agree."""
     newest = _asked_at(root)
-    monkeypatch.setattr("kafkalog.auditing.space.question_time.time.time_ns", lambda: (newest + 5000) * 1_000_000)
+    monkeypatch.setattr("kafkalog.auditing.space.clocks.time.time_ns", lambda: (newest + 5000) * 1_000_000)
 
     assert _asked_at(root) == newest + 5000

@@ -12,6 +12,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.findings import Finding
+from metadata_topic import write_leader
 from official import CORPUS, FIXTURES, materialize
 from plain import Batch
 from state_topic import T, value, write_state
@@ -81,6 +82,84 @@ def test_the_audit_goes_on_as_without_the_option(tmp_path: Path) -> None:
     without = audit([tmp_path], AuditOptions(state_partitions=1))
 
     assert [one for one in found.findings() if one.code != CODE] == list(without.findings())
+
+
+BEFORE: Final = [data(0, at=-500_000), marker(1, at=-400_000)]
+OPEN: Final = [*BEFORE, data(2, at=1500)]
+ENDED: Final = (state(ONGOING, 1000), state(ABORTING, 2000), state(ABORTED, 2001))
+
+
+def errors(found: Audit) -> list[tuple[str, str | None]]:
+    return [(one.code, one.certainty) for one in found.findings() if one.severity.word == "error"]
+
+
+@pytest.mark.parametrize("records", [DECIDED, ENDED], ids=["commit", "abort"])
+@pytest.mark.parametrize("batches", [BEFORE, OPEN], ids=["no-data", "open"])
+def test_a_decision_whose_marker_the_log_ends_before_contradicts(
+    tmp_path: Path, batches: list[Batch], records: tuple[bytes, ...]
+) -> None:
+    """The coordinator says that its markers are written: a log that ends before was copied before, and proves nothing."""
+    found = audited(tmp_path, batches, *records)
+    [finding] = contradictions(found)
+
+    assert (finding.offset, finding.producer_id) == (len(batches), 1000)
+    assert str(tmp_path / "t-0") in finding.message
+    assert str(tmp_path / "__transaction_state-0") in finding.message
+    assert errors(found) == []
+
+
+@pytest.mark.parametrize("how", ["stopped", "goes-on", "long-ago"])
+def test_a_marker_that_is_lost_is_proved(tmp_path: Path, how: str) -> None:
+    """Of a stopped broker, of a log that goes on past the decision, of a decision from before any copy began."""
+    later = [data(3, producer=8, at=9000), marker(4, producer=8, at=9500)]
+    plain.write_segments(tmp_path / "t-0", [*OPEN, *(later if how == "goes-on" else ())])
+    plain.write_segments(tmp_path / "u-0", [data(0, producer=8), marker(1, producer=8, at=3_600_000)])
+    write_state(tmp_path, *(("tx-1", one) for one in DECIDED), ("tx-8", value(COMMITTED, producer=8)))
+    if how == "stopped":
+        plain.write_mark(tmp_path)
+    options = AuditOptions(snapshot=True, state_partitions=1, copy_ms=600_000 if how == "long-ago" else 7_200_000)
+    found = audit([tmp_path], options)
+
+    assert contradictions(found) == []
+    assert errors(found) == [("transaction-hanging", "proved")]
+
+
+@pytest.mark.parametrize("since", [-60_000, 60_000], ids=["before", "after"])
+def test_a_log_that_a_broker_opened_since_had_no_more(tmp_path: Path, since: int) -> None:
+    """It ends where a snapshot of its producers was written, and its leader epoch began after the decision: it is whole."""
+    plain.write_segments(tmp_path / "t-0", OPEN)
+    (tmp_path / "t-0" / f"{len(OPEN):020}.snapshot").write_bytes(plain.brokers(OPEN)[-1].snapshot)
+    write_state(tmp_path, *(("tx-1", one) for one in DECIDED))
+    write_leader(tmp_path, "t", [1], 1, since=T + since)
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    found = audit([tmp_path], AuditOptions(snapshot=True, state_partitions=1))
+
+    assert len(contradictions(found)) == (since < 0)
+    assert [one for one in errors(found) if one[0] == "transaction-hanging"] == (
+        [("transaction-hanging", "proved")] if since > 0 else []
+    )
+
+
+def test_a_log_that_lost_its_last_pages_proves_nothing(tmp_path: Path) -> None:
+    """It contradicts nothing, but the marker that is missing may have been on them."""
+    audited(tmp_path, OPEN, *DECIDED)
+    with (tmp_path / "t-0" / f"{0:020}.log").open("ab") as file:
+        file.write(bytes(40))
+    found = audit([tmp_path], AuditOptions(snapshot=True, state_partitions=1))
+
+    assert (contradictions(found), errors(found)) == ([], [])
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_data_that_is_newer_than_the_state_topic(tmp_path: Path, *, goes_on: bool) -> None:
+    """Where the state topic ends before an open transaction's first batch, its record may be what the files lack."""
+    plain.write_segments(tmp_path / "t-0", [*FIRST, data(2, at=2600)])
+    later = [("tx-9", value(EMPTY, producer=9, update=T + 3000))]
+    write_state(tmp_path, *(("tx-1", one) for one in DECIDED), *(later if goes_on else ()))
+    found = audit([tmp_path], AuditOptions(snapshot=True, state_partitions=1))
+
+    assert contradictions(found) == []
+    assert errors(found) == [("transaction-hanging", "proved")] * goes_on
 
 
 @pytest.mark.parametrize("end", [0, 4096, -7], ids=["no-page", "a-page", "torn"])
@@ -154,3 +233,16 @@ def test_what_brokers_wrote_at_one_moment(tmp_path: Path, name: str) -> None:
 def test_copies_that_were_taken_while_a_broker_wrote(name: str) -> None:
     """Markers were copied whose decisions were not there yet."""
     assert len(contradictions(audit([CORPUS / name / "data"], AuditOptions(snapshot=True)))) == 1
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    "case", sorted(CORPUS.with_name("corpus-moving").glob("[acs][0-9]*")), ids=lambda case: case.name
+)
+def test_no_healthy_broker_is_judged_wrong_by_its_moving_copy(case: Path) -> None:
+    """Given as of one moment, a copy that is not proves nothing against the broker: no error, nothing lost, no abort."""
+    found = audit([case / "data"], AuditOptions(snapshot=True))
+
+    assert contradictions(found)
+    assert errors(found) == []
+    assert [one.remedy for one in found.findings() if one.remedy] == []

@@ -13,11 +13,11 @@ import build
 from kafkalog.findings import Finding
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_definitions import message
-from kafkalog.kafka.message_writer import encode
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import StateRecord, state_record
 from kafkalog.queries.reading import records
 from kafkalog.segments.state_blocks import read_state_columns
+from message_writer import encode
 from messages import messages
 from official import FIXTURES
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.folds.tally import Tally, tally
+from kafkalog.folds.fold import Tally, tally
 from kafkalog.kernel import fold
 from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
 

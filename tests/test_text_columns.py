@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.sentences import joined, moments, sentences
-from kafkalog.columns.texts import JsonColumn, TextColumn
+from kafkalog.columns.texts import JsonColumn, TextColumn, joined, moments, sentences
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(

@@ -8,12 +8,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from invoke import kafkalog
+from kafkalog.api import space as kafkalog_space
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
@@ -21,8 +23,11 @@ from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.files import object_stores
 from kafkalog.files.object_stores import requests_made
-from kafkalog.findings import Finding
+from kafkalog.files.packed_segments import INDEX_PARTS
+from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.batch import CONTROL
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
+from kafkalog.kernel import buffers
 from kafkalog.log_dirs import moving
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.log_dirs.log_directory import Segment
@@ -35,7 +40,8 @@ from kafkalog.log_dirs.remote_store import (
     RemoteObject,
     remote_given,
 )
-from kafkalog.log_dirs.tiers import read_remote_log_metadata
+from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, read_remote_log_metadata
+from kafkalog.segments.segment import segment_chunks
 from object_store import ObjectStore, object_store
 from official import FIXTURES
 from tiered import facts_of
@@ -59,6 +65,13 @@ def expected() -> dict[str, dict[str, Any]]:
 
 
 _OF_CLIENTS: Final = ("role", "records_read_uncommitted")
+
+# The commands that read log objects, as one line after the data each.
+READERS: Final = (
+    ("txn-audit",), ("verify",), ("dump",), ("extract", "--format", "ndjson", "-o", "-"), ("find", "--outcome", "aborted"),
+    ("producers",), ("timeline",),
+)  # fmt: skip
+SEARCHES: Final = ("dump", "extract", "find")
 
 
 def test_both_tiers_are_one_log() -> None:
@@ -199,6 +212,94 @@ def test_retention_moves_the_log_start_before_the_checkpoint_says_so() -> None:
     assert found.log_start(None, 30) == 20
 
 
+# Partitions that only the store has.
+
+
+def without(to: Path, *patterns: str) -> Path:
+    """Copy the fixture's log directory without what patterns name."""
+    return shutil.copytree(DATA, to, ignore=shutil.ignore_patterns(*patterns))
+
+
+def test_a_partition_that_only_the_store_has_is_a_log(tmp_path: Path) -> None:
+    """Its transactions and records are those that the store has of it; the note says that what was not copied is not here."""
+    data = without(tmp_path / "data", "coupons*")
+    with remote_given(Remote(str(STORE))):
+        whole, alone = audit([DATA]), audit([data])
+    [log] = (log for log in alone.clusters[0].logs if log.partition.directory.topic.startswith("coupons"))
+    told = [one for one in alone.findings() if one.topic == log.partition.directory.topic]
+    [fact] = (fact for name, fact in FACTS.items() if name.startswith("coupons"))
+
+    assert log.partition.log_end_offset == fact["latest_tiered"] + 1 == log.partition.last_stable_offset
+    assert log.partition.directory.log.startswith(str(OFFICIAL))
+    assert {one.code for one in told if one.severity > Severity.NOTE} <= {"partition-absent"}
+    assert "remote-log-alone" in {one.code for one in told}
+    assert (
+        facts_of(alone).items()
+        >= {name: fact for name, fact in facts_of(whole).items() if not name.startswith("coupons")}.items()
+    )
+
+
+def test_an_open_end_of_a_partition_that_only_the_store_has_blocks_nobody(tmp_path: Path) -> None:
+    """A marker after the last copied segment is not here: the transaction is undecided, and no consumer waits for it."""
+    data = without(tmp_path / "data", "audit.refunds53-0", "__remote_log_metadata*")
+    store = shutil.copytree(OFFICIAL, tmp_path / "store")
+    for log in sorted(store.glob("audit.refunds53-0-*/*.log"), reverse=True):
+        markers = [
+            chunk.heads.cell(buffers.POSITION, row)
+            for chunk in segment_chunks(log)
+            for row in range(chunk.heads.count)
+            if chunk.heads.cell(buffers.ATTRIBUTES, row) & CONTROL
+        ]
+        log.chmod(0o644)
+        log.write_bytes(log.read_bytes()[: markers[-1] if markers else 0])
+        if markers:
+            break
+        log.unlink()
+    with remote_given(Remote(str(store))):
+        found = audit([data])
+    [of] = (one for one in found.clusters[0].logs if one.partition.directory.log.startswith(str(store)))
+
+    assert {one.code for one in of.findings if one.code.startswith("transaction-")} == {"transaction-undecided"}
+    assert of.partition.last_stable_offset == of.partition.log_end_offset
+
+
+@pytest.mark.parametrize("command", [*READERS, ("space",)], ids=lambda command: command[0])
+def test_commands_read_what_only_the_store_has(command: tuple[str, ...], tmp_path: Path) -> None:
+    """Without any partition on a disk: the layout is found by the names there, and the partitions are named."""
+    data = tmp_path / "data"
+    data.mkdir()
+    shutil.copy(DATA / "meta.properties", data)
+    arguments = {"space": ("--table", "space_tiers"), "verify": ("--table", "files")}.get(command[0], command[1:])
+    ended = kafkalog(command[0], "--remote", STORE, data, *arguments)
+
+    assert ended.status == (3 if command[0] in SEARCHES else 0 if command[0] == "timeline" else 1)  # lost offsets
+    assert "coupons.quotes51" in f"{ended.text}{ended.err}"
+
+
+def test_a_partition_of_no_given_cluster_could_not_be_read(tmp_path: Path) -> None:
+    """Of two clusters' directories and a store nothing says whose it is: exit status 3, and its name."""
+    data = without(tmp_path / "data", "coupons*", "__remote_log_metadata*")
+    ended = kafkalog("txn-audit", "--remote", STORE, data, FIXTURES / "v2.8-hanging" / "data")
+
+    assert ended.status == 3
+    assert "coupons.quotes51-0" in ended.err
+
+
+def test_what_is_left_of_a_deleted_partition_is_an_orphan() -> None:
+    """The metadata says that the partition was deleted: no offset of it is lost, and nothing is read."""
+    found = TierMetadata(RemoteLogMetadata(), {}, [])
+    for state in (0, 1):
+        found.said.take(record(state, **WHOLE), None)
+    found.said.take(
+        {"remotePartitionDeleteState": 1, "topicIdPartition": record(0)["remoteLogSegmentId"]["topicIdPartition"]}, None
+    )
+    node = open_clusters([DATA])[0][0].nodes[0]
+    alone = list(join_tiers([node], Remote(str(STORE), RemoteLayout(LOCAL_TIERED_STORAGE)), found, []))
+
+    assert alone == []
+    assert not [one for one in node.findings if one.topic == "t"]
+
+
 # The metadata's records.
 
 
@@ -253,6 +354,48 @@ def test_a_partitions_records_are_where_kafka_puts_them() -> None:
         assert (topic_id, int(number)) not in logs[1 - at].partitions
 
 
+# How long a copy may wait.
+
+
+@pytest.mark.parametrize(
+    ("configs", "word"),
+    [
+        ({}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "1"}, "copy-task"),
+        ({"remote.copy.lag.ms": "-1", "local.retention.ms": "600000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "-1", "local.retention.ms": "1"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.copy.lag.bytes": "100"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.copy.lag.bytes": "1000000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "600000", "retention.bytes": "100"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.log.copy.disable": "true"}, "copy-disabled"),
+    ],
+)
+def test_a_copy_that_the_settings_delay_is_not_late(
+    configs: dict[str, str], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """A segment is copied once it is old enough, or enough bytes are after it; -1 stands for local retention."""
+    store = shutil.copytree(OFFICIAL, tmp_path / "store")
+    newest = sorted(store.glob("coupons*/*.log"))[-1]
+    for path in store.glob(f"coupons*/{newest.stem}.*"):
+        path.unlink()
+    take = RemoteLogMetadata.take
+
+    def take_others(found: RemoteLogMetadata, value: Any, key: bytes | None) -> None:
+        if value["remoteLogSegmentId"]["id"] != newest.stem[21:]:
+            take(found, value, key)
+
+    monkeypatch.setattr(RemoteLogMetadata, "take", take_others)
+    settings = tmp_path / "topics.json"
+    settings.write_text(json.dumps({"coupons.quotes51": configs}))
+    with remote_given(Remote(str(store))):
+        found = list(kafkalog_space(DATA, tables=["space_tiers"], topic_configs=settings).rows("space_tiers"))
+    [row] = (row for row in found if row["topic"] == "coupons.quotes51")
+
+    assert row["to_copy_segments"] == 1
+    assert row["copy_waits_for"] == word, row["evidence"]
+
+
 # In an object store.
 
 
@@ -282,15 +425,60 @@ def test_a_store_by_its_uri_gives_the_same_with_one_listing_a_partition(store: O
     )  # fmt: skip
 
 
-def test_an_object_of_another_size_than_listed_is_not_ok(store: ObjectStore) -> None:
-    """It was cut: the exit status is not 0, and the finding names it."""
+def test_an_object_of_another_size_than_the_metadata_says_is_not_ok(store: ObjectStore) -> None:
+    """It was cut: not all of it could be read, and the finding names it."""
     uri = store.upload(OFFICIAL, "cut")
     log = sorted(OFFICIAL.glob("audit.refunds53-0-*/*.log"))[0]
     store.put(f"cut/{log.parent.name}/{log.name}", log.read_bytes()[:-50])
     ended = kafkalog("txn-audit", "--remote", uri, DATA, "--table", "findings", "--format", "ndjson")
 
-    assert ended.status == 1
+    assert ended.status == 3
     assert any(row["code"] == "remote-object-size" and os.path.basename(log) in row["file"] for row in ended.rows)
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
+def test_an_object_of_another_size_than_its_listing_was_not_read(
+    command: tuple[str, ...], store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store whose answers contradict each other: exit status 3 and the object's name, whatever the command."""
+    uri = store.upload(OFFICIAL, "other-size")
+    log = sorted(OFFICIAL.glob("audit.refunds53-0-*/*.log"))[0]
+    key = f"other-size/{log.parent.name}/{log.name}"
+    listed = object_stores.RemoteTree._add
+
+    def add(tree: Any, name: str, size: int, mtime_ns: int, *, is_directory: bool) -> None:
+        listed(tree, name, size - 50 * name.endswith(key), mtime_ns, is_directory=is_directory)
+
+    monkeypatch.setattr(object_stores.RemoteTree, "_add", add)
+    ended = kafkalog(command[0], "--remote", uri, DATA, *command[1:])
+
+    assert ended.status == 3
+    assert not ended.text.startswith("OK")
+
+
+@pytest.mark.parametrize("command", [*READERS, ("groups",), ("space",)], ids=lambda command: command[0])
+def test_of_a_partition_whose_listing_fails_nothing_is_lost(command: tuple[str, ...], store: ObjectStore) -> None:
+    """Its tier could not be read: exit status 3. No offset of it is said to be lost, and the other tiers are read."""
+    uri = store.upload(OFFICIAL, "unlisted")
+    with store.refusing("LIST", "unlisted/audit.refunds53-0"):
+        ended = kafkalog(command[0], "--remote", uri, DATA, *command[1:])
+        told = kafkalog("txn-audit", "--remote", uri, DATA, "--table", "findings", "--format", "ndjson")
+
+    assert ended.status == 3
+    about = {row["code"] for row in told.rows if row["topic"] == "audit.refunds53" and row["partition"] == 0}
+    assert {"file-unreadable", "log-partly-remote"} <= about
+    assert not {"remote-offsets-lost", "remote-object-missing"} & about
+    assert any(row["code"] == "remote-offsets-lost" and row["partition"] == 1 for row in told.rows)
+
+
+def test_the_words_of_a_store_that_fails_are_the_stores(store: ObjectStore) -> None:
+    """One that answers its listing with an error is not called a directory that is none."""
+    uri = store.upload(OFFICIAL, "failing")
+    with store.refusing("LIST", "failing"):
+        ended = kafkalog("txn-audit", "--remote", uri, DATA)
+
+    assert ended.status == 3
+    assert "check the credentials" in ended.err
 
 
 @pytest.fixture
@@ -391,9 +579,16 @@ def packed(to: Path, *, compressed: bool, encryption: object = None, cut: int = 
         made = b"".join(zstandard.ZstdCompressor().compress(one) for one in chunks) if compressed else data
         (place / file.name).write_bytes(made[: len(made) - cut])
         index = {"type": "variable", "originalChunkSize": 1000, "originalFileSize": len(data), "transformedChunks": "…"}
-        manifest = {"version": "1", "chunkIndex": index, "compression": compressed, "encryption": encryption}
+        parts = {name: file.with_suffix(f".{suffix}") for suffix, name in INDEX_PARTS.items()}
+        there = {name: path.read_bytes() for name, path in parts.items() if path.exists()}
+        ends = list(accumulate(map(len, there.values()), initial=0))
+        indexes = {
+            name: {"position": at, "size": len(part)} for at, (name, part) in zip(ends, there.items(), strict=False)
+        }
+        manifest = {"version": "1", "chunkIndex": index, "segmentIndexes": indexes, "compression": compressed,
+                    "encryption": encryption}  # fmt: skip
         (place / f"{file.stem}.rsm-manifest").write_text(json.dumps(manifest))
-        (place / f"{file.stem}.indexes").write_bytes(b"")
+        (place / f"{file.stem}.indexes").write_bytes(b"".join(there.values()))
     return to
 
 
@@ -409,6 +604,38 @@ def test_segments_as_the_plugin_packs_them_are_read(compressed: bool, tmp_path: 
 
     for table in ("transactions", "partitions", "gaps"):
         assert rows(store, table) == rows(STORE, table), table
+
+
+def test_indexes_in_one_object_are_checked_like_separate_ones(tmp_path: Path) -> None:
+    """Whole ones give no finding; damage in each part gives the finding of a separate object, and names the part."""
+    store = packed(tmp_path, compressed=True)
+    assert verified(store) == []
+
+    codes = {"snapshot": "snapshot-corrupt", "txnindex": "txn-index-mismatch", "leader_epoch_checkpoint":
+             "leader-epochs-mismatch", "timeindex": "time-index-mismatch"}  # fmt: skip
+    [path] = store.glob("audit*/0/*030-*.indexes")
+    whole = path.read_bytes()
+    manifest = json.loads(path.with_suffix(".rsm-manifest").read_text())["segmentIndexes"]
+    for suffix, code in codes.items():
+        at = manifest[INDEX_PARTS[suffix]]["position"]
+        wrong = bytearray(whole)
+        if suffix == "leader_epoch_checkpoint":
+            wrong[at:] = wrong[at:].replace(b"\n0 ", b"\n7 ")
+        else:
+            wrong[at + 8 : at + 16] = b"\xff" * 8 if suffix == "snapshot" else bytes(8)  # or the offset of a time
+        path.write_bytes(wrong)
+        assert (code, f"{path}#{suffix}") in {(row["code"], row["file"]) for row in verified(store)}, suffix
+
+
+def test_an_object_of_indexes_that_was_cut_is_a_finding(tmp_path: Path) -> None:
+    """What is not there could not be read: exit status 3."""
+    store = packed(tmp_path, compressed=False)
+    [path] = store.glob("audit*/0/*030-*.indexes")
+    path.write_bytes(path.read_bytes()[:-1])
+    ended = kafkalog("verify", "--remote", store, DATA, "--table", "findings", "--format", "ndjson")
+
+    assert ended.status == 3
+    assert any(row["code"] == "file-unreadable" and str(path) in row["file"] for row in ended.rows)
 
 
 def test_an_encrypted_segment_could_not_be_read(tmp_path: Path) -> None:

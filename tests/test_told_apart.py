@@ -136,10 +136,11 @@ def test_a_fork_after_an_unclean_election() -> None:
 
 
 def hanging(tmp_path: Path, *states: bytes | None) -> list[tuple[Any, ...]]:
-    """The odd transactions of a log with one open one, beside its transactional id's records."""
+    """The odd transactions of a stopped broker's log with one open one, beside its transactional id's records."""
     plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "data", 1000, 0, 0)])
     write_state(tmp_path, *(("tx-1", state) for state in states))
-    return odd(audit([tmp_path], AuditOptions(snapshot=True)), "transactional_id")
+    plain.write_mark(tmp_path)
+    return odd(audit([tmp_path]), "transactional_id")
 
 
 @pytest.mark.parametrize("later", [None, value(0, producer=99), value(1, epoch=2, partitions=[("t", [1])])])
@@ -149,7 +150,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     steps = value(1, partitions=listed), value(2, epoch=1, partitions=listed), value(4, epoch=1, partitions=[]), later
 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
-    (row,) = (one for one in kafkalog.audit([tmp_path], snapshot=True).rows("incidents") if "hanging" in one["title"])
+    (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
     assert "save its records first" in row["title"]
     assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "End"]
 
@@ -157,7 +158,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
 def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Path) -> None:
     """Only the end of the decision is left: it may have had the partition."""
     hanging(tmp_path, value(4, epoch=1, partitions=[]), None)
-    (row,) = (one for one in kafkalog.audit([tmp_path], snapshot=True).rows("incidents") if "hanging" in one["title"])
+    (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
 
     assert "may have committed it" in row["title"]
     assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "End"]

@@ -675,7 +675,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, form: str, hidden: str, wor
 
 def test_a_missing_compiler_is_one_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without grpcio-tools a schema of text says what to install."""
-    monkeypatch.setattr("kafkalog.values.proto_text.find_spec", lambda _: None)
+    monkeypatch.setattr("kafkalog.values.protobuf.find_spec", lambda _: None)
     found = Schemas()
     found.add_registered({"id": 7, "schemaType": "PROTOBUF", "schema": "", "subject": "a", "version": 1})
 

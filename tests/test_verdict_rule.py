@@ -1,4 +1,4 @@
-"""The rule of verdicts says what the tables of docs/txn-audit.md say, row by row."""
+"""The rule of verdicts says what the tables of docs/verdicts.md say, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
 )
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
-DOCS: Final = (Path(__file__).parents[1] / "docs" / "txn-audit.md").read_text()
+DOCS: Final = (Path(__file__).parents[1] / "docs" / "verdicts.md").read_text()
 NO: Final = (False, True)
 
 

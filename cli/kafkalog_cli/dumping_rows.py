@@ -150,7 +150,7 @@ def dump_files(
     Raises UsageError if that is a terminal, or if several tables would go to one file.
     """
     if form != "ndjson":
-        from kafkalog_cli.render.engine import parquet_engine
+        from kafkalog_cli.output import parquet_engine
 
         parquet_engine()
     if target.on_terminal:

@@ -6,23 +6,26 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kafkalog import Limits
+import kafkalog
+from kafkalog import Limits, UnreadableError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import FileKind, is_remote
+from kafkalog.kernel import buffers
 from kafkalog.outcome import leaves_complete
-from kafkalog.quantities import Ago, When
+from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog_cli.dumping import SEGMENTS
 from kafkalog_cli.inputs import STDIN, name_of
-from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import in_order, topic_option, transactional_id_option
 from kafkalog_cli.output import say
 from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
+
+__all__ = ["absolute", "newest_time"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,3 +201,43 @@ def without_side_files(paths: Sequence[str]) -> tuple[list[str], bool]:
             why = "no segment and no directory" if exists(path) else "no such file or directory"
             say(f"error: {path}: {why}")
     return kept, is_wrong
+
+
+_BY_BROKER: Final = 0x28  # attributes of a control batch, and of one whose time is that of its append
+
+
+def newest_time(files: Sequence[str], limits: Limits) -> int:
+    """Return the newest time (ms) that a broker wrote into segments, or without one the newest of all batches.
+
+    Raises UsageError for standard input, which can be read only once, and if no batch has a time.
+    """
+    if STDIN in files:
+        raise click.UsageError("A relative time needs files: standard input is read only once.")
+    newest = by_broker = -1
+    for file in files:
+        if name_of(file).kind not in (kafkalog.FileKind.LOG, kafkalog.FileKind.KRAFT_SNAPSHOT):
+            continue
+        try:
+            for chunk in kafkalog.segment_chunks(file, limits=limits):
+                heads = chunk.heads
+                for row in range(heads.count):
+                    if not heads.cell(buffers.VALID, row):
+                        continue
+                    time = heads.cell(buffers.MAX_TIMESTAMP, row)
+                    newest = max(newest, time)
+                    if heads.cell(buffers.ATTRIBUTES, row) & _BY_BROKER:
+                        by_broker = max(by_broker, time)
+        except UnreadableError:  # the dump reports it
+            continue
+    if newest < 0:
+        raise click.UsageError("A relative time needs the time of a batch: the files have none.")
+    return by_broker if by_broker >= 0 else newest
+
+
+def absolute(option: str, when: When | None, newest: int) -> int | None:
+    """Return a time in ms; what a relative one has become is said."""
+    if when is None or isinstance(when, int):
+        return when
+    found = at_newest(when, newest)
+    say(f"{option} is {iso(found)}")
+    return found

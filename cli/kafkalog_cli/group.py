@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from kafkalog.escape import command_line, escape_line
-from kafkalog_cli.version_line import version_line
+from kafkalog.version import version_line
 
 __all__ = ["cli"]
 

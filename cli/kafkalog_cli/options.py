@@ -12,15 +12,26 @@ import click
 from kafkalog import Limits, Severity
 from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.tables import Table
-from kafkalog_cli.output import Target
-from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
+from kafkalog.tables.audit_tables import AUDIT_TABLES
+from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
+from kafkalog_cli.inputs import STDIN
+from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import TIMES, NumberRanges, Size, Time, TimeZone, form_of, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkalog.auditing.transactions import AuditOptions, Reused
+    from kafkalog.values.value import Decode
+
 __all__ = [
     "ROW_FORMS",
+    "SHOWN",
+    "TABLE_NAMES",
+    "audit_options",
+    "audit_options_of",
     "columns_option",
+    "decoders_of",
     "existing_directory",
     "findings_option",
     "format_option",
@@ -35,6 +46,8 @@ __all__ = [
     "paths_argument",
     "remote_options",
     "row_form",
+    "say_reused",
+    "since_audit_option",
     "status_options",
     "storage_options",
     "table_option",
@@ -43,6 +56,7 @@ __all__ = [
     "tz_option",
     "unpacked",
     "unpacked_option",
+    "value_format_options",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -343,3 +357,99 @@ def row_form(
                 f"--format {form} in one file takes exactly one --table; a name without a suffix is a directory."
             )
     return form
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def value_format_options(command: F) -> F:
+    """Add ``--key-format``, ``--value-format`` and ``--schema``."""
+    command = click.option(
+        "--schema", "schema_paths", multiple=True, metavar="FILE|DIR", type=click.Path(exists=True),
+        help="Schemas: Avro, JSON Schema, what protoc -o writes, .proto; ID.avsc is that of an id.",
+    )(command)  # fmt: skip
+    for what in ("value", "key"):
+        command = click.option(
+            f"--{what}-format", type=click.Choice(FORMATS), help=f"Decode {what}s; what can't be stays base64."
+        )(command)
+    return command
+
+
+def decoders_of(
+    key_format: str | None, value_format: str | None, paths: Sequence[str], inputs: Sequence[str]
+) -> dict[str, Decode]:
+    """Return what decodes keys and values, by the name of their column, with the schemas that it needs.
+
+    Raises UsageError without any schema for them, UnsupportedError if what decodes them is not installed.
+    """
+    chosen = {name: form for name, form in (("key", key_format), ("value", value_format)) if form is not None}
+    if not chosen:
+        if paths:
+            raise click.UsageError("--schema needs --key-format or --value-format.")
+        return {}
+    from kafkalog.queries.schema_files import schemas
+    from kafkalog.values.formats import decoder
+
+    needed = any(form in WITH_SCHEMA for form in chosen.values())
+    known = schemas(*paths, logs=[file for file in inputs if file != STDIN]) if needed else None
+    decoders = {name: decoder(form, known) for name, form in chosen.items()}
+    if needed and not known:
+        forms = " and ".join(sorted(set(chosen.values()) & set(WITH_SCHEMA)))
+        raise click.UsageError(f"The format {forms} needs schemas: --schema FILE, or _schemas among the inputs.")
+    return decoders
+
+
+TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
+SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
+
+since_audit_option: Final = click.option(
+    "--since-audit", type=click.Path(file_okay=False), metavar="PREVIOUS",
+    help="Scan only segments that are new or changed since this output of an earlier audit.",
+)  # fmt: skip
+
+audit_options: Final = in_order(
+    table_option(TABLE_NAMES),
+    click.option("--now", type=Time(), metavar="TIME",
+                 help=f"Treat this time as the present: {TIMES}  [default: newest broker time]"),
+    click.option(
+        "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."
+    ),
+    click.option(
+        "--copy-minutes", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long the copy took."
+    ),
+    click.option(
+        "--transaction-max-timeout-ms", "max_timeout_ms", type=click.IntRange(min=0), default=900_000,
+        show_default=True, help="The brokers' transaction.max.timeout.ms.",
+    ),
+    click.option(
+        "--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
+        help="Number of partitions of __transaction_state, if no metadata log gives it.",
+    ),
+    click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
+    remote_options,
+    limit_options,
+    status_options(),
+)  # fmt: skip
+
+
+def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> AuditOptions:
+    """Return the parameters of the audit itself from a command's."""
+    from kafkalog.auditing.transactions import AuditOptions
+
+    return AuditOptions(
+        limits_of(params), snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
+        now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
+        jobs=jobs,
+    )  # fmt: skip
+
+
+def say_reused(reused: Reused, previous: str | None, *, resumed: bool) -> None:
+    """Report what a run took of an earlier run that it `resumed`, and if it took nothing of a `previous` audit."""
+    if resumed and reused.resumed:  # else by a task that Spark lost
+        say(f"{reused.resumed:,} of {reused.segments:,} segments were scanned by the earlier run")
+    elif previous is not None and reused.segments and not reused.taken:
+        say(
+            f"all {reused.segments:,} segments were scanned: no scan that {previous} kept is of one of them. It needs"
+            " the same cluster, node, file times, limits and version of kafkalog, with --hash the same SHA-256, and "
+            "segments of at least 256 KiB"
+        )

@@ -20,7 +20,7 @@ from kafkalog_cli.exit import OutputError, PipeClosedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
+__all__ = ["STDOUT", "Target", "is_terminal", "parquet_engine", "say", "say_official", "write_provenance"]
 
 FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
 
@@ -211,3 +211,12 @@ def write_provenance(folder: Path, command: str) -> None:
 
     about = {**mark(command), "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
     (folder / PROVENANCE).write_text(json.dumps(about, indent=1) + "\n")
+
+
+def parquet_engine() -> str:
+    """Say what writes Parquet. Raises OutputError if it is missing."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
+    return f"pyarrow {pa.__version__}"

@@ -29,9 +29,8 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import Target, parquet_engine, say, write_provenance
 from kafkalog_cli.params import TIMES, At
-from kafkalog_cli.render.engine import parquet_engine
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm

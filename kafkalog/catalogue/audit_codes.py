@@ -90,6 +90,14 @@ AUDITS: Final[dict[str, Code]] = {
         "Brokers read the same objects through their RemoteStorageManager.",
         "Nothing to do.",
     ),
+    "remote-log-alone": Code(
+        NOTE,
+        "The remote store has a partition that no log directory among the inputs has.",
+        "Certain by the inputs. Only closed segments below the last stable offset are copied: the log's end is on its"
+        " leader's disk, and with it markers of its last transactions.",
+        "Brokers that have the partition serve it; where all of them are lost, the store has all that is left.",
+        "Give the log directory of the partition's leader, too, if there is one.",
+    ),
     "remote-offsets-lost": Code(
         ERROR,
         "Offsets between the log's start and its first local segment are in no object of the remote store, and this"
@@ -287,9 +295,11 @@ AUDITS: Final[dict[str, Code]] = {
     "snapshot-contradicted": Code(
         WARNING,
         "The option --snapshot says that the inputs show one moment, and two of their files contradict it: a"
-        " transaction marker whose decision is in no record of the coordinator, or a checkpoint after its log's end.",
-        "Certain that the two places are not of one moment: compaction, expiry of the transactional id and an"
-        " administrator's abort are ruled out.",
+        " transaction marker whose decision is in no record of the coordinator, a completed decision whose marker is"
+        " not in the log, which ends before it, or a checkpoint after its log's end.",
+        "Certain that one of the two lacks its end: it was copied earlier, or the system had not written it yet."
+        " Compaction, expiry of the transactional id, an administrator's abort and a partition without a leader are"
+        " ruled out.",
         "Nothing by itself. The audit goes on as without --snapshot: what that proves is proved, all else is not.",
         "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
         " NEW_COPY.",

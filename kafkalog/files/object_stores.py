@@ -11,7 +11,8 @@ import os
 import posixpath
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,11 +26,14 @@ __all__ = [
     "RemoteSource",
     "RemoteTree",
     "StorageOptions",
+    "add_requests",
+    "expect_size",
     "file_system",
     "is_object",
     "kind_of",
     "look_at",
     "opened",
+    "requests_here",
     "requests_made",
     "set_storage_options",
     "storage_options",
@@ -93,6 +97,10 @@ _REQUEST: Final = struct.Struct("<qq")  # its kind and its bytes
 
 _requests: list[int] = []  # the descriptor of the file, once something was asked
 
+_here: Counter[str] = Counter()  # what this process alone asked
+
+_elsewhere: Counter[str] = Counter()  # what processes asked that are not forks of this one
+
 
 def _asked(kind: str, size: int = 0) -> None:
     if not _requests:
@@ -100,6 +108,7 @@ def _asked(kind: str, size: int = 0) -> None:
         fcntl.fcntl(made, fcntl.F_SETFL, os.O_APPEND)
         _requests.append(made)
     os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
+    _here.update({kind: 1, "read_bytes": size})
 
 
 def requests_made() -> dict[str, int]:
@@ -107,14 +116,34 @@ def requests_made() -> dict[str, int]:
 
     It is empty where none was asked. A listing of more than 1000 objects is counted once.
     """
-    if not _requests:
+    if not _requests and not _elsewhere:
         return {}
-    data = os.pread(_requests[0], os.fstat(_requests[0]).st_size, 0)
-    found = dict.fromkeys((*_ASKED, "read_bytes"), 0)
+    data = os.pread(_requests[0], os.fstat(_requests[0]).st_size, 0) if _requests else b""
+    found = {name: _elsewhere[name] for name in (*_ASKED, "read_bytes")}
     for kind, size in _REQUEST.iter_unpack(data[: len(data) // _REQUEST.size * _REQUEST.size]):
         found[_ASKED[kind]] += 1
         found["read_bytes"] += size
     return found
+
+
+# What listings said of objects that never change once they are whole: what is opened has to be that.
+
+_sizes: dict[str, int] = {}
+
+
+def expect_size(path: str, size: int) -> None:
+    """Let an object, which never changes, be refused where a store gives it another size than in a listing."""
+    _sizes[path] = size
+
+
+def requests_here() -> Counter[str]:
+    """Return the same of this process alone: a worker of another machine sends what it adds to it."""
+    return _here.copy()
+
+
+def add_requests(made: Mapping[str, int]) -> None:
+    """Count what a process asked that is no fork of this one, too."""
+    _elsewhere.update(made)
 
 
 class _Where(NamedTuple):
@@ -203,12 +232,17 @@ def with_advice(text: str) -> str:
 class RemoteSource:
     """An object, read in blocks up to its size at opening.
 
-    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read.
+    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read, and if it is one
+    that never changes and has another size than its listing said.
     """
 
     def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
         self.name = path
         self._file, self._whole, self._version = _open(path)
+        listed = _sizes.get(path, self._whole)
+        if listed != self._whole:
+            self._file.close()
+            raise UnreadableError(f"{path}: it was listed with {listed} bytes, and has {self._whole}: list it again")
         self._size = self._whole if max_bytes is None else min(self._whole, max_bytes)
         self.is_cut = self._size < self._whole
         self._blocks: dict[int, memoryview] = {}

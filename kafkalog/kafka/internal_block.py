@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.internal_records import RecordType, record_types
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import MalformedError, MessageTables, decode, escaped_text
 from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_primitives import Text
 from kafkalog.kafka.message_program import Program, ProgramSet, ReadField, Structure
-from kafkalog.kafka.message_schema import EVERY_RELEASE, Release
-from kafkalog.kafka.message_tables import MessageTables
+from kafkalog.kafka.message_schema import EVERY_RELEASE, Release, Value
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from kafkalog.kernel.buffers import Bytes
@@ -28,8 +29,8 @@ __all__ = [
     "KindPrograms",
     "TopicPrograms",
     "topic_programs",
+    "with_protocol",
 ]
-
 
 # The consumer protocol inside of classic groups' records: what members subscribe to and are assigned.
 
@@ -178,3 +179,32 @@ class InternalBlock:
             kernel_messages.doubts(count, room, table.cells, tables.column(0, 0), self.facts.cells)
         if self._topic.protocol is not None:
             self._topic.protocol.read(buf, tables)
+
+
+def with_protocol(fields: dict[str, Value], text: Text = escaped_text) -> dict[str, Value]:
+    """Return a group's fields (GroupMetadataValue) with its members' subscriptions and assignments read.
+
+    They are the consumer protocol's if the group's protocol type says so, otherwise opaque bytes. What can't be read
+    stays as it is.
+    """
+    if fields["protocolType"] != "consumer":
+        return fields
+    members = [
+        {
+            **member,
+            "subscription": _embedded("ConsumerProtocolSubscription", member["subscription"], text),
+            "assignment": _embedded("ConsumerProtocolAssignment", member["assignment"], text),
+        }
+        for member in fields["members"]
+    ]
+    return {**fields, "members": members}
+
+
+def _embedded(name: str, data: bytes, text: Text) -> dict[str, Value] | bytes:
+    if len(data) < 2:
+        return data
+    schema = message("consumer_protocol", name)
+    try:
+        return decode(schema, int.from_bytes(data[:2], "big", signed=True), data[2:], text=text).fields
+    except MalformedError:
+        return data

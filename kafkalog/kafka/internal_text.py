@@ -11,18 +11,17 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import CONTROL_MESSAGES
 from kafkalog.kafka.internal_block import DOUBT, InternalBlock, KindPrograms, topic_programs
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message import MessageTables
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_json import JsonPrograms, JsonTexts
 from kafkalog.kafka.message_program import ProgramSet
 from kafkalog.kafka.message_schema import Release
-from kafkalog.kafka.message_tables import MessageTables
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel.buffers import Bytes
 
 __all__ = ["STATES_BY_NAME", "BlockText", "ControlText", "metadata_word"]
-
 
 STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kafkalog.kafka.batch import CellTable
+from kafkalog.kafka.message import UNKNOWN_TAGS, MessageTables
 from kafkalog.kafka.message_program import MISSING, Program, ProgramSet, ReadField, Structure
 from kafkalog.kafka.message_schema import Value
-from kafkalog.kafka.message_tables import UNKNOWN_TAGS, MessageTables
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from kafkalog.kernel.buffers import Bytes

@@ -67,12 +67,13 @@ class RemoteLogMetadata:
     """The remote segments of partitions, by topic id and number, then by segment id, in the order of their records.
 
     `newest` is the segment of each partition that its last record is about. `deleted` are the states of partitions
-    whose topic is being deleted.
+    whose topic is being deleted. `names` are the topics' names by their ids.
     """
 
     partitions: dict[tuple[str, int], dict[str, SegmentStates]] = field(default_factory=dict)
     newest: dict[tuple[str, int], str] = field(default_factory=dict)
     deleted: dict[tuple[str, int], str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def take(self, value: Mapping[str, Any] | None, key: bytes | None) -> None:
         """Take in the next record of a partition of the topic: its value's fields, None in a tombstone."""
@@ -86,6 +87,7 @@ class RemoteLogMetadata:
         elif "remoteLogSegmentId" in value:
             segment = value["remoteLogSegmentId"]
             place = segment["topicIdPartition"]
+            self.names[place["id"]] = place["name"]
             self._segment((place["id"], place["partition"]), segment["id"], value, known)
         # RemoteLogSegmentMetadataSnapshotRecord is of a file that no release writes: it names no partition.
 

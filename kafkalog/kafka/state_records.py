@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 import numpy as np
 
 from kafkalog.columns.named import give_back, one_cell
-from kafkalog.columns.texts import Numbered, TextColumn
+from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn, joined
 from kafkalog.findings import Finding
+from kafkalog.kafka.message_json import JSON_ENCODERS
 from kafkalog.kafka.transaction_state import StateRecord, TransactionState
+from kafkalog.kernel import message_ops as ops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["STATE_TYPES", "TOMBSTONE", "StateColumns"]
+__all__ = ["STATE_TYPES", "TOMBSTONE", "StateColumns", "listed_partitions"]
 
 TOMBSTONE: Final = -1  # in the column of states
 STATE_TYPES: Final = {
@@ -231,3 +233,32 @@ def _numbers_in(known: TextColumn, names: TextColumn) -> NDArray[np.int64]:
 def _renumbered(numbers: NDArray[Any], names: TextColumn, known: Numbered) -> NDArray[Any]:
     new = names.numbers_in(known).astype(np.int32)
     return new[numbers] if len(numbers) else numbers
+
+
+def listed_partitions(states: StateColumns, *, spaced: bool = False) -> JsonColumn:
+    """Return the partitions that each record lists, as topic-partition; most list one or none, which are written once.
+
+    JSON has blanks and is not ASCII if it is `spaced`.
+    """
+    encode = JSON_ENCODERS[ops.SPACED_JSON if spaced else ops.ASCII_JSON]
+    counts = np.maximum(states.partitions_count, 0)
+    ends = np.cumsum(counts)
+    firsts = ends - counts
+    is_list = (states.state != TOMBSTONE) & (states.partitions_count >= 0)
+
+    def names(topics: NDArray[Any], partitions: NDArray[Any]) -> list[str]:
+        pairs = zip(topics.tolist(), partitions.tolist(), strict=True)
+        return [f"{states.topics[topic]}-{partition}" for topic, partition in pairs]
+
+    empty, single, many = (np.flatnonzero(is_list & some) for some in (counts == 0, counts == 1, counts > 1))
+    topics, partitions = states.listed_topic[firsts[single]], states.listed_partition[firsts[single]]
+    places = topics.astype(np.int64) << 32 | partitions.astype(np.int64) & 0xFFFFFFFF
+    _, one_of, which = np.unique(places, return_index=True, return_inverse=True)
+    alone = JsonColumn.of([encode([name]) for name in names(topics[one_of], partitions[one_of])]).take(which)
+    lists = [
+        encode(names(states.listed_topic[first:end], states.listed_partition[first:end]))
+        for first, end in zip(firsts[many].tolist(), ends[many].tolist(), strict=True)
+    ]
+    parts = [(empty, JsonColumn.of([encode([])]).take(np.zeros(len(empty), np.intp))), (single, alone)]
+    found = joined(len(states), [*parts, (many, JsonColumn.of(lists))])
+    return JsonColumn(found.data, found.starts, found.sizes)

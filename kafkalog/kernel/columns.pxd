@@ -1,3 +1,5 @@
+from kafkalog.kernel.buffers cimport *
+
 cdef extern from "string.h" nogil:
     void *memmem(const void *where, size_t size, const void *what, size_t length)
 

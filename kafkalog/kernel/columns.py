@@ -22,34 +22,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BASE_OFFSET,
-        BATCH,
-        CONTROL_BIT,
-        HORIZON_BIT,
-        KEY_SIZE,
-        KEY_START,
-        LAST_OFFSET,
-        MAGIC,
-        MAX_TIMESTAMP,
-        NO_END,
-        OFFSET,
-        POSITION,
-        PRODUCER_ID,
-        SECTION_START,
-        SIZE,
-        TIMESTAMP,
-        VALUE_SIZE,
-        VALUE_START,
-        end_marker,
-        int16,
-        int32,
-        varint,
-    )
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import (
         APPEND_TIME_BIT,
         ATTRIBUTES,

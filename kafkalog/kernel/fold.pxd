@@ -1,3 +1,7 @@
+from kafkalog.kernel cimport buffers
+from kafkalog.kernel.buffers cimport APPEND_TIME_BIT, CONTROL_BIT, HORIZON_BIT, TRANSACTIONAL_BIT, add64
+from kafkalog.kernel.slots cimport place
+
 # Numbers in the loops, which ``fold.py`` says for Python: as constants, with which the compiler unrolls loops.
 
 cdef enum:

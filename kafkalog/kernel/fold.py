@@ -20,17 +20,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel import buffers
-    from cython.cimports.kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        CONTROL_BIT,
-        HORIZON_BIT,
-        TRANSACTIONAL_BIT,
-        add64,
-    )
-    from cython.cimports.kafkalog.kernel.slots import place
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel import buffers
     from kafkalog.kernel.buffers import APPEND_TIME_BIT, CONTROL_BIT, HORIZON_BIT, TRANSACTIONAL_BIT, add64
     from kafkalog.kernel.slots import place

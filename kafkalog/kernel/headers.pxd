@@ -1,3 +1,6 @@
+from kafkalog.kernel.buffers cimport *
+from kafkalog.kernel.crc32c cimport crc32, crc32c, kafkalog_prepare
+
 # The bits of ``find``, in the order of ``RULES`` in ``headers.py``: as constants, for the compiler.
 
 cdef enum:

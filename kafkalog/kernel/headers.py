@@ -15,45 +15,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import (
-        ATTRIBUTES,
-        BASE_OFFSET,
-        BASE_SEQUENCE,
-        BASE_TIMESTAMP,
-        CODEC_BITS,
-        CONTROL_BIT,
-        COUNT,
-        CRC,
-        HORIZON_BIT,
-        LAST_OFFSET,
-        LEADER_EPOCH,
-        MAGIC,
-        MARKER_BITS,
-        MAX_TIMESTAMP,
-        POSITION,
-        PRODUCER_EPOCH,
-        PRODUCER_ID,
-        SECTION_START,
-        SECTION_STOP,
-        SIZE,
-        TRANSACTIONAL_BIT,
-        UNUSED_BITS,
-        UNUSED_BITS_V0,
-        UNUSED_BITS_V1,
-        VALID,
-        add64,
-        add_sequence,
-        end_marker,
-        int16,
-        int32,
-        int64,
-        unsigned32,
-        varint,
-        varlong,
-    )
-    from cython.cimports.kafkalog.kernel.crc32c import crc32, crc32c, kafkalog_prepare
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import (
         ATTRIBUTES,
         BASE_OFFSET,

@@ -16,28 +16,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BATCH,
-        CONTROL_BIT,
-        HEADERS_COUNT,
-        HEADERS_START,
-        KEY_SIZE,
-        KEY_START,
-        MAGIC,
-        OFFSET,
-        RECORD_SIZE,
-        SEQUENCE,
-        TIMESTAMP,
-        VALUE_SIZE,
-        VALUE_START,
-        end_marker,
-        int32,
-    )
-    from cython.cimports.kafkalog.kernel.put import put, put_integer
-else:
+if not cython.compiled:  # else they come with the .pxd
     import re
 
     from kafkalog.kernel.buffers import (

@@ -61,6 +61,7 @@ cdef enum:
     REFUSED
     TAG_COUNT
     TOO_MANY
+    FULL = -1
 
 cdef enum:
     TAG_ORDER

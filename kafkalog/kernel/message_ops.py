@@ -72,6 +72,7 @@ REMARK_COLUMNS: Final = ("message", "remark", "name", "a", "b")
     NO_ERROR, SHORT, ENDED, LONG_VARINT, IS_NULL, STRING_LENGTH, TAKE, TAKE_TAG, ELEMENTS, REFUSED, TAG_COUNT,
     TOO_MANY,
 ) = range(12)  # fmt: skip
+FULL = -1  # in place of an error: a table has no room for the next rows
 # What Kafka only tolerates.
 (TAG_ORDER, TAG_SIZE, BOOL_VALUE, MARK_VALUE) = range(4)
 

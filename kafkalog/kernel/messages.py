@@ -14,85 +14,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import (
-        KEY_SIZE,
-        KEY_START,
-        VALUE_SIZE,
-        VALUE_START,
-        int16,
-        int32,
-        int64,
-        unsigned32,
-        wrap32,
-    )
-    from cython.cimports.kafkalog.kernel.message_ops import (
-        A_TAG,
-        ARRAY,
-        BOOL,
-        BOOL_VALUE,
-        BYTES,
-        COMPACT,
-        ELEMENT_END,
-        ELEMENTS,
-        END,
-        ENDED,
-        FRAME,
-        INT8,
-        INT16,
-        INT32,
-        INT64,
-        IS_NULL,
-        LONG_VARINT,
-        M_A,
-        M_AT,
-        M_B,
-        M_ERROR,
-        M_NAME,
-        M_PROGRAM,
-        M_ROW,
-        M_SIZE,
-        M_START,
-        M_TAKEN,
-        MARK,
-        MARK_VALUE,
-        MOST_BYTES,
-        NUMBERS,
-        PLAIN16,
-        PROGRAM,
-        REFUSED,
-        SHORT,
-        SIZE_OF_TAG,
-        STEP,
-        STRING,
-        STRING_LENGTH,
-        TABLE,
-        TAG_COUNT,
-        TAG_END,
-        TAG_NEXT,
-        TAG_ORDER,
-        TAG_SIZE,
-        TAGS,
-        TAKE,
-        TAKE_TAG,
-        UINT16,
-        UINT32,
-        UUID,
-        W_ARRAY,
-        W_BASE64,
-        W_BOOL,
-        W_ELEMENT_END,
-        W_EMBEDDED,
-        W_INTEGER,
-        W_LITERAL,
-        W_RETURN,
-        W_STRING,
-        W_STRUCT,
-        W_UNKNOWN,
-        W_UUID,
-        W_WORD,
-    )
-else:
+if not cython.compiled:  # else they come with the .pxd
     import base64
     from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
 
@@ -120,6 +42,7 @@ else:
         END,
         ENDED,
         FRAME,
+        FULL,
         INT8,
         INT16,
         INT32,
@@ -191,6 +114,9 @@ __all__ = [
 ]
 
 
+_NONE: cython.longlong = NONE
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
@@ -218,6 +144,379 @@ def uvarint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cy
     return wrap32(v), p
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+def compact(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
+    """Read a number as an unsigned varint: (number, position after it, no error).
+
+    Where it is none: (what was read of it, its position, the error).
+    """
+    v: cython.longlong
+    q: cython.Py_ssize_t
+    if p < stop and buf[p] < 128:
+        return buf[p], p + 1, 0
+    v, q = uvarint(buf, p, stop)
+    if q < 0:
+        return v, p, ENDED if q == -1 else LONG_VARINT
+    return v, q, 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+def length(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t, how: cython.longlong):
+    """Read how long a string, bytes or an array are, below 0 for null: (length, position after it, no error).
+
+    Where it is no length: (what was read of it, or how many bytes were needed; its position; the error).
+    """
+    n: cython.longlong
+    q: cython.Py_ssize_t
+    error: cython.longlong
+    if how == COMPACT:
+        n, q, error = compact(buf, p, stop)
+        return n if error else wrap32(n - 1), q, error
+    if how == PLAIN16:
+        if stop - p < 2:
+            return 2, p, SHORT
+        return int16(buf, p), p + 2, 0
+    if stop - p < 4:
+        return 4, p, SHORT
+    return int32(buf, p), p + 4, 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.longlong, cython.Py_ssize_t, cython.longlong, cython.longlong))
+def tag_head(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
+    """Read what is before a tagged field: (tag, size, position after both, no error, no name).
+
+    Where they are none: (what was read of a number, 0, its position, the error, the name of the number).
+    """
+    tag: cython.longlong
+    size: cython.longlong
+    error: cython.longlong
+    tag, p, error = compact(buf, p, stop)
+    if error:
+        return tag, 0, p, error, A_TAG
+    size, p, error = compact(buf, p, stop)
+    if error:
+        return size, 0, p, error, SIZE_OF_TAG
+    return tag, size, p, 0, -1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def integers(
+    buf: cython.const[cython.uchar][::1],
+    p: cython.Py_ssize_t,
+    size: cython.longlong,
+    count: cython.longlong,
+    cells: cython.longlong[::1],
+    k: cython.Py_ssize_t,
+) -> cython.void:
+    """Read integers of some bytes each into the cells from `k` on."""
+    v: cython.longlong
+    while count > 0:
+        if size == 4:
+            cells[k] = int32(buf, p)
+        elif size == 8:
+            cells[k] = int64(buf, p)
+        elif size == 2:
+            cells[k] = int16(buf, p)
+        else:
+            v = buf[p]
+            cells[k] = v - 256 if v > 127 else v
+        p += size
+        k += 1
+        count -= 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def row_added(tables: cython.longlong[::1], t: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Add a row to a table: its first cell's place, or -1 where the table has no room."""
+    rows: cython.longlong = tables[t * TABLE + 2]
+    if rows >= tables[t * TABLE + 1]:
+        return -1
+    tables[t * TABLE + 2] = rows + 1
+    return tables[t * TABLE] + rows
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def remarked(
+    tables: cython.longlong[::1],
+    cells: cython.longlong[::1],
+    message: cython.longlong,
+    remark: cython.longlong,
+    name: cython.longlong,
+    a: cython.longlong,
+    b: cython.longlong,
+) -> cython.bint:
+    """Add a row to the table of remarks; say whether there was room."""
+    at: cython.Py_ssize_t = row_added(tables, 0)
+    if at < 0:
+        return False
+    cells[at] = message
+    cells[at + tables[1]] = remark
+    cells[at + 2 * tables[1]] = name
+    cells[at + 3 * tables[1]] = a
+    cells[at + 4 * tables[1]] = b
+    return True
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def step_of_tag(
+    steps: cython.const[cython.longlong][::1], k: cython.Py_ssize_t, tag: cython.longlong
+) -> cython.longlong:
+    """Return the step of a tagged field by the list of what tags begin with, -1 for a tag that the list lacks."""
+    left: cython.longlong
+    k += 1 + 2 * steps[k]  # the columns to begin with
+    left = steps[k]
+    k += 1
+    while left > 0:
+        if steps[k] == tag:
+            return steps[k + 1]
+        k += 2
+        left -= 1
+    return -1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.Py_ssize_t, cython.longlong, cython.longlong, cython.longlong, cython.longlong))
+def message_read(
+    buf: cython.const[cython.uchar][::1],
+    p: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    message: cython.longlong,
+    s: cython.Py_ssize_t,
+    t: cython.Py_ssize_t,
+    steps: cython.const[cython.longlong][::1],
+    tables: cython.longlong[::1],
+    cells: cython.longlong[::1],
+    stack: cython.longlong[::1],
+):
+    """Read a message at `p` by the steps from `s` on, into the last row of table `t`: (position, 0, …).
+
+    A malformed one: (position, error, name or -1 for the step's, the error's number, its second one or the step). Where
+    a table has no room: (position, ``FULL``, table, for how many rows more, 0); the table is -1 for the stack.
+    """
+    k: cython.Py_ssize_t
+    q: cython.Py_ssize_t
+    room: cython.Py_ssize_t = tables[t * TABLE + 1]  # of the row's table
+    origin: cython.Py_ssize_t = tables[t * TABLE] + tables[t * TABLE + 2] - 1  # of the row: its first column's cell
+    top: cython.Py_ssize_t = 0  # of the stack
+    op: cython.longlong
+    n: cython.longlong
+    v: cython.longlong
+    tag: cython.longlong
+    error: cython.longlong
+    name: cython.longlong
+    while True:
+        op = steps[s]
+        if op in (INT8, INT16, INT32, INT64, UINT16, UINT32):
+            n = 8 if op == INT64 else 4 if op in (INT32, UINT32) else 1 if op == INT8 else 2
+            if stop - p < n:
+                return p, SHORT, steps[s + 2], n, 0
+            if op == INT64:
+                v = int64(buf, p)
+            elif op == INT32:
+                v = int32(buf, p)
+            elif op == INT16:
+                v = int16(buf, p)
+            elif op == INT8:
+                v = buf[p]
+                v = v - 256 if v > 127 else v
+            elif op == UINT16:
+                v = int16(buf, p) & 65535
+            else:
+                v = unsigned32(int32(buf, p))
+            cells[origin + steps[s + 1] * room] = v
+            p += n
+            s += STEP
+        elif op in (STRING, BYTES):
+            n, p, error = length(buf, p, stop, steps[s + 4])
+            if error:
+                return p, error, steps[s + 2], n, 0
+            k = origin + steps[s + 1] * room
+            cells[k] = p
+            if n > stop - p or (n > 32767 and op == STRING):
+                return p, STRING_LENGTH if n > 32767 and op == STRING else TAKE, steps[s + 2], n, 0
+            if n >= 0:
+                p += n
+            elif steps[s + 3]:
+                n = -1
+            else:
+                return p, IS_NULL, steps[s + 2], 0, 0
+            cells[k + room] = n
+            s += STEP
+        elif op in (ARRAY, NUMBERS):
+            n, p, error = length(buf, p, stop, steps[s + 4])
+            if error:
+                return p, error, steps[s + 2], n, 0
+            if n > stop - p:  # every element takes at least one byte
+                return p, ELEMENTS, steps[s + 2], n, 0
+            if n < 0:
+                if not steps[s + 3]:
+                    return p, IS_NULL, steps[s + 2], 0, 0
+                n = -1
+            t = steps[s + 5]
+            k = origin + steps[s + 1] * room
+            cells[k] = tables[t * TABLE + 2]
+            cells[k + room] = n
+            if op == NUMBERS:
+                v = steps[s + 6]
+                if n * v > stop - p:
+                    return p + (stop - p) // v * v, SHORT, steps[s + 7], v, 0
+                if n > 0:
+                    k = tables[t * TABLE + 2]
+                    if k + n > tables[t * TABLE + 1]:
+                        return p, FULL, t, n, 0
+                    tables[t * TABLE + 2] = k + n
+                    integers(buf, p, v, n, cells, tables[t * TABLE] + k)
+                    p += n * v
+                s += STEP
+            elif n <= 0:
+                s = steps[s + 6]
+            else:
+                origin = row_added(tables, t)
+                if origin < 0 or top + FRAME > len(stack):
+                    return p, FULL, t if origin < 0 else -1, 1, 0
+                room = tables[t * TABLE + 1]
+                stack[top] = s
+                stack[top + 1] = n
+                top += FRAME
+                s += STEP
+        elif op == ELEMENT_END:
+            k = top - FRAME
+            n = stack[k + 1] - 1
+            if n > 0:
+                stack[k + 1] = n
+                t = steps[stack[k] + 5]
+                origin = row_added(tables, t)
+                if origin < 0:
+                    return p, FULL, t, 1, 0
+                s = stack[k] + STEP
+            else:
+                top = k
+                t = steps[s + 4]
+                room = tables[t * TABLE + 1]
+                origin = tables[t * TABLE] + tables[t * TABLE + 2] - 1
+                s += STEP
+        elif op == TAGS:
+            k = steps[s + 4]
+            for n in range(steps[k]):
+                cells[origin + steps[k + 1 + 2 * n] * room] = steps[k + 2 + 2 * n]
+            n, p, error = compact(buf, p, stop)
+            if not error and steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
+                error = TAG_COUNT
+            if error:
+                return p, error, steps[s + 2], n, 0
+            if n <= 0:  # the usual case: no tagged field
+                s = steps[s + 5]
+                continue
+            if top + FRAME > len(stack):
+                return p, FULL, -1, 1, 0
+            stack[top] = s
+            stack[top + 1] = n
+            stack[top + 2] = -1
+            top += FRAME
+            s += STEP
+        elif op == TAG_NEXT:
+            k = top - FRAME
+            q = stack[k]  # the step that began the tags
+            if stack[k + 1] <= 0:
+                top = k
+                s = steps[q + 5]
+                continue
+            stack[k + 1] -= 1
+            tag, n, p, error, name = tag_head(buf, p, stop)
+            if error:
+                return p, error, name, tag, 0
+            if tag <= stack[k + 2] and not remarked(tables, cells, message, TAG_ORDER, -1, tag, stack[k + 2]):
+                return p, FULL, 0, 1, 0
+            stack[k + 2] = tag
+            stack[k + 3] = p
+            stack[k + 4] = n
+            v = step_of_tag(steps, steps[q + 4], tag)
+            if v >= 0:
+                s = v
+                continue
+            if n < 0 or n > stop - p:
+                return p, TAKE_TAG, steps[s + 2], n, tag
+            t = steps[q + 7]
+            k = row_added(tables, t)
+            if k < 0:
+                return p, FULL, t, 1, 0
+            cells[k] = tag
+            cells[k + tables[t * TABLE + 1]] = p
+            cells[k + 2 * tables[t * TABLE + 1]] = n
+            k = origin + steps[q + 1] * room
+            if not cells[k + room]:
+                cells[k] = tables[t * TABLE + 2] - 1
+            cells[k + room] += 1
+            p += n
+        elif op == TAG_END:
+            k = top - FRAME
+            v = p - stack[k + 3]
+            if v != stack[k + 4] and not remarked(tables, cells, message, TAG_SIZE, steps[s + 2], v, stack[k + 4]):
+                return p, FULL, 0, 1, 0
+            s = stack[k] + STEP
+        elif op == END:
+            return p, 0, 0, 0, 0
+        elif op == UUID:
+            if stop - p < 16:
+                return p, SHORT, steps[s + 2], 16, 0
+            cells[origin + steps[s + 1] * room] = p
+            p += 16
+            s += STEP
+        elif op == BOOL:
+            if p >= stop:
+                return p, SHORT, steps[s + 2], 1, 0
+            n = buf[p]
+            p += 1
+            if n > 1 and not remarked(tables, cells, message, BOOL_VALUE, steps[s + 2], n, 0):
+                return p, FULL, 0, 1, 0
+            cells[origin + steps[s + 1] * room] = n != 0
+            s += STEP
+        elif op == MARK:
+            if steps[s + 4]:
+                n, p, error = compact(buf, p, stop)
+                if error:
+                    return p, error, steps[s + 2], n, 0
+                v = n > 0
+                q = n in (0, 1)
+            elif p >= stop:
+                return p, ENDED, steps[s + 2], 1, 0
+            else:
+                n = buf[p]
+                p += 1
+                v = n < 128
+                q = n in (1, 255)
+            if not q and not remarked(tables, cells, message, MARK_VALUE, steps[s + 2], n, 0):
+                return p, FULL, 0, 1, 0
+            cells[origin + steps[s + 1] * room] = v
+            if v:
+                s += STEP
+            else:
+                for k in range(steps[s + 6], steps[s + 7]):
+                    cells[origin + k * room] = _NONE
+                s = steps[s + 5]
+        else:
+            return p, REFUSED, steps[s + 2], 0, 0
+
+
 def read(
     buf: cython.const[cython.uchar][::1],
     messages: cython.longlong[::1],
@@ -235,454 +534,56 @@ def read(
     Answers (next message, table, rows): if the next message is not `count`, the table needs room for so many rows, and
     a call with that message continues. A malformed message has an error, and no row in any table.
     """
-    i: cython.Py_ssize_t = first
-    p: cython.Py_ssize_t
-    q: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    stop: cython.Py_ssize_t
-    s: cython.Py_ssize_t  # of the step
-    t: cython.Py_ssize_t
+    i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    origin: cython.Py_ssize_t  # of the row that is being read: of its first column's cell
-    room: cython.Py_ssize_t  # of the row's table
-    top: cython.Py_ssize_t  # of the stack
-    first_table: cython.Py_ssize_t
-    stop_table: cython.Py_ssize_t
-    full: cython.Py_ssize_t
-    wanted: cython.longlong
-    g: cython.longlong
-    op: cython.longlong
-    n: cython.longlong
-    m: cython.longlong
-    v: cython.longlong
-    tag: cython.longlong
+    p: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    size: cython.longlong
+    t: cython.Py_ssize_t
+    g: cython.Py_ssize_t
     error: cython.longlong
     name: cython.longlong
-    at: cython.Py_ssize_t
     a: cython.longlong
     b: cython.longlong
-    is_remark: cython.bint
-    none: cython.longlong = NONE
     if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
         raise IndexError
     for k in range(len(tables) // TABLE):
         if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
             raise IndexError
-    while i < count:
-        g = messages[M_PROGRAM * capacity + i]
-        if g < 0:
-            i += 1
+    for i in range(first, count):
+        if messages[M_PROGRAM * capacity + i] < 0:
             continue
+        g = messages[M_PROGRAM * capacity + i] * PROGRAM
         start = messages[M_START * capacity + i]
-        n = messages[M_SIZE * capacity + i]
-        if start < 0 or n < 0 or start > len(buf) or n > len(buf) - start:
+        size = messages[M_SIZE * capacity + i]
+        if start < 0 or size < 0 or start > len(buf) or size > len(buf) - start:
             raise IndexError
-        stop = start + n
-        p = start
-        s = programs[g * PROGRAM]
-        t = programs[g * PROGRAM + 1]
-        first_table = programs[g * PROGRAM + 2]
-        stop_table = programs[g * PROGRAM + 3]
+        t = programs[g + 1]
         tables[3] = tables[2]
-        for k in range(first_table, stop_table):
+        for k in range(programs[g + 2], programs[g + 3]):
             tables[k * TABLE + 3] = tables[k * TABLE + 2]
-        error = 0
-        name = -1
-        a = b = 0
-        at = 0
-        top = 0
-        full = -1
-        wanted = tables[t * TABLE + 2] + 1
-        if wanted > tables[t * TABLE + 1]:
-            return i, t, wanted
-        tables[t * TABLE + 2] = wanted
-        room = tables[t * TABLE + 1]
-        origin = tables[t * TABLE] + wanted - 1
-        while True:
-            op = steps[s]
-            if op == INT64:
-                if stop - p < 8:
-                    error = SHORT
-                    a = 8
-                    break
-                cells[origin + steps[s + 1] * room] = int64(buf, p)
-                p += 8
-                s += STEP
-            elif op == INT32:
-                if stop - p < 4:
-                    error = SHORT
-                    a = 4
-                    break
-                cells[origin + steps[s + 1] * room] = int32(buf, p)
-                p += 4
-                s += STEP
-            elif op == INT16:
-                if stop - p < 2:
-                    error = SHORT
-                    a = 2
-                    break
-                cells[origin + steps[s + 1] * room] = int16(buf, p)
-                p += 2
-                s += STEP
-            elif op == INT8:
-                if stop - p < 1:
-                    error = SHORT
-                    a = 1
-                    break
-                v = buf[p]
-                cells[origin + steps[s + 1] * room] = v - 256 if v > 127 else v
-                p += 1
-                s += STEP
-            elif op in (STRING, BYTES):
-                if steps[s + 4] == COMPACT:
-                    if p < stop and buf[p] < 128:
-                        v = buf[p]
-                        n = v - 1
-                        p += 1
-                    else:
-                        v, q = uvarint(buf, p, stop)
-                        if q < 0:
-                            error = ENDED if q == -1 else LONG_VARINT
-                            a = v
-                            break
-                        n = wrap32(v - 1)
-                        p = q
-                elif steps[s + 4] == PLAIN16:
-                    if stop - p < 2:
-                        error = SHORT
-                        a = 2
-                        break
-                    n = int16(buf, p)
-                    p += 2
-                else:
-                    if stop - p < 4:
-                        error = SHORT
-                        a = 4
-                        break
-                    n = int32(buf, p)
-                    p += 4
-                k = origin + steps[s + 1] * room
-                cells[k] = p
-                if n < 0:
-                    if not steps[s + 3]:
-                        error = IS_NULL
-                        break
-                    n = -1
-                elif n > 32767 and op == STRING:
-                    error = STRING_LENGTH
-                    a = n
-                    break
-                elif n > stop - p:
-                    error = TAKE
-                    a = n
-                    break
-                else:
-                    p += n
-                cells[k + room] = n
-                s += STEP
-            elif op in (ARRAY, NUMBERS):
-                if steps[s + 4] == COMPACT:
-                    if p < stop and buf[p] < 128:
-                        v = buf[p]
-                        n = v - 1
-                        p += 1
-                    else:
-                        v, q = uvarint(buf, p, stop)
-                        if q < 0:
-                            error = ENDED if q == -1 else LONG_VARINT
-                            a = v
-                            break
-                        n = wrap32(v - 1)
-                        p = q
-                else:
-                    if stop - p < 4:
-                        error = SHORT
-                        a = 4
-                        break
-                    n = int32(buf, p)
-                    p += 4
-                if n < 0:
-                    if not steps[s + 3]:
-                        error = IS_NULL
-                        break
-                    n = -1
-                elif n > stop - p:  # every element takes at least one byte
-                    error = ELEMENTS
-                    a = n
-                    break
-                t = steps[s + 5]
-                k = origin + steps[s + 1] * room
-                cells[k] = tables[t * TABLE + 2]
-                cells[k + room] = n
-                if op == NUMBERS:
-                    v = steps[s + 6]
-                    if n * v > stop - p:
-                        error = SHORT
-                        name = steps[s + 7]
-                        a = v
-                        p += (stop - p) // v * v
-                        break
-                    if n > 0:
-                        m = tables[t * TABLE + 2]
-                        if m + n > tables[t * TABLE + 1]:
-                            full = t
-                            wanted = m + n
-                            break
-                        tables[t * TABLE + 2] = m + n
-                        k = tables[t * TABLE] + m
-                        while n > 0:
-                            if v == 4:
-                                cells[k] = int32(buf, p)
-                            elif v == 8:
-                                cells[k] = int64(buf, p)
-                            elif v == 2:
-                                cells[k] = int16(buf, p)
-                            else:
-                                m = buf[p]
-                                cells[k] = m - 256 if m > 127 else m
-                            p += v
-                            k += 1
-                            n -= 1
-                    s += STEP
-                elif n <= 0:
-                    s = steps[s + 6]
-                else:
-                    wanted = tables[t * TABLE + 2] + 1
-                    if wanted > tables[t * TABLE + 1]:
-                        full = t
-                        break
-                    if top + FRAME > len(stack):
-                        raise IndexError
-                    stack[top] = s
-                    stack[top + 1] = n
-                    top += FRAME
-                    tables[t * TABLE + 2] = wanted
-                    room = tables[t * TABLE + 1]
-                    origin = tables[t * TABLE] + wanted - 1
-                    s += STEP
-            elif op == ELEMENT_END:
-                k = top - FRAME
-                n = stack[k + 1] - 1
-                if n > 0:
-                    stack[k + 1] = n
-                    t = steps[stack[k] + 5]
-                    wanted = tables[t * TABLE + 2] + 1
-                    if wanted > tables[t * TABLE + 1]:
-                        full = t
-                        break
-                    tables[t * TABLE + 2] = wanted
-                    origin = tables[t * TABLE] + wanted - 1
-                    s = stack[k] + STEP
-                else:
-                    top = k
-                    t = steps[s + 4]
-                    room = tables[t * TABLE + 1]
-                    origin = tables[t * TABLE] + tables[t * TABLE + 2] - 1
-                    s += STEP
-            elif op == TAGS:
-                k = steps[s + 4]
-                n = steps[k]
-                k += 1
-                while n > 0:
-                    cells[origin + steps[k] * room] = steps[k + 1]
-                    k += 2
-                    n -= 1
-                if p < stop and not buf[p]:  # the usual case: no tagged field
-                    p += 1
-                    s = steps[s + 5]
-                    continue
-                n, q = uvarint(buf, p, stop)
-                if q < 0:
-                    error = ENDED if q == -1 else LONG_VARINT
-                    a = n
-                    break
-                p = q
-                if steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
-                    error = TAG_COUNT
-                    a = n
-                    break
-                if top + FRAME > len(stack):
-                    raise IndexError
-                stack[top] = s
-                stack[top + 1] = n
-                stack[top + 2] = -1
-                top += FRAME
-                s += STEP
-            elif op == TAG_NEXT:
-                k = top - FRAME
-                q = stack[k]  # the step that began the tags
-                if stack[k + 1] <= 0:
-                    top = k
-                    s = steps[q + 5]
-                    continue
-                stack[k + 1] -= 1
-                name = A_TAG
-                tag, at = uvarint(buf, p, stop)
-                if at < 0:
-                    error = ENDED if at == -1 else LONG_VARINT
-                    a = tag
-                    break
-                p = at
-                name = SIZE_OF_TAG
-                n, at = uvarint(buf, p, stop)
-                if at < 0:
-                    error = ENDED if at == -1 else LONG_VARINT
-                    a = n
-                    break
-                p = at
-                name = -1
-                if tag <= stack[k + 2]:
-                    wanted = tables[2] + 1
-                    if wanted > tables[1]:
-                        full = 0
-                        break
-                    at = tables[0] + wanted - 1
-                    v = tables[1]
-                    cells[at] = i
-                    cells[at + v] = TAG_ORDER
-                    cells[at + 2 * v] = -1
-                    cells[at + 3 * v] = tag
-                    cells[at + 4 * v] = stack[k + 2]
-                    tables[2] = wanted
-                stack[k + 2] = tag
-                stack[k + 3] = p
-                stack[k + 4] = n
-                k = steps[q + 4]
-                k += 1 + 2 * steps[k]
-                m = steps[k]
-                k += 1
-                while m > 0 and steps[k] != tag:
-                    k += 2
-                    m -= 1
-                if m > 0:
-                    s = steps[k + 1]
-                    continue
-                if n < 0 or n > stop - p:
-                    error = TAKE_TAG
-                    a = n
-                    b = tag
-                    break
-                t = steps[q + 7]
-                wanted = tables[t * TABLE + 2] + 1
-                if wanted > tables[t * TABLE + 1]:
-                    full = t
-                    break
-                k = tables[t * TABLE] + wanted - 1
-                v = tables[t * TABLE + 1]
-                cells[k] = tag
-                cells[k + v] = p
-                cells[k + 2 * v] = n
-                tables[t * TABLE + 2] = wanted
-                k = origin + steps[q + 1] * room
-                if not cells[k + room]:
-                    cells[k] = wanted - 1
-                cells[k + room] += 1
-                p += n
-            elif op == TAG_END:
-                k = top - FRAME
-                v = p - stack[k + 3]
-                if v != stack[k + 4]:
-                    wanted = tables[2] + 1
-                    if wanted > tables[1]:
-                        full = 0
-                        break
-                    at = tables[0] + wanted - 1
-                    n = tables[1]
-                    cells[at] = i
-                    cells[at + n] = TAG_SIZE
-                    cells[at + 2 * n] = steps[s + 2]
-                    cells[at + 3 * n] = v
-                    cells[at + 4 * n] = stack[k + 4]
-                    tables[2] = wanted
-                s = stack[k] + STEP
-            elif op == END:
-                break
-            elif op == UUID:
-                if stop - p < 16:
-                    error = SHORT
-                    a = 16
-                    break
-                cells[origin + steps[s + 1] * room] = p
-                p += 16
-                s += STEP
-            elif op in (BOOL, MARK):
-                if op == MARK and steps[s + 4]:
-                    n, q = uvarint(buf, p, stop)
-                    if q < 0:
-                        error = ENDED if q == -1 else LONG_VARINT
-                        a = n
-                        break
-                    p = q
-                    v = n > 0
-                    is_remark = n not in (0, 1)
-                else:
-                    if p >= stop:
-                        error = ENDED if op == MARK else SHORT
-                        a = 1
-                        break
-                    n = buf[p]
-                    p += 1
-                    if op == MARK:
-                        v = n < 128
-                        is_remark = n not in (1, 255)
-                    else:
-                        v = n != 0
-                        is_remark = n > 1
-                if is_remark:
-                    wanted = tables[2] + 1
-                    if wanted > tables[1]:
-                        full = 0
-                        break
-                    at = tables[0] + wanted - 1
-                    m = tables[1]
-                    cells[at] = i
-                    cells[at + m] = MARK_VALUE if op == MARK else BOOL_VALUE
-                    cells[at + 2 * m] = steps[s + 2]
-                    cells[at + 3 * m] = n
-                    cells[at + 4 * m] = 0
-                    tables[2] = wanted
-                cells[origin + steps[s + 1] * room] = v
-                if op == MARK and not v:
-                    for k in range(steps[s + 6], steps[s + 7]):
-                        cells[origin + k * room] = none
-                    s = steps[s + 5]
-                else:
-                    s += STEP
-            elif op == UINT16:
-                if stop - p < 2:
-                    error = SHORT
-                    a = 2
-                    break
-                cells[origin + steps[s + 1] * room] = int16(buf, p) & 65535
-                p += 2
-                s += STEP
-            elif op == UINT32:
-                if stop - p < 4:
-                    error = SHORT
-                    a = 4
-                    break
-                cells[origin + steps[s + 1] * room] = unsigned32(int32(buf, p))
-                p += 4
-                s += STEP
-            else:
-                error = REFUSED
-                break
-        if error or full >= 0:
-            tables[2] = tables[3]
-            for k in range(first_table, stop_table):
-                tables[k * TABLE + 2] = tables[k * TABLE + 3]
-            if full >= 0:
-                return i, full, wanted
-            messages[M_ERROR * capacity + i] = error
-            messages[M_NAME * capacity + i] = steps[s + 2] if name < 0 else name
-            messages[M_AT * capacity + i] = (stop if error == ENDED else p) - start
-            messages[M_A * capacity + i] = a
-            messages[M_B * capacity + i] = b if error == TAKE_TAG else stop - p
-        else:
-            messages[M_ROW * capacity + i] = tables[programs[g * PROGRAM + 1] * TABLE + 2] - 1
+        if row_added(tables, t) < 0:
+            return i, t, tables[t * TABLE + 2] + 1
+        p, error, name, a, b = message_read(buf, start, start + size, i, programs[g], t, steps, tables, cells, stack)
+        if not error:
+            messages[M_ROW * capacity + i] = tables[t * TABLE + 2] - 1
             messages[M_TAKEN * capacity + i] = p - start
-        i += 1
-    return i, -1, 0
+            continue
+        if error == FULL:
+            if name < 0:
+                raise IndexError
+            a += tables[name * TABLE + 2]
+        tables[2] = tables[3]
+        for k in range(programs[g + 2], programs[g + 3]):
+            tables[k * TABLE + 2] = tables[k * TABLE + 3]
+        if error == FULL:
+            return i, name, a
+        messages[M_ERROR * capacity + i] = error
+        messages[M_NAME * capacity + i] = name
+        messages[M_AT * capacity + i] = size if error == ENDED else p - start
+        messages[M_A * capacity + i] = a
+        messages[M_B * capacity + i] = b if error == TAKE_TAG else start + size - p
+    return count, -1, 0
 
 
 # Which program reads the key and the value of each record of an internal topic, by the numbers that they begin with.

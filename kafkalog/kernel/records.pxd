@@ -1,3 +1,5 @@
+from kafkalog.kernel.buffers cimport *
+
 # The cells that ``find`` fills, which ``records.py`` names for Python.
 cdef enum:
     WHOLE

@@ -18,45 +18,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BASE_OFFSET,
-        BASE_SEQUENCE,
-        BASE_TIMESTAMP,
-        BATCH,
-        CODEC_BITS,
-        CONTROL_BIT,
-        COUNT,
-        DECODED,
-        ERROR,
-        ERROR_POSITION,
-        HORIZON_BIT,
-        KEY_SIZE,
-        KEY_START,
-        LAST_OFFSET,
-        MAGIC,
-        MARKER_BITS,
-        MAX_TIMESTAMP,
-        OFFSET,
-        RECORD_SIZE,
-        SECTION_START,
-        SECTION_STOP,
-        SIZE,
-        TIMESTAMP,
-        TRANSACTIONAL_BIT,
-        VALID,
-        VALUE_SIZE,
-        add64,
-        add_sequence,
-        end_marker,
-        int16,
-        int32,
-        varint,
-        varlong,
-    )
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import (
         APPEND_TIME_BIT,
         ATTRIBUTES,

@@ -1,3 +1,6 @@
+from kafkalog.kernel.buffers cimport varint
+from kafkalog.kernel.put cimport put, put_integer
+
 cdef extern from "json_text.h" nogil:
     int kafkalog_kind(const unsigned char *in_, size_t size)
     size_t kafkalog_json(

@@ -17,10 +17,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import varint
-    from cython.cimports.kafkalog.kernel.put import put, put_integer
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import varint
     from kafkalog.kernel.put import put, put_integer
 

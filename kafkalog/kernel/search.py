@@ -12,11 +12,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel.buffers import CODEC_BITS, LAST_OFFSET, MAGIC, int32, int64, unsigned32
-    from cython.cimports.kafkalog.kernel.crc32c import crc32, crc32c, kafkalog_prepare, shift
-    from cython.cimports.kafkalog.kernel.headers import read
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import CODEC_BITS, LAST_OFFSET, MAGIC, int32, int64, unsigned32
     from kafkalog.kernel.checksums import crc32, crc32c, shift
     from kafkalog.kernel.headers import read

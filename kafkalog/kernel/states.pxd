@@ -1,3 +1,7 @@
+from kafkalog.kernel cimport buffers
+from kafkalog.kernel.buffers cimport CONTROL_BIT, TRANSACTIONAL_BIT
+from kafkalog.kernel.slots cimport place
+
 # Numbers in the loops, which ``states.py`` says for Python: as constants, with which the compiler unrolls loops.
 
 cdef enum:

@@ -17,11 +17,7 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.kernel import buffers
-    from cython.cimports.kafkalog.kernel.buffers import CONTROL_BIT, TRANSACTIONAL_BIT
-    from cython.cimports.kafkalog.kernel.slots import place
-else:
+if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel import buffers
     from kafkalog.kernel.buffers import CONTROL_BIT, TRANSACTIONAL_BIT
     from kafkalog.kernel.slots import place

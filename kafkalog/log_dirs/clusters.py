@@ -25,11 +25,11 @@ from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
-from kafkalog.log_dirs.dirs_below import search
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.remote_store import Remote, given_remote
-from kafkalog.log_dirs.tiers import join_tiers, partitions_of
+from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
+from kafkalog.log_dirs.walk import search
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
@@ -156,7 +156,7 @@ def open_clusters(
 ) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
-    Any other path means the log directories below it (`kafkalog.log_dirs.dirs_below`). Directories with the same node
+    Any other path means the log directories below it (`kafkalog.log_dirs.walk`). Directories with the same node
     id belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
     from one example.
@@ -193,16 +193,24 @@ def open_clusters(
 
 def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
     """Join what each cluster has in a remote store, and yield why that could not be read."""
+    metadata = [TierMetadata.of(cluster.nodes) for cluster in clusters]
+    keys = [
+        {*partitions_of(cluster.nodes), *said.keys} for cluster, said in zip(clusters, metadata, strict=True)
+    ]  # fmt: skip
     try:
-        found = remote.found([key for cluster in clusters for key in partitions_of(cluster.nodes)])
+        found = remote.found([key for some in keys for key in some])
+        stored = list(found.partitions())
     except UnreadableError as error:
         yield str(error)
         return
-    for cluster in clusters:
-        try:
-            join_tiers(cluster.nodes, found)
-        except UnreadableError as error:
-            yield str(error)
+    for number, (cluster, said) in enumerate(zip(clusters, metadata, strict=True)):
+        ids = {key.topic_id for key in keys[number]}
+        mine = [key for key in stored if len(clusters) == 1 or key.topic_id in ids]
+        cluster.nodes.extend(list(join_tiers(cluster.nodes, found, said, mine)))
+    known = {key.topic_id or key.topic for some in keys for key in some}
+    for key in stored if len(clusters) > 1 else ():
+        if (key.topic_id or key.topic) not in known:
+            yield f"{found.path}: no cluster among the inputs is known to have {key.topic}-{key.partition}: not read"
 
 
 def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:

@@ -137,14 +137,20 @@ class PartitionDirectory:
     @property
     def remote_holes(self) -> list[tuple[int, int]]:
         """Return the offsets before the local segments that the remote tier should have and has not."""
-        if self.tier is None or not self.segments:
+        if self.tier is None or not (self.segments or self.is_remote_alone):
             return []
         return self.tier.holes(self.log_start_offset, self.local_start_offset)
 
     @property
     def local_start_offset(self) -> int:
-        """Return the first offset of the local segments, 0 without any."""
-        return next((segment.base_offset for segment in self.segments if not segment.is_remote), 0)
+        """Return the first offset of the local segments, without any the one after the last remote one, or 0."""
+        none = 0 if self.tier is None else self.tier.highest_remote_offset + 1
+        return next((segment.base_offset for segment in self.segments if not segment.is_remote), none)
+
+    @property
+    def is_remote_alone(self) -> bool:
+        """Say whether no broker's directory of it is among the inputs: its log is what the remote store has."""
+        return self.tier is not None and self.log == self.tier.log_name
 
     def local(self) -> PartitionDirectory:
         """Return the same with the segments on the broker's disk alone."""
@@ -403,6 +409,11 @@ class LogDirectory:
     def alone(self) -> bool:
         """Say whether one partition's directory was given, not the log directory that contains it."""
         return self.home != self.path
+
+    @property
+    def is_remote_alone(self) -> bool:
+        """Say whether it stands for a log that only a remote store has: it is no directory of a broker's."""
+        return any(directory.is_remote_alone for directory in self.partitions)
 
     @property
     def running(self) -> bool:

@@ -66,6 +66,8 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
 
     Raises UnreadableError if they can't be listed and no broker deleted them.
     """
+    if directory.is_remote_alone:
+        return None
     try:
         now = _files_now(node, directory)
     except UnreadableError:
@@ -83,6 +85,8 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
 
 def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
     """List one partition of a log directory again, and its remote tier."""
+    if directory.tier is not None and directory.is_remote_alone:
+        return with_tier(replace(directory, segments=(), snapshots={}), tier_again(directory.tier, []))
     key = (directory.topic, directory.partition)
     rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
     home = Home(node.path, rows, directory.running, directory.clean_shutdown)
@@ -118,6 +122,8 @@ def lost_directories(nodes: Iterable[LogDirectory]) -> Iterator[Finding]:
     What is not there any more may have been read in part, or as the files of another directory.
     """
     for node in nodes:
+        if node.is_remote_alone:
+            continue
         try:
             if node.identity.is_still(identity_now(node)):
                 continue

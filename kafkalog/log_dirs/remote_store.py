@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from string import Formatter
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.directories import exists, is_directory, open_tree
+from kafkalog.files.directories import exists, is_directory, is_file, open_tree
+from kafkalog.files.names import is_remote
 from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
 
@@ -120,6 +122,11 @@ class RemoteLayout:
         at = next(n for n, part in enumerate(parts) if any(f"{{{name}" in part for name in _OF_SEGMENT))
         return "/".join(parts[:at]), "/".join(parts[at:])
 
+    @property
+    def has_folders(self) -> bool:
+        """Say whether each partition's objects are in a directory of their own."""
+        return "{partition}" in self._split()[0]
+
     def folder(self, key: PartitionKey) -> str | None:
         """Return the directory of a partition below the root; None where its topic's id is needed and not known."""
         common, _ = self._split()
@@ -135,18 +142,22 @@ class RemoteLayout:
     def matcher(self, key: PartitionKey) -> re.Pattern[str]:
         """Return the expression that the rest of a partition's object's name matches."""
         known = {"topic": key.topic, "partition": str(key.partition)}
-        known |= {} if key.topic_id is None else {"topic_id": key.topic_id}
-        expression, met = "", set()
-        for literal, name in _parts(self._split()[1]):
-            expression += re.escape(literal)
-            if name in known:
-                expression += re.escape(known[name])
-            elif name in met:
-                expression += f"(?P={name})"
-            elif name is not None:
-                expression += f"(?P<{name}>{_FIELDS[name]})"
-                met.add(name)
-        return re.compile(expression)
+        return _expression(self._split()[1], known | ({} if key.topic_id is None else {"topic_id": key.topic_id}))
+
+
+def _expression(pattern: str, known: Mapping[str, str]) -> re.Pattern[str]:
+    """Return the expression of names by a pattern, of whose fields some are known."""
+    expression, met = "", set()
+    for literal, name in _parts(pattern):
+        expression += re.escape(literal)
+        if name is not None and name in known:
+            expression += re.escape(known[name])
+        elif name in met:
+            expression += f"(?P={name})"
+        elif name is not None:
+            expression += f"(?P<{name}>{_FIELDS[name]})"
+            met.add(name)
+    return re.compile(expression)
 
 
 def _parts(pattern: str) -> Iterator[tuple[str, str | None]]:
@@ -175,14 +186,15 @@ class Remote:
     def found(self, keys: Sequence[PartitionKey]) -> Remote:
         """Find the layout by the names of some partitions' directories, and the root that has them.
 
-        Raises UnreadableError if the store can't be listed or has no layout that is known.
+        Without any partition it is that of the objects that are there. Raises UnreadableError if the store can't be
+        listed or has no layout that is known.
         """
-        if not is_directory(self.path):
+        if not is_remote(self.path) and not is_directory(self.path):
             raise UnreadableError(f"{self.path}: the remote store is no directory")
-        if self.layout is not None:
-            return self
         root = self.path.rstrip("/") or self.path
         entries = open_tree(root, deep=False).entries(root)
+        if self.layout is not None:
+            return self
         below = [f"{root}/{entry.name}" for entry in entries if entry.is_directory]
         for place in (root, *below[:_MOST_BELOW]):
             names = {entry.name for entry in entries}
@@ -195,15 +207,54 @@ class Remote:
                 layout = RemoteLayout(pattern)
                 if any((folder := layout.folder(key)) and folder.partition("/")[0] in names for key in keys):
                     return Remote(place, layout)
+                of_names = Remote(place, layout)
+                if not keys and any(of_names.stored(key, []) for key in islice(of_names.partitions(), 1)):
+                    return of_names
         raise UnreadableError(
             f"{self.path}: no directory of a partition of these inputs is here, as LocalTieredStorage or Aiven's plugin"
             " names them; say with --remote-layout how its objects are named"
         )
 
+    def partitions(self) -> Iterator[PartitionKey]:
+        """Yield the partitions that the names of directories and objects say; a topic that no name says is its id.
+
+        Raises UnreadableError if the store can't be listed.
+        """
+        assert self.layout is not None  # it was found
+        common, rest = self.layout._split()
+        met = set()
+        for place, said in self._folders(self.path.rstrip("/") or "/", common.split("/") if common else [], {}):
+            of_files: Iterable[Mapping[str, str]] = ({},)
+            if not self.layout.has_folders or not {"topic", "topic_id"} & said.keys():
+                expression, depth = _expression(rest, said), self.layout.depth
+                files = _files(open_tree(place, deep=depth > 0), place, "", depth)
+                of_files = (match.groupdict() for name, _ in files if (match := expression.fullmatch(name)))
+            for of_file in of_files:
+                fields = {**said, **of_file}
+                topic_id = fields.get("topic_id")
+                key = PartitionKey(fields.get("topic") or topic_id or "", int(fields["partition"]), topic_id)
+                if key not in met:
+                    met.add(key)
+                    yield key
+
+    def _folders(
+        self, place: str, parts: Sequence[str], said: Mapping[str, str]
+    ) -> Iterator[tuple[str, Mapping[str, str]]]:  # fmt: skip
+        """Yield the directories below one whose names are by the parts of a pattern, with what they say."""
+        if not parts:
+            yield place, said
+            return
+        expression = _expression(parts[0], said)
+        for entry in open_tree(place, deep=False).entries(place):
+            match = expression.fullmatch(entry.name)
+            if match is not None and not entry.is_link and (entry.is_directory or len(parts) == 1):
+                yield from self._folders(f"{place.rstrip('/')}/{entry.name}", parts[1:], {**said, **match.groupdict()})
+
     def stored(self, key: PartitionKey, report: list[Finding]) -> dict[tuple[str | None, int], Stored]:
         """List the objects of a partition, by their segments' ids and start offsets.
 
-        One that can't be listed is reported; none is there where its directory is not.
+        None is there where its directory is not; a file in its place is reported. Raises UnreadableError if it can't be
+        listed.
         """
         assert self.layout is not None  # it was found
         folder = self.layout.folder(key)
@@ -214,12 +265,13 @@ class Remote:
         try:
             tree = open_tree(place, deep=depth > 0)
             names = list(_files(tree, place, "", depth))
-        except UnreadableError as error:
-            if is_directory_missing(place):
+        except UnreadableError:
+            if not exists(place):
                 return {}
-            code = "file-unreadable" if is_directory(place) else "remote-directory-odd"
-            message = str(error) if code == "file-unreadable" else f"{place}: a file is where the objects should be"
-            report.append(Finding.of(code, place, message, topic=key.topic, partition=key.partition))
+            if not is_file(place):
+                raise
+            message = f"{place}: a file is where the objects should be"
+            report.append(Finding.of("remote-directory-odd", place, message, topic=key.topic, partition=key.partition))
             return {}
         found: dict[tuple[str | None, int], list[RemoteObject]] = {}
         for name, entry in names:
@@ -263,11 +315,6 @@ def remote_of(path: str | os.PathLike[str] | None, pattern: str | None) -> Remot
             raise LayoutError("it describes what --remote names: give that, too")
         return None
     return Remote(os.fspath(path), None if pattern is None else RemoteLayout.of(pattern))
-
-
-def is_directory_missing(place: str) -> bool:
-    """Say whether nothing is at a place, for certain."""
-    return not exists(place)
 
 
 def _files(tree: Tree, place: str, prefix: str, depth: int) -> Iterable[tuple[str, DirectoryEntry]]:

@@ -10,9 +10,10 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.tree import DirectoryIdentity
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, SegmentStates, metadata_partition
@@ -26,6 +27,7 @@ from kafkalog.settle import Reason, lowered
 
 __all__ = [
     "METADATA_TOPIC",
+    "TierMetadata",
     "join_tiers",
     "partitions_of",
     "read_remote_log_metadata",
@@ -38,8 +40,8 @@ METADATA_TOPIC: Final = "__remote_log_metadata"
 
 _SIDE: Final = ("index", "leader_epoch_checkpoint", "snapshot", "timeindex")  # what each segment has beside its log
 _READINGS: Final = 3
-_LARGEST: Final = 2**31 - 1  # bytes of a segment
 _PAUSE_S: Final = 0.3  # before another reading
+_NO_END: Final = 2**61  # offsets from here on stand for an end that nothing says
 _SHOWN: Final = 3  # segment ids that a message names
 
 
@@ -90,52 +92,157 @@ def partitions_of(nodes: Sequence[LogDirectory]) -> dict[PartitionKey, list[tupl
     return found
 
 
-def join_tiers(nodes: Sequence[LogDirectory], store: Remote) -> None:
+class TierMetadata(NamedTuple):
+    """What a cluster's logs of ``__remote_log_metadata`` say: `paths` are theirs, `findings` what can't be read."""
+
+    said: RemoteLogMetadata
+    paths: Mapping[int, str]
+    findings: list[Finding]
+
+    @classmethod
+    def of(cls, nodes: Sequence[LogDirectory]) -> TierMetadata:
+        """Read the longest replica of each partition of the topic."""
+        logs: dict[int, PartitionDirectory] = {}
+        for node in nodes:
+            for directory in node.partitions:
+                if directory.topic == METADATA_TOPIC and directory.segments and not directory.suffix:
+                    known = logs.get(directory.partition)
+                    if known is None or _reach(directory) > _reach(known):
+                        logs[directory.partition] = directory
+        report: list[Finding] = []
+        said = read_remote_log_metadata([logs[number].segments for number in sorted(logs)], report)
+        return cls(said, {number: logs[number].log for number in sorted(logs)}, report)
+
+    @property
+    def keys(self) -> list[PartitionKey]:
+        """Return the partitions that have records."""
+        return [PartitionKey(self.said.names[id_], number, id_) for id_, number in self.said.partitions]
+
+
+def join_tiers(
+    nodes: Sequence[LogDirectory], store: Remote, metadata: TierMetadata, stored: Sequence[PartitionKey]
+) -> Iterator[LogDirectory]:
     """Join the remote segments of a cluster's partitions as the earlier part of their logs, and report on both tiers.
 
-    The layout of the `store` was found. Raises UnreadableError if the store can't be listed.
+    The layout of the `store` was found, `stored` are the partitions that it has. Of those, and of the metadata's,
+    that no directory has, the logs are yielded as those of directories of their own.
     """
     wanted = partitions_of(nodes)
-    logs: dict[int, PartitionDirectory] = {}
-    for node in nodes:
-        for directory in node.partitions:
-            if directory.topic == METADATA_TOPIC and directory.segments and not directory.suffix:
-                known = logs.get(directory.partition)
-                if known is None or _reach(directory) > _reach(known):
-                    logs[directory.partition] = directory
-    report: list[Finding] = []
-    metadata = read_remote_log_metadata([logs[number].segments for number in sorted(logs)], report)
-    paths = tuple(logs[number].log for number in sorted(logs))
     running = any(node.running for node in nodes)
     read = objects = size = 0
+
+    def joined(
+        key: PartitionKey, directory: PartitionDirectory | None, report: list[Finding], *, has_objects: bool = True
+    ) -> Tier | None:
+        nonlocal read, objects, size
+        try:
+            tier = _tier(
+                store, key, metadata.said, metadata.paths.keys(), tuple(metadata.paths.values()), report,
+                has_objects=has_objects,
+            )  # fmt: skip
+            if running and has_objects and tier is not None and _is_odd(tier, directory or _alone(tier)):
+                tier = tier_again(tier, report)
+        except UnreadableError as error:
+            report.append(Finding.of("file-unreadable", store.path, f"the remote tier could not be listed: {error}"))
+            return None
+        if tier is not None:
+            read += 1
+            objects += sum(len(one.objects) for one in tier.segments)
+            size += sum(one.object_bytes for one in tier.segments)
+        return tier
+
     for key, places in wanted.items():
-        report_of: list[Finding] = []
-        tier = _tier(store, key, metadata, logs.keys(), paths, report_of)
-        first = places[0][0].partitions[places[0][1]]
-        if running and tier is not None and _is_odd(tier, first):
-            tier = tier_again(tier, report_of)
-        if tier is None:
-            continue
-        read += 1
-        objects += sum(len(one.objects) for one in tier.segments)
-        size += sum(one.object_bytes for one in tier.segments)
-        for node, number in places:
-            node.partitions[number] = with_tier(node.partitions[number], tier)
+        report: list[Finding] = []
         node, number = places[0]
-        found = [*report_of, *tier_findings(tier, node.partitions[number])]
-        node.findings.extend(
-            one._replace(log=node.partitions[number].log, topic=key.topic, partition=key.partition) for one in found
-        )
+        tier = joined(key, node.partitions[number], report)
+        if tier is not None:
+            for other, at in places:
+                other.partitions[at] = with_tier(other.partitions[at], tier)
+            report += tier_findings(tier, node.partitions[number])
+        log = node.partitions[number].log
+        node.findings.extend(one._replace(log=log, topic=key.topic, partition=key.partition) for one in report)
+    known = {(key.topic_id or key.topic, key.partition) for key in wanted}
+    known |= {(key.topic, key.partition) for key in wanted}
+    left: list[Finding] = []
+    there = {(key.topic_id or key.topic, key.partition) for key in stored}
+    for key in dict.fromkeys((*metadata.keys, *stored)):
+        place = key.topic_id or key.topic, key.partition
+        if place in known or key.topic.startswith("__"):
+            continue
+        known.add(place)
+        report = []
+        tier = joined(key, None, report, has_objects=place in there)
+        findings = left
+        if tier is not None:
+            directory = with_tier(_alone(tier), tier)
+            if tier.is_deleted or not any(one.objects for one in tier.segments):
+                report += _of_deleted(tier) if tier.is_deleted else _of_neither(tier)
+            else:
+                report += tier_findings(tier, directory)
+            if directory.segments:
+                report.append(_is_alone(tier, directory))
+                findings = []
+                yield LogDirectory(
+                    directory.log, store.path, nodes[0].cluster_id if nodes else None, None, clean_shutdown=False,
+                    locked=False, partitions=[directory], findings=findings,
+                    identity=DirectoryIdentity(0, 0, "", is_marked=False),
+                )  # fmt: skip
+        findings.extend(one._replace(topic=key.topic, partition=key.partition) for one in report)
     assert store.layout is not None
-    report.append(
-        Finding.of(
-            "remote-store-read", store.path,
-            f"{store.path} has {objects} objects, {size} bytes, of {read} of these partitions, named as by"
-            f" {store.layout.name}", found=objects,
-        )
+    summary = Finding.of(
+        "remote-store-read", store.path,
+        f"{store.path} has {objects} objects, {size} bytes, of {read} partitions, named as by {store.layout.name}",
+        found=objects,
     )  # fmt: skip
     if nodes:
-        nodes[0].findings.extend(report)
+        nodes[0].findings.extend((*metadata.findings, *left, summary))
+
+
+def _alone(tier: Tier) -> PartitionDirectory:
+    """Return a partition that no broker's directory has, without its segments."""
+    topic, partition, topic_id = tier.key
+    return PartitionDirectory(
+        tier.log_name, topic, partition, "", (), {}, (), (), topic_id, (), {}, running=False, clean_shutdown=False,
+        txn_indexes=frozenset(),
+    )  # fmt: skip
+
+
+def _of_deleted(tier: Tier) -> Iterator[Finding]:
+    """Yield what is left of a partition whose topic was deleted."""
+    left = [one for one in tier.segments if one.objects]
+    if left:
+        size = sum(one.object_bytes for one in left)
+        yield Finding.of(
+            "remote-object-orphan", tier.place,
+            f"objects of {len(left)} segments, {size} bytes, are in the store: {METADATA_TOPIC} says that"
+            f" {tier.key.topic}-{tier.key.partition} was deleted", found=size,
+        )  # fmt: skip
+
+
+def _of_neither(tier: Tier) -> Iterator[Finding]:
+    """Yield that a partition's copies, and its local log, are not among the inputs."""
+    if tier.copied:
+        name, size = f"{tier.key.topic}-{tier.key.partition}", sum(one.size for one in tier.copied)
+        first = tier.copied[0].start_offset
+        found = Finding.of(
+            "remote-object-missing", tier.remote.path,
+            f"{METADATA_TOPIC} says that {len(tier.copied)} segments of {name}, offsets {first} to"
+            f" {tier.highest_remote_offset}, {size} bytes, are copied; neither the store nor a log directory among the"
+            " inputs has any of them: nothing of it was read",
+            offset=first, last_offset=tier.highest_remote_offset,
+        )  # fmt: skip
+        yield lowered(found, Reason.NEITHER_TIER)
+
+
+def _is_alone(tier: Tier, directory: PartitionDirectory) -> Finding:
+    top = tier.highest_remote_offset
+    start, end = directory.log_start_offset, f" to {top}" if top < _NO_END else " on"
+    return Finding.of(
+        "remote-log-alone", directory.log,
+        f"no log directory among the inputs has {tier.key.topic}-{tier.key.partition}: its offsets from {start}{end}"
+        " were read from the remote store; what was not copied is not here",
+        offset=top + 1 if top < _NO_END else start, log=directory.log,
+    )  # fmt: skip
 
 
 def _reach(directory: PartitionDirectory) -> tuple[int, int]:
@@ -148,7 +255,10 @@ def _is_odd(tier: Tier, directory: PartitionDirectory) -> bool:
 
 
 def tier_again(tier: Tier, report: list[Finding]) -> Tier:
-    """Read the metadata and the listing again, until two readings are the same or three were made."""
+    """Read the metadata and the listing again, until two readings are the same or three were made.
+
+    Raises UnreadableError if the objects can't be listed.
+    """
     from kafkalog.files.directories import open_tree
     from kafkalog.files.names import FileKind, parse_name
 
@@ -180,22 +290,27 @@ def tier_again(tier: Tier, report: list[Finding]) -> Tier:
 
 def _tier(
     store: Remote, key: PartitionKey, metadata: RemoteLogMetadata, given: Collection[int], paths: tuple[str, ...],
-    report: list[Finding],
+    report: list[Finding], *, has_objects: bool = True,
 ) -> Tier | None:  # fmt: skip
-    """Make the tier of a partition; None where neither the metadata nor the store knows it."""
+    """Make the tier of a partition; None where neither the metadata nor the store knows it.
+
+    Raises UnreadableError if its objects can't be listed.
+    """
     place = (key.topic_id or "", key.partition)
     states = metadata.partitions.get(place, {})
-    stored = store.stored(key, report)
+    stored = store.stored(key, report) if has_objects else {}
     if not states and not stored and not report:
         return None
     layout = store.layout
     assert layout is not None
     folder = layout.folder(key)
     segments = _segments(states, stored)
-    return Tier(
+    found = Tier(
         key, store, f"{store.path.rstrip('/')}/{folder}".rstrip("/"), segments,
         bool(states) or _is_given(key, given), metadata.newest.get(place, ""), paths, place in metadata.deleted,
     )  # fmt: skip
+    found.expect_sizes()
+    return found
 
 
 def _is_given(key: PartitionKey, given: Collection[int]) -> bool:
@@ -243,21 +358,21 @@ def _ended(segments: Sequence[RemoteSegment]) -> tuple[RemoteSegment, ...]:
 def with_tier(directory: PartitionDirectory, tier: Tier) -> PartitionDirectory:
     """Return a partition with its remote segments before the local ones; where both have an offset it counts once."""
     local = tuple(one for one in directory.segments if not one.is_remote)
-    local_start = local[0].base_offset if local else 2**62
+    local_start = local[0].base_offset if local else tier.highest_remote_offset + 1
     start = tier.log_start(directory.checkpoints.get("log_start"), local_start)
     segments, snapshots, indexed = [], dict(directory.snapshots), set(directory.txn_indexes)
     for one, until in tier.chain(start, local_start):
         log = one.log
         assert log is not None  # the chain has no others
-        size = log.size if not tier.layout.is_packed else one.size if one.size >= 0 else _LARGEST
+        size = tier.read_size(one)
         if until <= one.end_offset:
             size = _size_before(log.path, size, until)
         segments.append(Segment(log.path, one.start_offset, size, is_remote=True, beside=one.side_files))
-        types = {other.type: other.path for other in one.objects}
-        if "txnindex" in types:
+        files = dict(one.side_files)
+        if ".txnindex" in files:
             indexed.add(one.start_offset)
-        if "snapshot" in types and until == one.end_offset + 1:  # it was taken where the segment ends
-            snapshots.setdefault(until, types["snapshot"])
+        if ".snapshot" in files and until == one.end_offset + 1:  # it was taken where the segment ends
+            snapshots.setdefault(until, files[".snapshot"])
     return replace(
         directory, segments=(*segments, *local), snapshots=snapshots, txn_indexes=frozenset(indexed), tier=tier,
     )  # fmt: skip
@@ -282,7 +397,7 @@ def _size_before(path: str, size: int, offset: int) -> int:
 def tier_findings(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding]:
     """Yield what the two tiers of a partition show: lost offsets, missing and left objects, copies that wait."""
     local = [one for one in directory.segments if not one.is_remote]
-    local_start = local[0].base_offset if local else 2**62
+    local_start = local[0].base_offset if local else tier.highest_remote_offset + 1
     start = tier.log_start(directory.checkpoints.get("log_start"), local_start)
     yield from _lost(tier, directory)
     for one in tier.segments:
@@ -389,11 +504,12 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
             f"The log of {which} has {log.size} bytes in the store, {METADATA_TOPIC} says {one.size}",
             offset=first, last_offset=last, needed=one.size, found=log.size,
         )  # fmt: skip
-    types = {other.type for other in one.objects}
-    known = {other.type for every in tier.copied for other in every.objects}
+    types = {suffix[1:] for suffix, _ in one.side_files}
+    known = {suffix[1:] for every in tier.copied for suffix, _ in every.side_files}
     is_local = tier.layout.pattern == LOCAL_TIERED_STORAGE
     missing = [kind for kind in _SIDE if kind not in types and (is_local or kind in known)]
-    missing += ["rsm_manifest"] if tier.layout.is_packed and "rsm_manifest" not in types else []
+    if tier.layout.is_packed:
+        missing = [kind for kind in ("indexes", "rsm_manifest") if kind not in types]
     missing += ["txnindex"] if "txnindex" not in types and "txnindex" in known and not one.txn_index_empty else []
     if missing and one.states:
         found = Finding.of(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["fates_of", "given_logs", "segments_with"]
 
 _OPEN: Final = 2**63 - 1
+_NOT_IN_TIERS: Final = ("remote-offsets-lost", "remote-log-alone")
 _OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about the records of all
 
 
@@ -110,7 +111,7 @@ def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]
     """Yield what could not be listed, or is in no tier; what is listed says itself whether it can be read."""
     nodes = (node for cluster in clusters for node in cluster.nodes)
     every = (finding for node in nodes for finding in node.findings)
-    return (one for one in every if not leaves_complete(one.code) or one.code == "remote-offsets-lost")
+    return (one for one in every if not leaves_complete(one.code) or one.code in _NOT_IN_TIERS)
 
 
 def _not_read(audited: Audit) -> Iterator[Finding]:

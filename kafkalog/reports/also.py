@@ -238,7 +238,8 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
 
 _OF_TIERS: Final = {
     "remote-copy-pending": "to copy", "remote-copy-unfinished": "to copy", "remote-delete-unfinished": "to delete",
-    "remote-metadata-missing": "remote", "remote-store-read": "remote",
+    "remote-log-alone": "remote", "remote-metadata-missing": "remote", "remote-object-missing": "not read",
+    "remote-store-read": "remote",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from kafkalog.kafka.batch import MAGIC_AT, SIZE_UP_TO_MAGIC, checked_from, magic
 from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kernel import buffers, checksums, headers, search
 from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
-from kafkalog.segments.cursor import DOUBTED, Cursor
+from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.ends import (
     declared_size,
     end_is_believed,
@@ -31,7 +31,6 @@ from kafkalog.segments.ends import (
     next_whole,
     zero_tail,
 )
-from kafkalog.segments.window import WINDOW
 
 __all__ = ["Damage", "Gathered", "Wrong", "crowded", "decide", "gather", "next_damage", "pass_over"]
 

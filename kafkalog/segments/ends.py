@@ -11,9 +11,8 @@ from typing import Final
 
 from kafkalog.kafka.batch import SIZE_UP_TO_MAGIC, last_offset_of, magic_of, offset_of, size_of, smallest_size
 from kafkalog.kafka.layout import RECORD_BATCH
-from kafkalog.segments.cursor import Cursor
+from kafkalog.segments.cursor import WINDOW, Cursor
 from kafkalog.segments.resync import Extent
-from kafkalog.segments.window import WINDOW
 
 __all__ = ["declared_size", "end_is_believed", "end_of_file", "is_zero", "next_offset", "next_whole", "zero_tail"]
 

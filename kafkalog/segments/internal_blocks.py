@@ -10,8 +10,7 @@ import numpy as np
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, Batch, CellTable, Record
-from kafkalog.kafka.consumer_offsets import with_protocol
-from kafkalog.kafka.internal_block import DOUBT, TYPE, VERSION, InternalBlock
+from kafkalog.kafka.internal_block import DOUBT, TYPE, VERSION, InternalBlock, with_protocol
 from kafkalog.kafka.internal_records import InternalRecord, UnknownTypeError, internal_record
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import MalformedError, escaped_text

@@ -20,9 +20,8 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import CROWDED, Chunk, Limits
 from kafkalog.segments.column_blocks import AnyColumns
-from kafkalog.segments.cursor import CHUNK_ROOM, allowed_offsets
+from kafkalog.segments.cursor import CHUNK_ROOM, WINDOW, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
-from kafkalog.segments.window import WINDOW
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.dump_tables import GRADES, REASONS
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.untrusted import untrusted_json
-from kafkalog.values.registry_wire import Framed, framed
-from kafkalog.values.schemas import AVRO, TYPES, Schemas, ValueSchema
+from kafkalog.values.schemas import AVRO, TYPES, Framed, Schemas, ValueSchema, framed
 from kafkalog.values.value import Undecoded, Value, as_json
 
 __all__ = ["AvroReader"]

@@ -12,8 +12,7 @@ from typing import Final
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.values.format_names import FORMATS
-from kafkalog.values.registry_wire import Framed, framed
-from kafkalog.values.schemas import Schemas
+from kafkalog.values.schemas import Framed, Schemas, framed
 from kafkalog.values.value import Decode, Undecoded, Value
 
 __all__ = ["decoder"]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.registry_wire import Framed, framed
-from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Schemas, ValueSchema
+from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Framed, Schemas, ValueSchema, framed
 from kafkalog.values.value import Undecoded, Value, as_json
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FileDescriptor
     from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["ProtobufReader"]
+__all__ = ["ProtobufReader", "compiled"]
 
 _LONGEST_NAME: Final = 256  # of a field or an enum's word: JSON repeats it for each value
 _MOST_INDEXES: Final = 32
@@ -122,7 +125,6 @@ class ProtobufReader:
             return f"can't be used: {why}"
 
     def _compiled(self, schema: ValueSchema) -> bytes:
-        from kafkalog.values.proto_text import compiled
 
         if self._seconds > _MOST_SECONDS:
             raise _DescriptorError(f"protoc has run for {_MOST_SECONDS} seconds already")
@@ -226,3 +228,47 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if data[at - 1] < 0x80:
             return (number >> 1) ^ -(number & 1), at
     return -1, at
+
+
+_SECONDS: Final = 20
+_MOST_MEMORY: Final = 512 << 20
+_MOST_WRITTEN: Final = 16 << 20
+_MAIN: Final = "kafkalog_schema.proto"
+
+# The compiler is this module of grpcio-tools; its own files are the well-known types.
+_COMPILE: Final = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+import grpc_tools
+from grpc_tools import protoc
+own = os.path.join(os.path.dirname(grpc_tools.__file__), "_proto")
+sys.exit(protoc.main(["protoc", "-I.", "-I" + own, "--include_imports", "-oset.desc", sys.argv[3]]))
+"""
+
+
+def compiled(text: str, imports: Mapping[str, str], temporary: str | None = None) -> bytes:
+    """Return the FileDescriptorSet of a file with what it imports, by name; `temporary` is a directory for its files.
+
+    Raises UnsupportedError if what compiles it is not installed, or if it doesn't compile.
+    """
+    if find_spec("grpc_tools") is None:
+        raise UnsupportedError("text of Protobuf needs grpcio-tools: pip install 'kafkalog[proto]'")
+    with tempfile.TemporaryDirectory(prefix="kafkalog-", dir=temporary) as folder:
+        for name, content in {**imports, _MAIN: text}.items():
+            path = os.path.normpath(os.path.join(folder, name))
+            if not path.startswith(folder + os.sep) or "\0" in name:
+                raise UnsupportedError("it imports a file outside of its folder")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        command = [sys.executable, "-I", "-c", _COMPILE, str(_MOST_MEMORY), str(_MOST_WRITTEN), _MAIN]
+        try:
+            ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise UnsupportedError(f"it takes protoc more than {_SECONDS} seconds") from error
+        if ended.returncode:
+            lines = ended.stderr.decode(errors="replace").strip().splitlines()
+            raise UnsupportedError(f"protoc says: {lines[0][:200] if lines else 'nothing'}")
+        with open(os.path.join(folder, "set.desc"), "rb") as file:
+            return file.read()

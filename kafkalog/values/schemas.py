@@ -1,15 +1,19 @@
-"""Schemas by their ids: from files, from what a registry's REST answers, and from records of its topic ``_schemas``."""
+"""Schemas by their ids: from files, from what a registry's REST answers, and from records of its topic ``_schemas``.
+
+The registry's wire format says which: a byte 0, the schema's id in 4 bytes, the payload.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
+from kafkalog.values.value import Undecoded
 
-__all__ = ["SUFFIXES", "TYPES", "Schemas", "ValueSchema"]
+__all__ = ["SUFFIXES", "TYPES", "Framed", "Schemas", "ValueSchema", "framed"]
 
 AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 
@@ -168,3 +172,22 @@ def _kind_of(content: Any) -> str:
         if "$schema" in content or "properties" in content or (isinstance(kind, str) and kind not in TYPES):
             return JSON
     return AVRO if isinstance(content, (dict, list, str)) else JSON
+
+
+_HEAD: Final = 5
+
+
+class Framed(NamedTuple):
+    """The id of the schema, and where the payload begins."""
+
+    schema_id: int
+    start: int = _HEAD
+
+
+def framed(data: bytes) -> Framed | Undecoded:
+    """Read the 5 bytes before a payload."""
+    if len(data) < _HEAD:
+        return Undecoded("fewer than the 5 bytes before a registry's payload")
+    if data[0]:
+        return Undecoded("does not begin with the byte 0 of a registry's wire format")
+    return Framed(int.from_bytes(data[1:_HEAD], "big"))

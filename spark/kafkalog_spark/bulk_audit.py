@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from kafkalog.auditing.incidents import incidents_of, known_of_tables
@@ -31,7 +32,7 @@ from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
-from kafkalog.reports import about_cluster, headline
+from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, headline
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -41,11 +42,10 @@ from kafkalog.tables.manifest import Run
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.judged_tables import EXPLAINED, LOST
+from kafkalog_spark.parts import PartFile
 from kafkalog_spark.session import at_work
-from kafkalog_spark.work_read import WorkAudit
 
-__all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "bulk_audit", "incident_rows"]
-
+__all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "WorkAudit", "bulk_audit", "incident_rows"]
 
 # The incidents of a bulk audit: the driver makes them as a local audit does, of the few rows that matter.
 
@@ -210,3 +210,25 @@ def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Findi
         for node in cluster.nodes:
             yield from finding_rows(node.findings, node.node_id)
         yield from finding_rows(findings[number])
+
+
+class WorkAudit(WrittenAudit):
+    """An audit whose files are in an output's work: they are this job's own, so nothing is checked."""
+
+    def __init__(
+        self, output: Output, parts: Iterable[PartFile], summary: Summary, about: list[ClusterRead]
+    ) -> None:  # fmt: skip
+        """Name the files of all tables; `parts` are those of the tasks."""
+        self._filesystem, self._paths = output.filesystem, dict[str, list[str]]()
+        for table, file in (*output.written, *parts):
+            self._paths.setdefault(table, []).append(f"{output.work_path}/{file.name}")
+        self.tables = frozenset(self._paths)
+        self.verdict, self.totals, self.complete = summary.verdict(), summary.totals(), summary.complete
+        self.worst = None if summary.worst is None else summary.worst.word
+        self.scope, self._about = summary.scope(), about
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield a table's batches."""
+        for path in self._paths.get(table, ()):
+            with self._filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as parquet:
+                yield from parquet.iter_batches(columns=columns)

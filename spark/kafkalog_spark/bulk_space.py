@@ -39,11 +39,10 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
-from kafkalog_spark.arrow_rows import rows_of
+from kafkalog_spark.between_tasks import Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFile, read_part
-from kafkalog_spark.seal import Seal
 from kafkalog_spark.session import at_work
 
 __all__ = ["BulkSpace", "bulk_space"]

@@ -5,6 +5,7 @@ A stage's rows are kept on the executors' disks, so that nothing is read twice; 
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,14 +36,14 @@ from kafkalog.auditing.pipeline import (
     write_place,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
-from kafkalog.files.object_stores import StorageOptions
+from kafkalog.files.object_stores import StorageOptions, add_requests
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judged_tables, scan_tasks, tasks
-from kafkalog_spark.arrow_rows import rows_of
+from kafkalog_spark.between_tasks import rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.parts import PartFile, read_part
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
-
 
 _JUDGE_BYTES: Final = 256 << 20
 
@@ -172,6 +172,7 @@ class SparkExecutor:
                 "scanned_ms",
                 "sha256",
                 "producers",
+                "asked",
             )
             findings = 0
             scanned = ScannedFrame(self, frame, {}, [], {})
@@ -181,6 +182,7 @@ class SparkExecutor:
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
                 findings += row["findings"]
+                add_requests(json.loads(row["asked"]))
                 scanned.in_segments[log.number] += row["opened"]
                 reused = reused.with_scan(row["scanned_ms"], self.kept.begun_ms)
                 here = np.frombuffer(row["producers"], np.int64)
@@ -248,6 +250,7 @@ class SparkExecutor:
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
+        add_requests({name: sizes[of_task] for name, of_task in tasks.ASKED.items()})
         findings: dict[int, list[Finding]] = {}
         if sizes["keys"]:
             directories = [log.directory for log in logs]

@@ -22,21 +22,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog_spark.between_tasks import Seal, spare_modules
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
-from kafkalog_spark.reuse import spare_modules
-from kafkalog_spark.seal import Seal
 
-__all__ = [
-    "fetched",
-    "has_data_sources",
-    "kept",
-    "mapped",
-    "read_sent",
-    "sealed_tasks",
-    "sent",
-    "spread",
-    "write_sent",
-]
+__all__ = ["fetched", "has_data_sources", "kept", "mapped", "read_sent", "sealed_tasks", "sent", "spread", "write_sent"]
 
 Batches = Iterable[pa.RecordBatch]
 

@@ -39,8 +39,8 @@ from kafkalog.provenance import (
     replace_folder,
 )
 from kafkalog.tables import Table
+from kafkalog.tables.arrow import ParquetFile
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
-from kafkalog.tables.parquet import ParquetFile
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
 __all__ = ["HELD", "HeldError", "Output", "OutputFailedError", "held_in_store", "held_on_disk", "task_folder"]

@@ -30,7 +30,7 @@ from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
-from kafkalog_spark.arrow_rows import Row
+from kafkalog_spark.between_tasks import Row
 from kafkalog_spark.parts import PartFile, PartFiles, write_part
 
 __all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables"]

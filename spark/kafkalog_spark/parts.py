@@ -14,8 +14,8 @@ from pyarrow import fs
 from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import ParquetFile
 from kafkalog.tables.manifest import Run, TableFile
-from kafkalog.tables.parquet import ParquetFile
 
 __all__ = [
     "CANNOT_WRITE",

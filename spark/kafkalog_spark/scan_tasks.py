@@ -6,6 +6,7 @@ transaction.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -17,14 +18,13 @@ from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
 from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, SegmentPlace
 from kafkalog.columns.sorted_rows import among
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
 from kafkalog.files.tree import FileIdentity
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.chunk import Limits
-from kafkalog_spark.arrow_rows import Row, rows_of
-from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ SCANNED: Final = pa.schema(
         ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
         ("newest_broker", pa.int64()), ("findings", pa.int32()),
         ("opened", pa.int64()), ("scanned_ms", pa.int64()), ("sha256", pa.string()), ("producers", pa.binary()),
-        ("content", pa.binary()),
+        ("asked", pa.string()), ("content", pa.binary()),
     ]
 )  # fmt: skip
 
@@ -93,10 +93,13 @@ def scan(
     spare_modules()
     set_storage_options(storage)
     places = (_place(row) for batch in batches for row in batch.to_pylist())
-    yield from rows_of((row for place in places for row in _scanned(place, keeping.scan(place, limits))), SCANNED)
+    yield from rows_of((row for place in places for row in _scanned(place, limits, keeping)), SCANNED)
 
 
-def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
+def _scanned(place: SegmentPlace, limits: Limits, keeping: Keeping) -> Iterator[Row]:
+    before = requests_here()
+    found = keeping.scan(place, limits)
+    asked = requests_here() - before
     whole, by_name = found.scan, _goes_by_name(place, found)
     folded = whole.folded
     if place.topic != STATE_TOPIC:
@@ -104,7 +107,9 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
     producers = _producers(folded).tobytes()
     first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings), len(folded.opened))
     for share in shares_of(place.shares):
-        about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
+        about: Row = (
+            (*first, found.scanned_ms, found.sha256, producers, json.dumps(asked)) if share.number == 0 else _NOTHING
+        )
         where = (place.group, share.number, place.log_number, place.split_no)
         if by_name:
             yield (*where, 0, KEPT, *about, found.kept.encode())
@@ -131,4 +136,4 @@ def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
     return len(found.scan.folded.finished) >= _MANY_ROWS
 
 
-_NOTHING: Final[Row] = (0, -1, -1, 0, 0, -1, None, None)
+_NOTHING: Final[Row] = (0, -1, -1, 0, 0, -1, None, None, None)

@@ -44,21 +44,10 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
+from kafkalog_spark.between_tasks import Seal, spare_modules
 from kafkalog_spark.parts import PartFile, PartFiles, write_part
-from kafkalog_spark.reuse import spare_modules
-from kafkalog_spark.seal import Seal
 
-__all__ = [
-    "DIRECTORIES",
-    "MADE",
-    "PART",
-    "READ",
-    "About",
-    "JoinSpace",
-    "JudgeSpace",
-    "ReadSpace",
-    "states",
-]
+__all__ = ["DIRECTORIES", "MADE", "PART", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
 
 DIRECTORIES: Final = pa.schema([("task", pa.int32()), ("number", pa.int32()), ("content", pa.binary())])
 READ: Final = pa.schema(

@@ -37,17 +37,16 @@ from kafkalog.auditing.transactions import (
     own_epoch_keys,
 )
 from kafkalog.columns.named import Columns
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.arrow_rows import Row, rows_of
+from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 from kafkalog_spark.judged_tables import JudgedTables
 from kafkalog_spark.parts import PartFiles
-from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.scan_tasks import KEPT
 
-__all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "OPENED", "Judge", "OpenOffsets", "conflict", "joined"]
+__all__ = ["ASKED", "CONFLICTS", "COORDINATOR", "JUDGED", "OPENED", "Judge", "OpenOffsets", "conflict", "joined"]
 
 JUDGED: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("share", pa.int32()), ("rows", pa.int64()),
@@ -56,6 +55,8 @@ JUDGED: Final = pa.schema(
 OPENED: Final = pa.schema([("log", pa.int32()), ("count", pa.int64()), ("offsets", pa.binary())])
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
+# Which sizes that a task sends are of what it asked of object stores.
+ASKED: Final = {name: f"asked: {name}" for name in ("list", "look", "read", "read_bytes")}
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
 
 
@@ -118,6 +119,7 @@ class Judge:
         tables = JudgedTables(self.tables, self.kinds, files)
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
+        before = requests_here()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
             logs = []
             scans = {}
@@ -136,6 +138,8 @@ class Judge:
                 logs.append(read_place(content[0][1]))
                 scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1], share))
             yield from self._judged(share, logs, scans, coordinator, tables)
+        asked = requests_here() - before
+        tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
         yield from tables.rest()
 
     def _judged(

@@ -14,7 +14,7 @@ from held import ROOT, rows_in, rows_of
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog_cli.audit_options import SHOWN
+from kafkalog_cli.options import SHOWN
 from kafkalog_cli.submit import bulk_audit
 from official import FIXTURES
 

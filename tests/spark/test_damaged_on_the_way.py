@@ -12,7 +12,7 @@ from held import ALL_TABLES, held
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError
-from kafkalog_cli.spark_job import jvm_in_words
+from kafkalog_cli.submit import jvm_in_words
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.job_output import Output

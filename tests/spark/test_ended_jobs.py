@@ -16,8 +16,7 @@ from held import ROOT
 from invoke import kafkalog
 from kafkalog.outcome import Exit
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.spark_job import jvm_in_words
-from kafkalog_cli.submit import bulk_audit, bulk_space
+from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
 from kafkalog_spark import frames
 from official import FIXTURES
 

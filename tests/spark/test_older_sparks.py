@@ -17,9 +17,8 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.outcome import Exit
-from kafkalog_cli.submit import bulk_audit, bulk_space
+from kafkalog_cli.submit import bulk_audit, bulk_space, check_packages
 from kafkalog_spark import frames, session
-from kafkalog_spark.versions import check_packages
 from official import FIXTURES
 
 if TYPE_CHECKING:

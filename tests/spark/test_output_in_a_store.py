@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +14,7 @@ from held import ROOT, in_order, rows_of
 from pyarrow import fs
 
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.log_dirs.remote_store import Remote, remote_given
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from official import FIXTURES
@@ -23,7 +23,8 @@ pytest.importorskip("moto", reason="an object store to test with needs moto[serv
 
 from object_store import BUCKET, ENVIRONMENT, ObjectStore, object_store  # after the check for what it needs
 
-HANGING = str(FIXTURES / "v2.8-hanging" / "data")
+TIERED = FIXTURES / "tiered-missing"
+DATA = str(TIERED / "data")
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +59,18 @@ def bulk(store: ObjectStore, *arguments: str) -> list[int]:
     return [int(line) for line in ended.stdout.splitlines() if line.isdigit()]
 
 
-def test_tables_are_written_to_a_store(needs_spark: None, store: ObjectStore, tmp_path: Path) -> None:
-    """The rows of a local audit, in the files that the manifest lists; nothing else is left; --overwrite replaces it."""
-    uri = store.uri("audits/today")
-    assert bulk(store, HANGING, "-o", uri) == [Exit.FINDINGS, Exit.OUTPUT_FAILED, Exit.FINDINGS]
+def test_tables_are_written_to_a_store(
+    needs_spark: None, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """The rows of a local audit, in the files that the manifest lists; nothing else is left; --overwrite replaces it.
+
+    A remote tier is in a store, too: what its tasks asked is in the provenance, of all audits of the process.
+    """
+    uri, tiers = store.uri("audits/today"), store.upload(TIERED / "remote", "tiers")
+    with store.counting():
+        ended = bulk(store, DATA, "--remote", tiers, "-o", uri)
+    asked = [one.kind for one in store.asked if one.key.startswith("tiers/")]
+    assert ended == [Exit.FINDINGS, Exit.OUTPUT_FAILED, Exit.FINDINGS]
 
     keys = {"access_key": ENVIRONMENT["AWS_ACCESS_KEY_ID"], "secret_key": ENVIRONMENT["AWS_SECRET_ACCESS_KEY"]}
     there = fs.SubTreeFileSystem(
@@ -79,7 +88,13 @@ def test_tables_are_written_to_a_store(needs_spark: None, store: ObjectStore, tm
     assert set(files) - set(listed) == {
         "_SUCCESS", "_work/begun.json", "manifest.json", "provenance.json", "verdict.json"
     }  # fmt: skip
-    found = audit([HANGING])
+    with there.open_input_stream("provenance.json") as stream:
+        told = json.loads(stream.read())["object_stores"]
+    assert told["read"] == asked.count("GET") > 20
+    assert told["read_bytes"] > 20_000
+    store.name_to(monkeypatch)
+    with remote_given(Remote(tiers)):
+        found = audit([DATA])
     for table in tables:
         rows = pq.read_table(table, filesystem=there).to_pylist()
         assert in_order([tuple(row[name] for name in TABLES[table].names) for row in rows]) == rows_of(found, table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.between_tasks import spare_modules
 from kafkalog_spark.session import at_work
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from kafkalog.errors import UnreadableError
-from kafkalog_spark.seal import Seal
+from kafkalog_spark.between_tasks import Seal
 
 
 def test_only_what_this_job_packed_is_unpickled() -> None:

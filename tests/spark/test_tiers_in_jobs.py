@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,17 @@ STORE = str(FIXTURES / "tiered-missing" / "remote")
 
 
 def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path: Path) -> None:
-    """Each segment a task, remote ones among them: every table has the local rows; of space that of the tiers."""
+    """Each segment a task, remote ones among them: every table has the local rows; of space that of the tiers.
+
+    One partition is in the store alone.
+    """
+    data = str(shutil.copytree(DATA, tmp_path / "data", ignore=shutil.ignore_patterns("coupons*")))
     output = Output(str(tmp_path / "space"))
     output.make(overwrite=False)
     with remote_given(Remote(STORE)):
-        done, local = run(spark, [DATA], tmp_path / "out", split_bytes=1), audit([DATA])
-        bulk_space(spark, [DATA], output, SpaceOptions(), tables=["space_tiers"], split_bytes=1)
-        tiers = list(kafkalog.space(DATA, tables=["space_tiers"]).rows("space_tiers"))
+        done, local = run(spark, [data], tmp_path / "out", split_bytes=1), audit([data])
+        bulk_space(spark, [data], output, SpaceOptions(), tables=["space_tiers"], split_bytes=1)
+        tiers = list(kafkalog.space(data, tables=["space_tiers"]).rows("space_tiers"))
 
     held(done, tmp_path / "out", local)
     assert len(rows_in(tmp_path / "out", "remote_segments")) == 15

@@ -21,6 +21,7 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.options import (
     columns_option,
+    decoders_of,
     format_option,
     limit_options,
     output_options,
@@ -30,11 +31,11 @@ from kafkalog_cli.options import (
     table_option,
     unpacked,
     unpacked_option,
+    value_format_options,
 )
 from kafkalog_cli.output import FOLDERS, Target, say
 from kafkalog_cli.params import form_of
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
-from kafkalog_cli.value_formats import decoders_of, value_format_options
 
 __all__ = ["dump"]
 

@@ -12,11 +12,19 @@ from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.filters import RecordFilters, record_filter_options, tell_lost, tell_unreadable, without_side_files
+from kafkalog_cli.filters import (
+    RecordFilters,
+    absolute,
+    newest_time,
+    record_filter_options,
+    tell_lost,
+    tell_unreadable,
+    without_side_files,
+)
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
     columns_option,
+    decoders_of,
     format_option,
     jobs_option,
     limit_options,
@@ -26,11 +34,10 @@ from kafkalog_cli.options import (
     status_options,
     unpacked,
     unpacked_option,
+    value_format_options,
 )
-from kafkalog_cli.output import Target, say
+from kafkalog_cli.output import Target, parquet_engine, say
 from kafkalog_cli.params import TIMES, Time, form_of
-from kafkalog_cli.render.engine import parquet_engine
-from kafkalog_cli.value_formats import decoders_of, value_format_options
 
 __all__ = ["extract"]
 

@@ -44,8 +44,8 @@ def producers(
     rows = writer_rows(paths, topics, by, view.limits, view.names, jobs)
     if not is_drawn:
         return view.write(rows)
+    from kafkalog_cli.render.drawings import rate_lines
     from kafkalog_cli.render.people import is_ascii
-    from kafkalog_cli.render.rates import rate_lines
 
     width = shutil.get_terminal_size().columns if is_terminal() else 80
     return view.draw(

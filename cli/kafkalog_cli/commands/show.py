@@ -66,7 +66,7 @@ def show(
         kafkalog show --format ndjson 00000000000000000000.log@0 | jq .field
     """
     from kafkalog.segments.show import show as run
-    from kafkalog_cli.render.shown_fields import write_fields
+    from kafkalog_cli.render.drawings import write_fields
     from kafkalog_cli.render.sinks import sink_of
 
     files = unpacked([place.file for place in places])

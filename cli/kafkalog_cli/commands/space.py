@@ -130,7 +130,7 @@ def space(
                     stream.write(piece)
             else:
                 from kafkalog.auditing.incidents import join_incidents
-                from kafkalog_cli.render.space_tree import write_tree
+                from kafkalog_cli.render.drawings import write_tree
 
                 join_incidents(found)
                 for item in found.items(()):

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
 import click
 
+from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.reports import WrittenAudit
+from kafkalog.tables import TABLES
+from kafkalog.tables.column import Column, Table
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import ROW_FORMS, format_option, output_options, row_form, tz_option
 from kafkalog_cli.output import Target
 
-__all__ = ["sql"]
+if TYPE_CHECKING:
+    import duckdb
+    from pyarrow import RecordBatchReader
+
+__all__ = ["Answer", "Query", "database", "sql"]
 
 
 @click.command("sql", cls=GroupedCommand)
@@ -30,7 +43,6 @@ def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, targe
         kafkalog sql monday tuesday "SELECT audit, sum(log_end_offset) AS ends FROM partitions GROUP BY ALL"
     """
     form = row_form(form, target, ("result",))
-    from kafkalog_cli.querying import Query, database
 
     asked = Query(database(audits), query)
     if form in ("arrow", "parquet"):
@@ -50,3 +62,164 @@ def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, targe
             sink.row(answer.table, row)
         sink.close()
     return 0
+
+
+_ROWS: Final = 10_000  # at a time
+_ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+_WHOLE: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
+                           "UBIGINT", "UHUGEINT"})  # fmt: skip
+_SAFE: Final = {
+    "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+    "allow_community_extensions": "false", "python_enable_replacements": "false",
+}  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """What a query gives: a table of its columns, and its rows."""
+
+    table: Table
+    rows: Iterator[tuple[Any, ...]]
+
+
+class Query:
+    """A statement that was understood, and that only reads."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, text: str) -> None:
+        """Take one SELECT. Raises UnsupportedError for anything else, with DuckDB's words where these say why."""
+        import duckdb
+
+        try:
+            statements = connection.extract_statements(text)
+        except duckdb.Error as error:
+            raise UnsupportedError(_words(error)) from error
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise UnsupportedError("one SELECT is run; the audits are never changed")
+        self._connection = connection
+        self._text = text
+
+    def answer(self) -> Answer:
+        """Run it. Raises UnsupportedError with DuckDB's words."""
+        import duckdb
+
+        try:
+            found = self._connection.execute(self._text)
+            names = _distinct([str(one[0]) for one in found.description or ()])
+            kinds = [str(one[1]) for one in found.description or ()]
+        except duckdb.Error as error:
+            raise UnsupportedError(_words(error)) from error
+        columns = (
+            Column(name, "int64" if kind in _WHOLE else "string", "", "ms" if name.endswith("_ms") else "")
+            for name, kind in zip(names, kinds, strict=True)
+        )
+        return Answer(Table("result", "a row of the result", tuple(columns)), self._rows(found))
+
+    def _rows(self, found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+        import duckdb
+
+        try:
+            while some := found.fetchmany(_ROWS):
+                yield from (tuple(map(_cell, row)) for row in some)
+        except duckdb.Error as error:
+            raise UnsupportedError(_words(error)) from error
+
+    def arrow(self) -> RecordBatchReader:
+        """Run it for Arrow, with DuckDB's own types. Raises UnsupportedError."""
+        import duckdb
+
+        try:
+            return self._connection.sql(self._text).to_arrow_reader(_ROWS)
+        except duckdb.Error as error:
+            raise UnsupportedError(_words(error)) from error
+
+
+def _words(error: Exception) -> str:
+    """Return what DuckDB says of an error, as one line."""
+    lines = str(error).partition("\n\n")[0].split("\n")
+    return "; ".join(line.strip() for line in lines if line.strip()) or type(error).__name__
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Give columns of one name numbers: a table has each name once."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return found
+
+
+def _cell(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """Open a database with a view for each table of some audits, and of Parquet that other commands wrote.
+
+    Of several audits each view has the rows of all; its first column, `audit`, says whose. Nothing can be read but
+    these files, and no setting be changed. Raises UnsupportedError without DuckDB, UnreadableError for other inputs,
+    and for files that are not what was written.
+    """
+    try:
+        import duckdb
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise UnsupportedError("kafkalog sql needs DuckDB: pip install 'kafkalog[sql]'") from error
+    connection = duckdb.connect(":memory:", config=dict(_SAFE))
+    parts: dict[str, list[tuple[str, list[str]]]] = {}
+    audits = 0
+    for name in inputs:
+        place = Path(name)
+        if place.is_dir():
+            source = WrittenAudit(place)
+            audits += 1
+            for table in sorted(source.tables):
+                parts.setdefault(table, []).append((name, [str(path) for path in source.files(table)]))
+        else:
+            parts.setdefault(_table_of(place), []).append((name, [name]))
+    for table, of_table in sorted(parts.items()):
+        selects = []
+        for number, (name, files) in enumerate(of_table):
+            view = f"files of {table} {number}"
+            connection.register(view, ds.dataset(files, format="parquet"))
+            audit = f"{_text(name)} AS audit, " if audits > 1 else ""
+            selects.append(f"SELECT {audit}* FROM {_name(view)}")
+        connection.execute(f"CREATE VIEW {_name(table)} AS {' UNION ALL BY NAME '.join(selects)}")
+        _comment(connection, TABLES[table])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Say what a view's rows and columns mean."""
+    connection.execute(f"COMMENT ON VIEW {_name(table.name)} IS {_text(table.row)}")
+    there = {row[0] for row in connection.execute(f"DESCRIBE {_name(table.name)}").fetchall()}
+    for column in table.columns:
+        if column.name in there:
+            place = f"{_name(table.name)}.{_name(column.name)}"
+            connection.execute(f"COMMENT ON COLUMN {place} IS {_text(column.meaning)}")
+
+
+def _table_of(file: Path) -> str:
+    """Return which table a Parquet file has, by its footer. Raises UnreadableError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        said = json.loads((pq.read_metadata(file).metadata or {})[_ROW_METADATA])
+        table = str(said["fields"][0]["metadata"]["table"])
+        return TABLES[table].name
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise UnreadableError(f"{file}: kafkalog did not write it: its footer names no table") from error
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -20,10 +20,12 @@ from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
+    SHOWN,
+    audit_options,
+    audit_options_of,
     columns_option,
     findings_option,
     format_option,
@@ -32,6 +34,8 @@ from kafkalog_cli.options import (
     output_options,
     paths_argument,
     row_form,
+    say_reused,
+    since_audit_option,
     tz_option,
     unpacked,
     unpacked_option,
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
-
 
 _PRODUCERLESS: Final = "visible"  # what consumers see of a log is never one producer's
 

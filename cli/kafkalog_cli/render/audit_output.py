@@ -16,13 +16,11 @@ from kafkalog.reports import AuditSource, first_screen
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.segment_arrow import ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import Run
-from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.audit_folder import AuditFolder
-from kafkalog_cli.output import Target
-from kafkalog_cli.render.engine import parquet_engine
+from kafkalog_cli.output import Target, parquet_engine
 from kafkalog_cli.render.folders import write_tables
 
 __all__ = ["ParquetSink", "files_of", "write_audit", "write_directory", "write_parquet"]

@@ -83,7 +83,7 @@ def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[s
     if internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME:
         return {**fields, "transactionStatus": _state(fields["transactionStatus"])}
     if read.name == "GroupMetadata":
-        from kafkalog.kafka.consumer_offsets import with_protocol
+        from kafkalog.kafka.internal_block import with_protocol
 
         return with_protocol(fields, _java)
     return fields

@@ -2,19 +2,338 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final
 
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
-from kafkalog.reports import AuditSource, Night, first_screen, junit, page, prometheus, timesketch, trace
+from kafkalog.reports import (
+    INFORMATIVE,
+    AuditSource,
+    FirstScreen,
+    Night,
+    first_screen,
+    junit,
+    page,
+    prometheus,
+    timesketch,
+    trace,
+    worst_first,
+)
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.zone import Zone
-from kafkalog_cli.render.report_text import Report, write_markdown, write_report
+from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.sinks import Style
 
-__all__ = ["report_of", "write_form"]
+__all__ = [
+    "Report",
+    "incident_lines",
+    "incident_markdown",
+    "report_of",
+    "wrapped",
+    "write_findings",
+    "write_form",
+    "write_markdown",
+    "write_report",
+]
+
+# Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
+
+
+_COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1m"}
+
+_INDENT: Final = 10  # before a label
+
+_LABEL: Final = 12
+
+_EVENTS: Final = 8  # of an incident: the first and the last ones
+
+_NAMES: Final = 8
+
+_STEPS: Final = 8
+
+_WHOLE: Final = 100  # events and steps of an incident that is shown alone
+
+_ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is drawn whole
+
+
+def incident_lines(
+    row: Row, number: int, *, zone: Zone, width: int | None, color: bool, most: int | None = None
+) -> Iterator[str]:
+    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied.
+
+    With `most` there are this many of its events and steps.
+    """
+    yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+    before = ""
+    for label, text in _facts(row, zone):
+        yield from _labelled("" if label == before else label, text, zone, width)
+        before = label
+    label = "proof"
+    for event in _some(row["events"] or (), most or _EVENTS):
+        if isinstance(event, str):
+            yield from _labelled("", event, zone, width)
+            continue
+        when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
+        said = "" if event["what"] in row["title"] else f"{event['what']} "
+        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), zone, width)
+        label = ""
+    yield from _steps(row, zone, width, most or _STEPS)
+    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", zone, width)
+
+
+def _head(row: Row, number: str, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
+    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
+    first = f"{number} {row['severity'].upper()}  "
+    lines = wrapped(zone.prose(escape(row["title"])), first, " " * _INDENT, width)
+    yield from (f"{begin}{line}{end}" for line in lines)
+
+
+def _labelled(label: str, text: str, zone: Zone, width: int | None) -> Iterator[str]:
+    indent = " " * _INDENT
+    yield from wrapped(zone.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
+
+
+def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
+    steps, label = row["next_steps"] or (), "do"
+    for number, step in enumerate(steps[:most], 1):
+        yield from _labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width)
+        if step["command"]:
+            yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+        label = ""
+    if len(steps) > most:
+        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", zone, width)
+
+
+def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
+    """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["severity"], row["kind"], row["cause"], row["certainty"]), []).append(row)
+    number = 1
+    for some in groups.values():
+        whole = some if len(some) < _ALIKE else some[:1]
+        for row in whole:
+            yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color, most=most))
+            number += 1
+        if rest := some[len(whole) :]:
+            yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
+        for row in rest:
+            yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+            for step in row["next_steps"] or ():
+                if step["command"]:
+                    yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+            yield from _labelled("incident", row["id"], zone, width)
+            number += 1
+
+
+def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
+    if row["since_ms"] is not None:
+        until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
+        clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
+        began = zone.time(row["since_ms"])
+        if row["since_until_ms"] is not None:
+            began = f"between {began} and {zone.time(row['since_until_ms'])}"
+        yield "since", f"{began}{clock}{until}"
+    where = _listed(row["partitions"], row["partitions_total"])
+    if row["first_offset"] is not None:
+        where += f", {_offsets(row['first_offset'], row['last_offset'])}"
+    if row["records"] is not None:
+        where += f", {row['records']} record{'s' * (row['records'] != 1)}"
+    if where:
+        yield "where", where
+    who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
+    producers = _listed(row["producer_ids"], row["producer_ids_total"])
+    who.append(producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}")
+    if any(who):
+        yield "who", "; ".join(filter(None, who))
+    if row["lost_records"] is not None:
+        kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
+        lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
+        yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
+    yield from _consumers(row)
+
+
+def _consumers(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield what consumers get, once where the isolation level makes no difference."""
+    by_level = row["consumers"] or {}
+    label = "blocked" if row["kind"] == "consumers-stopped" else "consumers"
+    if len(by_level) > 1 and len(set(by_level.values())) == 1:
+        yield "consumers", next(iter(by_level.values()))
+        return
+    for level, said in by_level.items():
+        rest = f" consumers {said.removeprefix('They ')}" if said.startswith("They ") else f": {said}"
+        yield label, f"{level}{rest}"
+
+
+def _offsets(first: int, last: int | None) -> str:
+    if last is None:
+        return f"from offset {first} on"
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+
+
+def _listed(values: Sequence[Any] | None, total: int | None) -> str:
+    shown = [str(value) for value in (values or ())[:_NAMES]]
+    more = (total or len(values or ())) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _some(events: Sequence[Row], most: int) -> list[Row | str]:
+    if len(events) <= most + 1:
+        return list(events)
+    half = most // 2
+    return [*events[:half], f"… {len(events) - most} more events …", *events[-half:]]
+
+
+def _place(event: Row) -> str:
+    if event["file"] is None:
+        return ""
+    offset = "" if event["offset"] is None else f", offset {event['offset']}"
+    return f"[{event['file']}{offset}]"
+
+
+def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+    """Wrap a text at its words, without a width not at all."""
+    if width is None:
+        return [first + text]
+    return textwrap.wrap(
+        text, max(width, 40), initial_indent=first, subsequent_indent=others, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+
+
+def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
+    """Yield an incident as Markdown; what comes from the evidence can't be markup there."""
+    yield f"## {row['severity'].capitalize()}: {zone.prose(_literal(row['title']))}"
+    yield ""
+    for label, text in _facts(row, zone):
+        yield f"- **{label}**: {_literal(text)}"
+    if row["events"]:
+        yield ""
+        yield "| time | what | where |"
+        yield "|---|---|---|"
+        for event in row["events"]:
+            when = "" if event["time_ms"] is None else zone.time(event["time_ms"])
+            yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip('[]'))} |"
+    for number, step in enumerate(row["next_steps"] or (), 1):
+        yield ""
+        yield f"{number}. {_literal(step['text'])}"
+        if step["command"]:
+            fence = "`" * max(3, _longest_run(step["command"]) + 1)
+            yield from ("", f"   {fence}", f"   {escape_line(step['command'])}", f"   {fence}")
+    yield ""
+
+
+_MARKS: Final = frozenset("\\`*_{}[]<>()#+!|~&")
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{one}" if one in _MARKS else one for one in escape(text))
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+_WORDS: Final = {
+    "LOST": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "BLOCKED": "\x1b[1;31m", "SUSPICIOUS": "\x1b[1;33m",
+    "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m", "NO": "\x1b[1;31m",
+}  # fmt: skip
+
+_CALM: Final = "\x1b[1;32m"  # of an OK beside which there is nothing
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report says; `findings` are those that it prints besides the incidents. `more` is its last line.
+
+    With `every` no incident is only a line.
+    """
+
+    screen: FirstScreen
+    totals: str
+    incidents: Sequence[Row]
+    findings: Iterable[Row]
+    more: str
+    every: bool = False
+    incident: str | None = None  # the only one that is drawn
+
+    @property
+    def drawn(self) -> list[Row]:
+        """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is a line."""
+        if self.incident is not None:
+            return [row for row in self.incidents if row["id"] == self.incident]
+        return worst_first(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
+
+
+def write_report(
+    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None,
+    more: Callable[[BinaryIO], None] | None = None,
+) -> None:  # fmt: skip
+    """Write the report as text; `more` writes what comes before the last line."""
+    screen = report.screen
+    lines = wrapped(zone.prose(escape(f"{screen.word}  {screen.sentence}")), "", "  ", width)
+    if color:
+        begin = _CALM if screen.calm else _WORDS.get(screen.word.partition(" ")[0], "\x1b[1m")
+        lines[0] = f"{begin}{screen.word}\x1b[0m{lines[0][len(screen.word) :]}"
+    lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
+    if report.incident is not None:
+        lines = []
+    also = screen.also if report.incident is None else ()
+    most = None if report.incident is None else _WHOLE
+    lines += _drawn(report.drawn, zone=zone, width=width, color=color, most=most)
+    if also:
+        lines += ["", "Also"]
+    for line in also:
+        lines += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
+    lines += [""] * (report.incident is None or bool(report.drawn))
+    _write(stream, lines)
+    write_findings(report.findings, stream, zone)
+    if more is not None:
+        more(stream)
+    _write(stream, wrapped(report.more, "", "  ", width))
+
+
+def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:
+    """Write the same report as Markdown, for a ticket or a chat."""
+    _write(stream, [f"# {_literal(zone.prose(report.screen.headline))}", "", _literal(report.screen.identity), ""])
+    for row in report.drawn:
+        _write(stream, incident_markdown(row, zone=zone))
+    if report.screen.also:
+        lines = (f"- **{line.label}**: {_literal(zone.prose(line.text))}" for line in report.screen.also)
+        _write(stream, ["## Also", "", *lines, ""])
+    for row in report.findings:
+        _write(stream, [f"- **{row['severity']}: {row['code']}**: `{escape(_where(row))}`: {escape(row['message'])}"])
+    _write(stream, ["", report.totals])
+
+
+def write_findings(rows: Iterable[Row], stream: BinaryIO, zone: Zone) -> None:
+    """Write rows of the table ``findings``, two lines each."""
+    for row in rows:
+        lines = [
+            f"{row['severity']}: {row['code']}: {escape(_where(row))}",
+            f"    {zone.prose(escape(row['message']))}",
+        ]
+        if row["remedy"]:
+            lines.append(f"    to end it, run: {escape_line(row['remedy'])}")
+        _write(stream, [*lines, ""])
+
+
+def _where(row: Row) -> str:
+    return str(row["file"]) if row["position"] is None else f"{row['file']}@{row['position']}"
+
+
+def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
+    stream.write(encoded("".join(f"{line}\n" for line in lines)))
+
 
 _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
     "junit": junit, "prometheus": prometheus, "timesketch": timesketch, "trace": trace,

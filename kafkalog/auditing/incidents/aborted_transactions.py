@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import OfCause
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, More, Step, Subject, listed, many, offsets
+from kafkalog.auditing.incidents.incident import (
+    Consumers,
+    Event,
+    Incident,
+    More,
+    Since,
+    Step,
+    Subject,
+    listed,
+    many,
+    offsets,
+)
 from kafkalog.auditing.incidents.known import Known, Row
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
 

@@ -1,4 +1,7 @@
-"""Consumers that stop: open transactions that hold the last stable offset, one incident for each cause."""
+"""Consumers that stop: open transactions that hold the last stable offset, one incident for each cause.
+
+And partitions on brokers whose directories were not given: without a leader, or without the markers of decisions.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import (
+    SHOWN,
     STOPS,
     Consumers,
     Event,
     Incident,
+    Since,
     Step,
     Subject,
     capital,
@@ -18,24 +23,23 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Place, Pool, severity_of
+from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
-    SHOWN,
+    SHOWN_OPEN,
     Open,
     abort_steps,
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import waiting
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
 
-__all__ = ["OPEN", "describe", "stopped"]
+__all__ = ["OPEN", "describe", "not_given", "stopped"]
 
 OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
 _SAID: Final = {
@@ -132,7 +136,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     incident.reach((one.row["first_offset"] for one in every), (one.row["last_offset"] for one in every))
     incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
-    for one in every[:SHOWN]:
+    for one in every[:SHOWN_OPEN]:
         incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
         incident.events += _not_listed(known, one)
@@ -187,7 +191,9 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     lines = [
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
-    shown = "; ".join(lines[:SHOWN]) + (f"; and in {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
+    shown = "; ".join(lines[:SHOWN_OPEN]) + (
+        f"; and in {len(lines) - SHOWN_OPEN} more" if len(lines) > SHOWN_OPEN else ""
+    )
     return Consumers(
         f"{STOPS} {shown}.", f"They get everything, including {many(records, 'record')} of open transactions."
     )
@@ -309,7 +315,7 @@ def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     whose = {one.row["producer_id"] for one in every}
     held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
     if held:
-        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN)
+        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN_OPEN)
         said = f"{incident.consumers.read_committed} It holds back {commits}."
         incident.consumers = incident.consumers._replace(read_committed=said)
     for finding in held:
@@ -318,3 +324,45 @@ def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
             Event(None if incident.since is None else incident.since.time, "broker", finding["file"], None,
                   f"{finding['message']}.")
         )  # fmt: skip
+
+
+_EVENTS: Final = 20
+_NOTHING: Final = "Nobody can read a partition without a leader."
+_WAITS: Final = "Nothing from a transaction on whose marker is missing."
+
+
+def not_given(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield an incident for each set of brokers that were not given, with all that is open there."""
+    groups: dict[str, list[Row]] = {}
+    for row in pool.take("decision-elsewhere", "leaderless-elsewhere", when=lambda row: row["severity"] != "note"):
+        groups.setdefault(row["needed"], []).append(row)
+    for needed, rows in groups.items():
+        yield _of_brokers(known, needed, rows)
+
+
+def _of_brokers(known: Known, needed: str, rows: list[Row]) -> Incident:
+    decided = [row for row in rows if row["code"] == "decision-elsewhere"]
+    leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
+    partitions, cause = {(row["topic"], row["partition"]) for row in rows}, "no-leader" if leaderless else "decided"
+    subject = Subject(*min(partitions))
+    incident = Incident("consumers-stopped", cause, subject, severity_of(rows), known.cluster_id)
+    incident.findings = [row["id"] for row in rows]
+    incident.partitions = partitions
+    times = [leaderless_now(known.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]]
+    incident.since = Since.of_brokers(one.since for one in times if one is not None)
+    incident.events = [one.event() for one in times if one is not None]
+    incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:_EVENTS]]
+    what = [f"{many(len(leaderless), 'partition')} without a leader"] if leaderless else []
+    what += [f"{many(len(decided), 'partition')} without the markers of decided transactions"] if decided else []
+    incident.title = f"These inputs show {' and '.join(what)}, and lack {needed}: {incident.where()}."
+    incident.consumers = Consumers(
+        " ".join([_NOTHING] * bool(leaderless) + [_WAITS] * bool(decided)), _NOTHING if leaderless else "Everything."
+    )
+    incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
+    led = sorted({one.leader for one in times if one is not None and one.leader is not None})
+    if leaderless:
+        who = f": start {', '.join(f'broker {leader}' for leader in led[:SHOWN])}, which led before" if led else ""
+        incident.steps.append(Step(f"Give these partitions a leader{who}."))
+    if decided:
+        incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
+    return incident

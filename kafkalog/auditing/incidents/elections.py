@@ -13,6 +13,7 @@ from kafkalog.auditing.incidents.incident import (
     Event,
     Incident,
     Kept,
+    Since,
     Step,
     Subject,
     capital,
@@ -31,7 +32,6 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import after_fork
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.quantities import iso
 
 __all__ = ["elections"]

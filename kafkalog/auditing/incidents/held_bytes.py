@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, few
 from kafkalog.auditing.incidents.runner import incidents_of_audit
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS

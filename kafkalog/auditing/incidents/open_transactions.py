@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.incident import Event, Step, many, offsets
+from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
 from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
@@ -18,7 +17,7 @@ __all__ = [
     "COPY_AGAIN",
     "DESCRIBE",
     "OTHER_BROKERS",
-    "SHOWN",
+    "SHOWN_OPEN",
     "Decided",
     "Open",
     "abort_steps",
@@ -158,7 +157,7 @@ COPY_AGAIN: Final = Step.running(
     "NEW_COPY",
 )
 
-SHOWN: Final = 20  # transactions of an incident that steps and events name
+SHOWN_OPEN: Final = 20  # transactions of an incident that steps and events name
 
 
 class Open(NamedTuple):
@@ -218,8 +217,8 @@ def _row_of(finding: Row) -> Row:
 def abort_steps(known: Known, every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
-    to_save = [one for one in every[:SHOWN] if one.is_committed]
-    for one in every[:SHOWN]:
+    to_save = [one for one in every[:SHOWN_OPEN] if one.is_committed]
+    for one in every[:SHOWN_OPEN]:
         place = offsets(one.row["first_offset"], one.row["last_offset"])
         records = many(one.row["records"] or 0, "record")
         if one.is_committed:
@@ -239,6 +238,6 @@ def abort_steps(known: Known, every: list[Open]) -> list[Step]:
             ("--start-offset", one.row["first_offset"]),
         )  # fmt: skip
         steps.append(end if one.is_proved else Step(text))
-    if len(every) > SHOWN:
-        steps.append(Step(f"{len(every) - SHOWN} more: each finding has its command in the column remedy.", None))
+    if len(every) > SHOWN_OPEN:
+        steps.append(Step(f"{len(every) - SHOWN_OPEN} more: each finding has its command in the column remedy.", None))
     return steps

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
-from kafkalog.auditing.incidents.blocked_consumers import OPEN, stopped
-from kafkalog.auditing.incidents.brokers_not_given import not_given
+from kafkalog.auditing.incidents.blocked_consumers import OPEN, not_given, stopped
 from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject
 from kafkalog.auditing.incidents.known import Known, Pool, known_of_audit, known_of_files, severity_of

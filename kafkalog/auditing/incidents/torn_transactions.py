@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, listed, many, offsets
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
-from kafkalog.auditing.incidents.since import Since
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import by_number, iso
 

@@ -12,7 +12,7 @@ from kafkalog.folds.fold import MARKER_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
+    from kafkalog.auditing.partition.scan import DamagedBytes
     from kafkalog.columns.named import Columns
     from kafkalog.findings import Finding
     from kafkalog.folds.fold import Break

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
-from kafkalog.auditing.partition.scan import SegmentScan
+from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import GAP_COLUMNS
 from kafkalog.log_dirs.log_directory import PartitionDirectory

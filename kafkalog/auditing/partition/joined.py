@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkalog.auditing.partition.broken_sequences import broken_sequences
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
-from kafkalog.auditing.partition.scan import LogName, SegmentScan
+from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import open_source
@@ -183,7 +182,12 @@ def join(
         directory,
         log_start,
         log_end,
-        last_stable_offset(log_start, log_end, [int(first.min())] if len(first) else []),
+        last_stable_offset(
+            # Brokers copy what is below the last stable offset alone.
+            log_start,
+            log_end,
+            [int(first.min())] if len(first) and not directory.is_remote_alone else [],
+        ),
         whole.extents,
         whole.producers,
         *_totals(scans),

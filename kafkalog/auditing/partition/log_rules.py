@@ -12,13 +12,12 @@ import numpy as np
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Finding
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import tally
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
-
 
 _WHY: Final = {
     ("damage", "lost-segment"): "a segment is lost",

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
 from kafkalog.auditing.partition.neighbours import BatchEnd
-from kafkalog.auditing.partition.scan import SegmentScan
+from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message

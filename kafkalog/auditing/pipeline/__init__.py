@@ -39,10 +39,18 @@ from kafkalog.auditing.pipeline.places import (
     logs_of,
     segments_of,
 )
-from kafkalog.auditing.pipeline.provenance_files import as_text, provenance, run_of, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.provenance_files import (
+    as_text,
+    begun_before,
+    begun_text,
+    provenance,
+    run_of,
+    scans_of_audit,
+    sha256_of,
+    verdict_of,
+)
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
-from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
 
 __all__ = [
     "SHARE_BYTES",

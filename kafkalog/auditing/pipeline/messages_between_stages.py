@@ -209,7 +209,9 @@ def _tier(message: WireMessage, key: PartitionKey) -> Tier | None:
         return None
     [(has_metadata, is_deleted, root, layout, place, newest)] = tiers
     remote = Remote(root, RemoteLayout(layout))
-    return Tier(key, remote, place, segments, bool(has_metadata), newest, logs, bool(is_deleted))
+    tier = Tier(key, remote, place, segments, bool(has_metadata), newest, logs, bool(is_deleted))
+    tier.expect_sizes()
+    return tier
 
 
 def write_summary(summary: LogSummary) -> bytes:

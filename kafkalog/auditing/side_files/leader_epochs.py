@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, located
-from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
 from kafkalog.auditing.side_files.kraft_snapshot import snapshot_offsets
-from kafkalog.auditing.side_files.rebuilt import EpochRun, RebuiltSegment, runs_of_log
+from kafkalog.auditing.side_files.rebuilt import EpochRun, ForeignSegments, RebuiltSegment, runs_of_log
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding

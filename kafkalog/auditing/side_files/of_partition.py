@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, covered, located
-from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
-from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
+from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
 from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
 from kafkalog.findings import Bytes, Finding

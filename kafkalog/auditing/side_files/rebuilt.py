@@ -8,7 +8,8 @@ are a `RebuiltSegment`, for `of_partition`. Memory grows with the index and the 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -27,8 +28,7 @@ from kafkalog.segments.chunk import Chunk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EpochRun", "EpochRuns", "RebuiltSegment", "SideFiles", "StatePiece", "runs_of_log"]
-
+__all__ = ["EpochRun", "EpochRuns", "ForeignSegments", "RebuiltSegment", "SideFiles", "StatePiece", "runs_of_log"]
 
 # Leader epochs: where the batches of each begin.
 
@@ -238,3 +238,45 @@ class SideFiles:
             cut_short=verdict.cut_short,
         )
         return verdict.findings
+
+
+_ENOUGH = 2  # independent votes
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSegments:
+    """The votes against a partition's segments, by their paths."""
+
+    votes: Mapping[str, int]
+
+    @classmethod
+    def against(cls, segments: Sequence[RebuiltSegment], by_txn_index: Collection[Segment]) -> ForeignSegments:
+        """Count the votes; `by_txn_index` are the segments whose ``.txnindex`` does not list their markers."""
+        votes = Counter({rebuilt.segment.path: rebuilt.votes for rebuilt in segments})
+        votes.update({segment.path: _ENOUGH for segment in _out_of_order(segments)})
+        votes.update(segment.path for segment in by_txn_index)
+        return cls(votes)
+
+    def votes_against(self, segment: Segment) -> int:
+        """Return the number of votes against a segment."""
+        return self.votes.get(segment.path, 0)
+
+    def is_foreign(self, segment: Segment) -> bool:
+        """Say whether several votes show that a segment belongs to another log."""
+        return self.votes_against(segment) >= _ENOUGH
+
+    @property
+    def any_foreign(self) -> bool:
+        """Say whether several votes show that one of the segments belongs to another log."""
+        return any(votes >= _ENOUGH for votes in self.votes.values())
+
+
+def _out_of_order(segments: Sequence[RebuiltSegment]) -> Iterator[Segment]:
+    """Yield the segments whose offsets do not fit between their neighbours: that counts as several votes."""
+    last = -1
+    for rebuilt in segments:
+        if rebuilt.first_offset is None or rebuilt.last_offset is None:
+            continue
+        if 0 <= rebuilt.first_offset <= last or 0 <= rebuilt.last_offset < rebuilt.segment.base_offset:
+            yield rebuilt.segment
+        last = max(last, rebuilt.last_offset)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
-from kafkalog.auditing.side_files.foreign_segments import ForeignSegments
-from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
+from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small

@@ -15,8 +15,7 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import Spans
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
-from kafkalog.folds.fold import ABORT
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import ABORT, tally
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import ABORTED_TXN
 from kafkalog.log_dirs.log_directory import Segment

@@ -5,7 +5,7 @@ It answers: why is this partition so big, why does it not shrink, and what can b
 
 from __future__ import annotations
 
-from kafkalog.auditing.space.clocks import clock_rows
+from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
 from kafkalog.auditing.space.log_space import LogSpace, known_space, read_space
 from kafkalog.auditing.space.measuring import (
     Held,
@@ -19,11 +19,9 @@ from kafkalog.auditing.space.measuring import (
 )
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
-from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
-from kafkalog.auditing.space.space_rows import segment_rows
+from kafkalog.auditing.space.space_rows import segment_rows, tier_rows
 from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
-from kafkalog.auditing.space.tier_space import tier_rows
 from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log
 
 __all__ = [

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.space.cleanable import Cleanable, cleanable
-from kafkalog.auditing.space.cleaner_pass import Left, Pass, run_pass
+from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanable, run_pass
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.columns.named import NONE
@@ -349,8 +348,7 @@ def _active(log: LogSpace, due: Due) -> SpaceCause | None:
 def local_due(log: LogSpace, now: int) -> Due:
     """Say what local retention would take of a log at a time."""
     settings = log.settings
-    local_ms = settings.retention_ms if settings.local_retention_ms == -2 else settings.local_retention_ms
-    local_bytes = settings.retention_bytes if settings.local_retention_bytes == -2 else settings.local_retention_bytes
+    local_ms, local_bytes = settings.local_limits
     return max(
         due_by_time(log.segments, local_ms, now, [one.largest for one in log.segments]),
         due_by_size(log.segments, local_bytes),

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
-from kafkalog.auditing.space.clocks import clock_rows
+from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, read_space
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import producer_group_rows
-from kafkalog.auditing.space.question_time import Present, moment_of
 from kafkalog.auditing.space.settings import Settings
-from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows
+from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows, tier_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
-from kafkalog.auditing.space.tier_space import tier_rows
 from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError

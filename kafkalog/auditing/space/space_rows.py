@@ -1,17 +1,22 @@
-"""Partitions' directories as rows of the tables about space."""
+"""Partitions' directories as rows of the tables about space.
+
+Of a log in two tiers: what is remote, local or both, what waits to be copied or deleted, and why.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
-from kafkalog.auditing.space.cleanable import cleanable
+from kafkalog.auditing.space.causes import local_due
+from kafkalog.auditing.space.cleaner_pass import cleanable
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts
-from kafkalog.tables.space_tables import BLOCKERS, SPACE, SPACE_SEGMENTS
+from kafkalog.tables.space_tables import BLOCKERS, SPACE, SPACE_SEGMENTS, SPACE_TIERS
 
-__all__ = ["blocker_rows", "folder_of", "segment_rows", "space_rows"]
+__all__ = ["blocker_rows", "folder_of", "segment_rows", "space_rows", "tier_rows"]
 
 Row = tuple[Any, ...]
 
@@ -111,3 +116,76 @@ def _beside(log: LogSpace) -> dict[int, int]:
 
 def _known(number: int) -> int | None:
     return None if number < 0 else number
+
+
+_LEFT: Final = ("unfinished", "orphan", "expired", "deleted")
+
+
+def tier_rows(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the row of the table ``space_tiers`` of a directory with a remote tier."""
+    tier, directory = log.directory.tier, log.directory
+    if tier is None or directory.suffix:
+        return
+    start, stop = directory.log_start_offset, directory.local_start_offset
+    size = dict.fromkeys(("remote", "both", "twice", "missing", *_LEFT), 0)
+    for one in tier.segments:
+        size[tier.holds(one, start, stop)] += one.object_bytes
+    top = tier.highest_remote_offset
+    closed = [(one, after.segment.base_offset) for one, after in pairwise(log.segments) if one.segment.size]
+    to_copy = [one for one, after in closed if after - 1 > top]
+    due = local_due(log, now)
+    going = [one for one, after in closed[: due.segments] if after - 1 <= top]
+    words, why = _waits_for(log, now, [one.segment.base_offset for one in to_copy])
+    yield SPACE_TIERS.of(
+        log=directory.log,
+        topic=directory.topic,
+        partition=directory.partition,
+        log_start_offset=start,
+        local_log_start_offset=min(stop, log.facts.log_end_offset),
+        highest_remote_offset=tier.highest_before(log.facts.log_end_offset),
+        log_end_offset=log.facts.log_end_offset,
+        local_bytes=log.log_bytes,
+        remote_bytes=size["remote"],
+        both_bytes=size["both"],
+        to_copy_segments=len(to_copy),
+        to_copy_bytes=sum(one.segment.size for one in to_copy),
+        copy_waits_for=words,
+        to_delete_segments=len(going),
+        to_delete_bytes=sum(one.segment.size for one in going),
+        left_bytes=sum(size[name] for name in ("twice", "missing", *_LEFT)),
+        lost_offsets=sum(last - first + 1 for first, last in directory.remote_holes),
+        evidence=why,
+    )
+
+
+def _waits_for(log: LogSpace, now: int, bases: list[int]) -> tuple[str, str]:
+    """Say what the copy of the first of some segments waits for, in a word and in a sentence."""
+    tier, settings, stable = log.directory.tier, log.settings, log.facts.last_stable_offset
+    assert tier is not None
+    if not bases:
+        return "nothing", "all closed segments are in the remote store"
+    if not settings.is_copied:
+        return "copy-disabled", "remote.log.copy.disable=true: nothing is copied"
+    following = next((one.segment.base_offset for one in log.segments if one.segment.base_offset > bases[0]), None)
+    if following is not None and stable < following:
+        return "open-transaction", f"an open transaction holds the copy at offset {stable}: copies end below it"
+    failed = [one for one in tier.segments if one.start_offset in bases and not one.was_copied and len(one.states) > 1]
+    if failed:
+        return "failing", f"{len(failed)} copies of these segments failed: search the broker's log for RLMCopyTask"
+    if (lag := _lag(log, now, bases[0])) is not None:
+        return "copy-lag", lag
+    return "copy-task", "the broker's next copy task takes them"
+
+
+def _lag(log: LogSpace, now: int, base: int) -> str | None:
+    """Say for which lag the copy of a segment waits; None where one of the two is over (KIP-1241)."""
+    of_ms, of_bytes = log.settings.copy_lags
+    at = next(number for number, one in enumerate(log.segments) if one.segment.base_offset == base)
+    age, after = now - log.segments[at].largest, sum(one.segment.size for one in log.segments[at + 1 :])
+    if 0 <= of_ms <= age or 0 <= of_bytes <= after or max(of_ms, of_bytes) < 0:
+        return None
+    by_time = f"remote.copy.lag.ms={log.settings.copy_lag_ms}" + (f", which is {of_ms}" if of_ms >= 0 else "")
+    by_size = f"remote.copy.lag.bytes={log.settings.copy_lag_bytes}" + (
+        f", which is {of_bytes}" if of_bytes >= 0 else ""
+    )
+    return f"{by_time}: the segment is {age} ms old; {by_size}: {after} bytes are after it"

@@ -7,7 +7,7 @@ applied.
 from __future__ import annotations
 
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
-from kafkalog.auditing.topics.groups import group_rows, offsets_rows
+from kafkalog.auditing.topics.groups import GroupAt, Standing, group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
@@ -20,11 +20,11 @@ from kafkalog.auditing.topics.metadata_joins import (
     leader_spans,
     leaderless,
     leaders_of,
+    led_since,
     policies,
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
-from kafkalog.auditing.topics.standing import GroupAt, Standing
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
@@ -53,6 +53,7 @@ __all__ = [
     "leaderless",
     "leaders_of",
     "leadership_rows",
+    "led_since",
     "metadata_rows",
     "metadata_view",
     "offsets_rows",

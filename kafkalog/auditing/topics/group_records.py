@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.topics.commits import Names, WantedNames, grown, newest
 from kafkalog.columns.texts import Numbered
-from kafkalog.kafka.consumer_offsets import with_protocol
+from kafkalog.kafka.internal_block import with_protocol
 from kafkalog.kafka.internal_records import internal_record
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_json import plain

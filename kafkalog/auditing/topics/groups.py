@@ -1,12 +1,15 @@
-"""The groups and their committed offsets at a moment: the rows of ``kafkalog groups``."""
+"""The groups and their committed offsets at a moment: the rows of ``kafkalog groups``, and where groups stand.
+
+An audit asks where they stand in a partition: ``__consumer_offsets`` is read when it asks.
+"""
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -43,12 +46,14 @@ from kafkalog.auditing.topics.topic_logs import (
     topic_logs,
 )
 from kafkalog.columns.named import Columns
+from kafkalog.errors import UnreadableError
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
+from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
-from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
@@ -56,6 +61,7 @@ from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment
+from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
@@ -65,15 +71,16 @@ if TYPE_CHECKING:
 __all__ = [
     "GROUP_TABLES",
     "ChosenGroups",
+    "GroupAt",
     "GroupLog",
     "Item",
     "ShareOffsets",
+    "Standing",
     "group_of",
     "group_rows",
     "offsets_rows",
     "read_groups",
 ]
-
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
 
@@ -406,3 +413,75 @@ def _share_log(
     if SHARE_OFFSETS.name in chosen.tables:
         for row in offsets.rows(topics, directory.log):
             yield SHARE_OFFSETS, row
+
+
+Place = tuple[str, int]
+
+
+class GroupAt(NamedTuple):
+    """A group's committed offset in a partition, with the leader epoch of the last record read; -1 for none."""
+
+    offset: int
+    group: str
+    leader_epoch: int
+
+
+class Standing:
+    """The groups of one cluster that have committed offsets for some partitions.
+
+    Few audits need them: the topic is read when the first group is asked for. What is wrong with it is reported with
+    its log.
+    """
+
+    def __init__(
+        self, nodes: Sequence[LogDirectory] = (), places: Collection[Place] = (), limits: Limits | None = None
+    ) -> None:
+        self._nodes = nodes
+        self._places = frozenset(places)
+        self._limits = limits or Limits()
+
+    def of(self, place: Place) -> Sequence[GroupAt]:
+        """Return the groups in a partition, in the order of their offsets."""
+        return self._found.get(place, ()) if place in self._places else ()
+
+    def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
+        """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
+        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
+        segments = next((one.segments for one in directories), ())
+        at = max(0, bisect_left([segment.base_offset for segment in segments], first) - 1)
+        before: int | None = None
+        for segment in segments[at:]:
+            try:
+                for chunk in possible_chunks(segment.path, limits=self._limits, max_bytes=segment.size):
+                    cells = chunk.heads.numpy()
+                    times = cells[:, (cells[buffers.VALID] != 0) & (cells[buffers.MAX_TIMESTAMP] >= 0)]
+                    earlier = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] < first]
+                    later = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] > last]
+                    before = int(earlier[-1]) if len(earlier) else before
+                    if len(later):
+                        return before, int(later[0])
+            except UnreadableError:
+                continue
+        return before, None
+
+    @cached_property
+    def _found(self) -> Mapping[Place, list[GroupAt]]:
+        cluster = Cluster(None, list(self._nodes))
+        chosen = ChosenGroups(Moment(), (), ())
+        found: dict[Place, list[GroupAt]] = {}
+        for log in topic_logs([cluster], OFFSETS_TOPIC, self._limits, lambda _: None, optional=True):
+            groups, _ = read_groups(log, chosen, self._limits)
+            commits = groups.in_force()
+            names, group_of = groups.names, commits.keys.group
+            for topic, partition, rows in commits.by_partition():
+                if (topic, partition) in self._places:
+                    found.setdefault((topic, partition), []).extend(
+                        GroupAt(offset, names[group_of[key]], epoch)
+                        for offset, key, epoch in zip(
+                            commits.offset[rows].tolist(), commits.key[rows].tolist(),
+                            commits.leader_epoch[rows].tolist(), strict=True,
+                        )
+                    )  # fmt: skip
+        for of_place in found.values():
+            of_place.sort()
+        return found

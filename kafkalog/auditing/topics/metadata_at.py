@@ -24,8 +24,7 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, PartitionSpans, Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
-from kafkalog.columns.sentences import joined
-from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
+from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn, joined
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types

@@ -139,6 +139,11 @@ def leader_spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Spa
         before = led
 
 
+def led_since(metadata: Metadata, topic: str, partition: int) -> int:
+    """Return when a partition's newest leader epoch began (ms), -1 where that is not known."""
+    return max((span.since for span in leader_spans(metadata, topic, partition)), default=-1)
+
+
 def _spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
     """Yield the spans of a partition of all topics of a name, newest first."""
     for topic_id in reversed(metadata.ids.get(topic, ())):

@@ -60,7 +60,8 @@ def topic_logs(
     for (number, node, directory), found in zip(places, read, strict=True):
         replicas.setdefault((number, directory.partition), []).append(TopicLog(number, node, *found))
     if clusters and not replicas and not optional:
-        paths = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
+        nodes = (node for cluster in clusters for node in cluster.nodes if not node.is_remote_alone)
+        paths = ", ".join(node.path for node in nodes)
         report(Finding.of("topic-missing", paths, f"no partition of {topic} is here", topic=topic))
     chosen = []
     for _, logs in sorted(replicas.items()):

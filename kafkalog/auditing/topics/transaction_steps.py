@@ -16,8 +16,7 @@ from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
-from kafkalog.kafka.listed_partitions import listed_partitions
-from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
+from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel.buffers import NONE
 from kafkalog.log_dirs.log_directory import PartitionDirectory

@@ -16,7 +16,7 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import tally
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 
 if TYPE_CHECKING:

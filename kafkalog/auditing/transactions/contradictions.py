@@ -1,4 +1,4 @@
-"""What can't be in inputs of one moment: a marker whose decision no record has, a checkpoint after a log's end.
+"""What can't be in inputs of one moment: a marker without its decision, a decision without its marker, a short log.
 
 A quiet coordinator, a decision that was cleaned and an administrator's abort are no contradictions. Nor is what a
 volume snapshot of a running broker lacks: pages that the system had not written yet, file by file.
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan
+from kafkalog.auditing.topics import leader_now, leader_spans, leaderless
+from kafkalog.auditing.transactions.judged_rows import opened_at
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
@@ -74,6 +76,7 @@ class Contradictions:
     """What the logs of a cluster contradict; `cut` are the logs of the state topic that may lack their ends."""
 
     def __init__(self, around: Surroundings, cut: Collection[str]) -> None:
+        self._around = around
         self._coordinator = around.coordinator
         self._clocks_ms = CLOCKS_MS if around.several_nodes else 0
         # A producer that no record names: its id expired, unless all is here that was ever written.
@@ -89,6 +92,53 @@ class Contradictions:
             for scan in scans:
                 for rows in scan.folded.finished.blocks(*_COLUMNS):
                     yield from self._undecided(directory, rows)
+            if scans and not may_lack_its_end(scans) and self._has_all_markers(node, directory):
+                yield from self._unanswered(directory, scans[-1])
+
+    def _has_all_markers(self, node: LogDirectory, directory: PartitionDirectory) -> bool:
+        """Say whether a replica must have the markers of all that is completed: the leader's, of a clean election.
+
+        What a broker that was stopped lacks is missing for certain; a remote store has closed segments alone.
+        """
+        metadata, topic, partition = self._around.metadata, directory.topic, directory.partition
+        if self._around.is_stopped(node) or directory.is_remote_alone:
+            return False
+        if metadata is None:
+            return not self._around.several_nodes
+        unclean = any(span.value.change == "unclean-election" for span in leader_spans(metadata, topic, partition))
+        return node.node_id == str(leader_now(metadata, topic, partition)) and not unclean
+
+    def _unanswered(self, directory: PartitionDirectory, active: SegmentScan) -> Iterator[Finding]:
+        """Yield the decisions that were completed, and so had their markers written, after all that a log has.
+
+        Neither the cleaner nor retention takes anything from the active segment after one of its markers. What is
+        older than the longest copy or the log's last opening, or was decided without a leader, is missing for certain.
+        """
+        coordinator, around = self._coordinator, self._around
+        newest, end = active.folded.newest_broker, (active.folded.last_offset or 0) + 1
+        rows = coordinator.listing(directory.topic, directory.partition)
+        until = max(newest, opened_at(directory, end, around.metadata)) + self._clocks_ms
+        rows = rows[coordinator.states.last_update_timestamp[rows] > until]
+        if newest < 0 or not len(rows):
+            return
+        copied = around.newest_broker - around.options.copy_ms
+        for row, decision in zip(rows.tolist(), coordinator.decisions(rows), strict=True):
+            decided, completed = decision["decided"], decision["completed"]
+            if completed < max(copied, 0) or (
+                around.metadata is not None
+                and leaderless(around.metadata, directory.topic, directory.partition, decided, completed)
+            ):
+                continue
+            how = "committed" if decision["committed"] else "aborted"
+            yield Finding.of(
+                "snapshot-contradicted", directory.log,
+                f"{coordinator.logs[coordinator.of_log[row]]} says at offset {decision['offset']} that a transaction of"
+                f" {coordinator.states.ids[decision['transactional_id']]} was {how} at {iso(decided)}, and then that"
+                f" its markers were written, but {directory.log}, which it lists, ends at offset {end}, and the newest"
+                f" time that a broker wrote to it is {iso(newest)}",
+                offset=end, producer_id=decision["producer_id"], log=directory.log, topic=directory.topic,
+                partition=directory.partition,
+            )  # fmt: skip
 
     def _undecided(self, directory: PartitionDirectory, rows: Columns) -> Iterator[Finding]:
         """Yield the markers that are newer than all that the coordinator wrote about their producers.

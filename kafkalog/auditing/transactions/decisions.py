@@ -192,12 +192,15 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
 
     Nothing is claimed where the marker may not have been copied yet, or where the partition is younger than the
     decision. When a transaction is completed, its markers were written: the log must go on past that time, by the clock
-    of brokers. Producers' clocks may be fast: they prove nothing of a copy.
+    of brokers. Producers' clocks may be fast: they prove nothing of a copy. Only after a clean stop a log has all that
+    was written to it; one of a snapshot may lack its end.
     """
     completed = np.clip(decisions["completed"], -1, LATEST)
     proved = audit.newest_broker > completed
     if context.one_moment:
-        proved |= (audit.newest > completed) | (not context.several_nodes)
+        whole_to = max(context.opened_ms, context.newest_broker - context.copy_ms)
+        has_its_end = context.is_stopped | (whole_to > completed)
+        proved |= has_its_end & ((audit.newest > completed) | (not context.several_nodes))
     bad = np.select(
         [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
         [_SEVERITIES.index(one) for one in (Severity.ERROR, Severity.WARNING, Severity.NOTE)],

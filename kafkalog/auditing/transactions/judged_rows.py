@@ -13,10 +13,10 @@ import numpy as np
 
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, fork_of
-from kafkalog.auditing.topics import Metadata, leaderless
+from kafkalog.auditing.topics import Metadata, leaderless, led_since
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
-from kafkalog.auditing.transactions.moments import Certainty, Moments, Read
+from kafkalog.auditing.transactions.moments import NEVER, Certainty, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
     NOT_JUDGED,
@@ -32,15 +32,16 @@ from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import tally
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CAUSE", "CERTAINTY", "STATE", "Context", "JudgedRows", "UnreadBytes", "judged_rows"]
+__all__ = ["CAUSE", "CERTAINTY", "STATE", "Context", "JudgedRows", "UnreadBytes", "judged_rows", "opened_at"]
 
 
 # The places of a log where bytes can't be read: a marker may have been lost there.
@@ -108,16 +109,18 @@ CERTAINTY: Final = {word: number for number, word in enumerate(CERTAINTIES)}
 class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
-    `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
-    that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
-    marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
-    the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
-    partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
-    `only_counted` are the open transactions of the log that the limit of the run leaves. `is_alone` says that the log
-    was given without the log directory around it.
+    `is_stopped` says that brokers were stopped cleanly, so that each log has its end, `one_moment` that they were, or
+    that the user says so. Else `newest_broker`, the newest time (ms) that a broker wrote in any input, `copy_ms` and
+    `max_timeout_ms` decide whether a transaction is too old for its marker to have come during the copy. `own_markers`
+    are the markers in the log that answer the decisions that list the partition. `state_cleaned` says whether records
+    of the state topic are missing. `replicas` are the same partition's logs on other nodes, `several_nodes` says
+    whether there are any: they stop one after the other. `only_counted` are the open transactions of the log that the
+    limit of the run leaves. `is_alone` says that the log was given without the log directory around it. At `opened_ms`
+    a broker had the log with its present end; -1 where nothing shows that.
     """
 
     coordinator: Coordinator
+    is_stopped: bool
     one_moment: bool
     newest_broker: int
     copy_ms: int
@@ -129,6 +132,17 @@ class Context:
     metadata: Metadata | None = None
     only_counted: limit.OnlyCounted | None = None
     is_alone: bool = False
+    opened_ms: int = -1
+
+
+def opened_at(directory: PartitionDirectory, end: int, metadata: Metadata | None) -> int:
+    """Return when a broker had a log with its present end (ms), -1 where nothing shows that.
+
+    It wrote a snapshot of that offset when it opened the log or closed it, and a leader epoch began or ended with that.
+    """
+    if metadata is None or end not in directory.snapshots:
+        return -1
+    return led_since(metadata, directory.topic, directory.partition)
 
 
 _S: Final = TransactionState
@@ -303,7 +317,7 @@ class _Judge:
         its_epoch[is_decided] = (decided["data_epoch"] == NONE) | (
             decided["data_epoch"] == rows["last_epoch"][is_decided]
         )
-        known = self._known(rows, name, entry, decision, followed)
+        known = self._known(rows, name, entry, word, decision, followed)
         state, cause, certainty = _by_rule(
             lambda fact: open_verdict(OpenFacts(**fact)),
             word=word,
@@ -354,8 +368,8 @@ class _Judge:
         return listed, answered
 
     def _known(
-        self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
-        sent: NDArray[np.bool_],
+        self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], word: NDArray[np.int64],
+        decision: NDArray[np.int64], sent: NDArray[np.bool_],
     ) -> list[Certainty]:  # fmt: skip
         """Say how certain it is that no marker ends open transactions."""
         context, states = self.context, self.coordinator.states
@@ -373,9 +387,24 @@ class _Judge:
             context.copy_ms, context.max_timeout_ms, never_comes,
         )  # fmt: skip
         known = self.moments.known(rows, read)
+        if context.is_stopped:
+            return [one._replace(is_proved=True, is_too_early=False) for one in known]
         if context.one_moment:
-            return [Certainty(is_proved=True, is_too_early=False, is_recent=one.is_recent) for one in known]
+            ends = self._at_ends(rows, read, word)
+            return [
+                one._replace(is_proved=True, is_too_early=end.is_too_early)
+                for one, end in zip(known, ends, strict=True)
+            ]
         return known
+
+    def _at_ends(self, rows: Columns, read: Read, word: NDArray[np.int64]) -> list[Certainty]:
+        """Say of which open transactions logs of one moment say nothing: what the system had not written is missing.
+
+        A producer that its id has left begins no transaction any more, whatever follows in the state partition.
+        """
+        is_left = (word == Word.FORGOTTEN) | (word == Word.REPLACED)
+        state = np.where(is_left, NEVER, read.state)
+        return self.moments.known(rows, read._replace(state=state, max_timeout_ms=0, log=self.context.opened_ms))
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""

@@ -40,7 +40,7 @@ from kafkalog.auditing.topics import (
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.decisions import against_coordinator
-from kafkalog.auditing.transactions.judged_rows import Context
+from kafkalog.auditing.transactions.judged_rows import Context, opened_at
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
 from kafkalog.auditing.transactions.transaction_findings import by_hand_not_shown, findings_of_transactions
@@ -275,10 +275,12 @@ def _judge(
     if not share.is_all:
         listing = listing[share.has(coordinator.states.producer_id[listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
+    has_end = not directory.is_remote_alone
     context = Context(
-        coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
-        options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
-        around.only_counted.get(directory.log), node.alone,
+        coordinator, around.is_stopped(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
+        options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
+        metadata, around.only_counted.get(directory.log), node.alone,
+        opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms

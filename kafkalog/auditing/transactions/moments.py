@@ -109,7 +109,7 @@ class Read(NamedTuple):
     be any partition and one of them is empty; `said` is the coordinator's newest word on the producer, `due` its newest
     word from which a marker follows that is not here, `decided` its newest decision that lists the partition; -1 where
     there is none. A copy takes at most `copy_ms`, a transaction at most `max_timeout_ms`. `never_comes` says whose
-    marker can't come any more.
+    marker can't come any more. The log is whole up to `log`, whatever it has itself.
     """
 
     newest: int
@@ -120,6 +120,7 @@ class Read(NamedTuple):
     copy_ms: int
     max_timeout_ms: int
     never_comes: NDArray[np.bool_]
+    log: int = -1
 
 
 class _Marked:
@@ -177,8 +178,14 @@ class Moments:
         return Bracket(times_before[before][of_row], times_after[after][of_row])
 
     def known(self, rows: Columns, read: Read) -> list[Certainty]:
-        """Say what is known of open transactions in files that may be of different moments."""
-        newest, log, log_any = min(read.newest, NEVER), self._audit.newest_broker, self._audit.newest
+        """Say what is known of open transactions in files that may be of different moments.
+
+        A remote store has no more of a log than its closed segments: the markers may follow.
+        """
+        if self._audit.directory.is_remote_alone:
+            return [Certainty(is_proved=False, is_too_early=True, is_recent=True)] * len(rows)
+        newest, log_any = min(read.newest, NEVER), self._audit.newest
+        log = max(self._audit.newest_broker, read.log)
         bracket = self.bracket(rows["first_offset"])
         times = zip(
             read.state.tolist(), _time(read.said).tolist(), read.due.tolist(), _time(read.decided).tolist(),

@@ -80,8 +80,9 @@ class LogSummary(NamedTuple):
             serious = sum(one.severity > Severity.NOTE for one in log.findings)
         return cls(
             directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
-            directory.topic_id, partition.log_start_offset, directory.local_start_offset,
-            None if directory.tier is None else directory.tier.highest_remote_offset, partition.log_end_offset,
+            directory.topic_id, partition.log_start_offset, min(directory.local_start_offset, partition.log_end_offset),
+            None if directory.tier is None else directory.tier.highest_before(partition.log_end_offset),
+            partition.log_end_offset,
             directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
             directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
             0 if first is None else first.number, partition.gaps.counts(),

@@ -112,9 +112,13 @@ class Surroundings:
         until = self.newest_broker - (0 if snapshot else self.options.copy_ms)
         yield from elsewhere_findings(nodes, self.metadata, self.coordinator, until, snapshot=snapshot)
 
+    def is_stopped(self, node: LogDirectory) -> bool:
+        """Say whether a node's broker and those with the state topic were stopped cleanly: their logs are whole."""
+        return node.clean_shutdown and self.state_clean
+
     def one_moment(self, node: LogDirectory) -> bool:
-        """Say whether a node's logs and the state topic are of one moment for certain."""
-        return self.options.snapshot or (node.clean_shutdown and self.state_clean)
+        """Say whether a node's logs and the state topic are of one moment: stopped cleanly, or the user says so."""
+        return self.options.snapshot or self.is_stopped(node)
 
     @property
     def has_all_states(self) -> bool:

@@ -23,11 +23,10 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.fold import tally
 from kafkalog.folds.stable import visible_ranges
-from kafkalog.folds.tally import tally
 from kafkalog.kafka.batch import CONTROL
-from kafkalog.kafka.listed_partitions import listed_partitions
-from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.state_records import TOMBSTONE, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
 from kafkalog.segments.column_blocks import ColumnsByName, rows_of

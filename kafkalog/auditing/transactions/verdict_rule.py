@@ -1,6 +1,6 @@
 """The rule of verdicts: how a transaction ended in a log, or why it is open there, and how certain that is.
 
-The tables of ``docs/txn-audit.md`` say the same. It takes the facts of one transaction and returns its verdict.
+The tables of ``docs/verdicts.md`` say the same. It takes the facts of one transaction and returns its verdict.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class OpenFacts(NamedTuple):
     log has a marker of that epoch since. A decision is the newest one that lists the partition: `is_decided` where
     there is one, `marker_followed` where the log has its marker, `has_its_epoch` where it is about data of this epoch
     or nothing says of which. `is_proved` says that no marker can have come since the files were copied, `is_too_early`
-    that they end too early to know. `in_replica` is the marker that another replica, which goes on from here, has.
+    that they end too early to know: both may be so of files of one moment that lack their ends. `in_replica` is the
+    marker that another replica, which goes on from here, has.
     """
 
     word: Word
@@ -110,6 +111,8 @@ def open_verdict(facts: OpenFacts) -> Verdict:
     if state == "hanging":
         if facts.is_too_early and certainty == "unless-copied-while-running":
             return Verdict("undecided", "copied-while-running", certainty)
+        if facts.is_too_early and certainty == "proved":
+            certainty = "unless-copied-while-running"
         return Verdict("hanging", _why_it_hangs(facts, cause), certainty)
     if cause is None and facts.begins_before_log:
         cause = "begins-before-log"

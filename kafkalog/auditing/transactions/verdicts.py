@@ -17,7 +17,7 @@ from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.tally import tally
+from kafkalog.folds.fold import tally
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind
 from kafkalog.files.opening import open_source
 from kafkalog.findings import Finding
-from kafkalog.log_dirs.dirs_below import search
-from kafkalog.log_dirs.walk import walk
+from kafkalog.log_dirs.walk import search, walk
 from kafkalog.provenance import BEGUN, PROVENANCE, SCANS, SUCCESS, VERDICT
 from kafkalog.tables.manifest import MANIFEST, Manifest, read_manifest, unsealed
 

@@ -134,7 +134,8 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     settled = (settled_log(node, directory, checks, metadata, options) for directory, checks in _checked(logs, options))
     found = [log for log in settled if log is not None]
     of_name = {log.name: log for log in found}
-    for finding in compare_node(node, [log.partition for log in found]):
+    is_disk = not node.is_remote_alone
+    for finding in compare_node(node, [log.partition for log in found]) if is_disk else ():
         log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
         (node.findings if log is None else log.findings).append(finding)
     settle(found)
@@ -144,8 +145,13 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
         result.tell(log.findings, node.node_id)
     result.logs += found
     _copies(node, found, options, result)
-    result.tell(left_over(node), node.node_id)
-    _other_files(node, found, options, result)
+    if is_disk:
+        result.tell(left_over(node), node.node_id)
+        _other_files(node, found, options, result)
+    else:
+        for log in found:
+            for facts in log.segments:
+                _add(facts, node, log.partition.directory, result)
 
 
 def _checked(

@@ -8,10 +8,9 @@ from typing import Any, Final
 from kafkalog.quantities import size_text
 from kafkalog.reports.first_screen import first_screen, worst_first
 from kafkalog.reports.lanes import partition_order
-from kafkalog.reports.page.elements import Element, element, html, moment, opening, script, table
+from kafkalog.reports.page.elements import Element, element, html, moment, opening, rows_table, script, table, text_of
 from kafkalog.reports.page.first_view import Night, also_section, first_view
 from kafkalog.reports.page.incident_view import incident_list
-from kafkalog.reports.page.rows_table import rows_table, text_of
 from kafkalog.reports.page.timeline_view import TimelineView
 from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
 from kafkalog.reports.source import AuditSource, rows_with, transaction_rows

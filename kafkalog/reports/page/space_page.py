@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.quantities import iso, size_text
-from kafkalog.reports.page.elements import Element, element, html, opening, script, table
+from kafkalog.reports.page.elements import Element, element, html, opening, rows_table, script, table
 from kafkalog.reports.page.first_view import theme_choice
 from kafkalog.reports.page.incident_view import incident_list
-from kafkalog.reports.page.rows_table import rows_table
 from kafkalog.reports.page.treemap import Tile, bytes_table, cause_legend, treemap
 from kafkalog.tables import TABLES
 from kafkalog.zone import UTC

@@ -4,22 +4,253 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 import kafkalog
-from kafkalog import Batch, Chunk, Finding, RecordBlock
+from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import buffers, kafka_text
+from kafkalog.kernel import buffers, columns, kafka_text
 from kafkalog.segments.decoded import pieces
-from kafkalog_cli.render.kafka.record_lines import BIG, RecordPart, RecordText, own_parts, write_big
 from kafkalog_cli.render.kafka.summaries import Summaries
-from kafkalog_cli.render.kafka.templates import line_template
-from kafkalog_cli.render.kafka.tool_options import STRING, KafkaTextOptions
+from kafkalog_cli.render.kafka.templates import FALSE_TRUE, line_template
+from kafkalog_cli.render.kafka.tool_options import STRING, Decoder, KafkaTextOptions
 from kafkalog_cli.render.kafka.writer import LineWriter, java_path
 
-__all__ = ["KafkaText"]
+__all__ = [
+    "BIG",
+    "KafkaText",
+    "RecordPart",
+    "RecordText",
+    "own_parts",
+    "write_big",
+]
+
+_TIMESTAMP_TYPES: Final = {"create_time": "CreateTime", "log_append_time": "LogAppendTime", "none": "NoTimestampType"}
+
+_CONTROL_WORDS: Final = {
+    "leader_change": "LeaderChange:",
+    "snapshot_header": "SnapshotHeader",
+    "snapshot_footer": "SnapshotFooter",
+    "kraft_version": "KRaftVersion",
+    "kraft_voters": "KRaftVoters",
+}
+
+
+class RecordText:
+    """Makes the lines of records and keeps what could not be decoded in them; `file` is the file that they are in."""
+
+    def __init__(self, writer: LineWriter, options: KafkaTextOptions, report: Callable[[Finding], None]) -> None:
+        self.file = ""
+        self._writer = writer
+        self._options = options
+        self._report = report
+        self._first: dict[tuple[str, str], Finding] = {}  # by file and what is wrong
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def line(self, record: Record, batch: Batch) -> str:
+        """Return a record's line."""
+        text = "" if self._options.skip_record_metadata else self._metadata(batch, record)
+        return text if batch.is_control else text + self._contents(record, batch)
+
+    def internal(self, record: Record, batch: Batch) -> tuple[str | None, str | None]:
+        """Return a record's key and value as the topic's decoder shows them, and keep what is wrong with it."""
+        from kafkalog_cli.render.decoders import shown
+
+        internal = self._options.internal
+        assert internal is not None  # the caller's options say so
+        key, payload, doubtful = shown(internal, record, self._options.dialect)
+        if doubtful:
+            self.doubt(record, batch)
+        json = self._writer.json
+        return key if key is None else json(key), payload if payload is None else json(payload)
+
+    def doubt(self, record: Record, batch: Batch) -> None:
+        """Keep what is wrong with a record of an internal topic."""
+        from kafkalog.segments.internal_blocks import internal_findings
+
+        assert self._options.internal is not None  # the caller's options say so
+        for finding in internal_findings(self.file, batch, record, self._options.internal):
+            self._count(finding.code, finding)
+
+    def undecodable(self) -> Iterator[Finding]:
+        """Yield a finding for each file and kind of thing that a decoder cannot read, or finds odd."""
+        for which, first in self._first.items():
+            count = self._counts[which]
+            more = f", and {count - 1} more" if count > 1 else ""
+            yield first._replace(message=first.message + more)
+
+    def _metadata(self, batch: Batch, record: Record) -> str:
+        key_size, value_size = (-1 if data is None else len(data) for data in (record.key, record.value))
+        return self.metadata(batch, record, key_size, value_size)
+
+    def metadata(self, batch: Batch, record: Record, key_size: int, value_size: int) -> str:
+        """Return what a line says before key and value, which `record` need not have."""
+        text = (
+            f"| offset: {record.offset} {_TIMESTAMP_TYPES[batch.timestamp_type]}: {record.timestamp}"
+            f" keySize: {key_size} valueSize: {value_size}"
+        )
+        if batch.magic >= 2:
+            keys = ",".join(self._writer.text(key) for key, _ in record.headers)
+            text += f" sequence: {record.sequence} headerKeys: [{keys}]"
+        else:
+            stray = "}" if self._options.dialect == "4.2" else ""
+            text += f" isValid: {FALSE_TRUE[bool(record.crc_holds)]} crc: {record.crc}{stray}"
+        return text + self._control(batch, record) if batch.is_control else text
+
+    def _control(self, batch: Batch, record: Record) -> str:
+        try:
+            control = kafkalog.control_record(record.key, record.value)
+        except kafkalog.MalformedError as error:
+            self._report(kafkalog.control_finding(self.file, batch, record, error))
+            return ""
+        if control.coordinator_epoch is not None:
+            return f" endTxnMarker: {control.name.upper()} coordinatorEpoch: {control.coordinator_epoch}"
+        if control.name in _CONTROL_WORDS:
+            return f" {_CONTROL_WORDS[control.name]} {self._writer.json(control.json)}"
+        return f" controlType: UNKNOWN({control.type})"
+
+    def _contents(self, record: Record, batch: Batch) -> str:
+        options = self._options
+        if options.internal:
+            key, payload = self.internal(record, batch)
+        elif options.print_data_log:
+            key = self._decoded(options.key_decoder, record.key, "key", record, batch)
+            payload = self._decoded(options.value_decoder, record.value, "value", record, batch)
+        else:
+            return ""
+        skip = options.skip_record_metadata
+        text = "" if key is None else f"{'| ' if skip else ' '}key: {key}"
+        if payload is not None:
+            bar = "| " if skip and not text and options.dialect != "4.2" else " "
+            text += f"{bar}payload: {payload}"
+        return text
+
+    def _decoded(self, decoder: Decoder, data: bytes | None, what: str, record: Record, batch: Batch) -> str | None:
+        if data is None:
+            return None
+        if decoder is STRING:
+            return self._writer.text(data)
+        decoded = decoder(data)
+        if decoded is None:
+            self._count(what, kafkalog.key_undecodable(self.file, batch, record.offset, what, len(data)))
+        return decoded
+
+    def _count(self, what: str, finding: Finding) -> None:
+        which = (self.file, what)
+        self._first.setdefault(which, finding)
+        self._counts[which] = self._counts.get(which, 0) + 1
+
+
+# The line of a record that is too big for one piece of memory: header keys, key and value piece by piece.
+
+
+BIG: Final = 1 << 18  # bytes of a record
+
+_KEYS: Final = 1 << 12  # listed at once
+
+_LIST: Final = "headerKeys: ["
+
+
+class RecordPart(NamedTuple):
+    """A text of a record in its line, after the metadata: where it is in `buf`. A size below 0 stands for null."""
+
+    name: str
+    buf: bytes | bytearray | memoryview
+    start: int
+    size: int
+
+
+def own_parts(block: RecordBlock, number: int) -> tuple[RecordPart, RecordPart]:
+    """Return a record's key and value as strings."""
+    cell = block.recs.cell
+    return (
+        RecordPart("key", block.buf, cell(buffers.KEY_START, number), cell(buffers.KEY_SIZE, number)),
+        RecordPart("payload", block.buf, cell(buffers.VALUE_START, number), cell(buffers.VALUE_SIZE, number)),
+    )
+
+
+def write_big(
+    writer: LineWriter,
+    records: RecordText,
+    options: KafkaTextOptions,
+    block: RecordBlock,
+    number: int,
+    batch: Batch,
+    parts: Sequence[RecordPart],
+) -> None:
+    """Write one record's line, with a key and payload that are somewhere as text."""
+    cell, skip = block.recs.cell, options.skip_record_metadata
+    position, count = cell(buffers.HEADERS_START, number), cell(buffers.HEADERS_COUNT, number)
+    if not skip:
+        sizes = (cell(column, number) for column in (buffers.KEY_SIZE, buffers.VALUE_SIZE))
+        text = records.metadata(batch, _without_headers(block, number, batch), *sizes)
+        before, found, after = text.partition(_LIST)
+        writer.part(before + found)
+        for part in _keys(writer, block, position, count):
+            writer.part(part)
+        writer.part(after)
+    if not batch.is_control:
+        bar = "| " if skip else " "
+        for name, buf, start, size in parts:
+            if size >= 0:
+                writer.part(f"{bar}{name}: ")
+                for data in _slices(buf, start, size):
+                    writer.part(writer.text(data))
+            if size >= 0 or (name == "key" and options.dialect == "4.2"):
+                bar = " "
+    writer.line("")
+
+
+def _without_headers(block: RecordBlock, number: int, batch: Batch) -> Record:
+    """Return what the rest of the line needs of a record: only of a control record its key and value."""
+    cell, magic = block.recs.cell, batch.magic
+    return Record(
+        cell(buffers.OFFSET, number),
+        cell(buffers.TIMESTAMP, number),
+        cell(buffers.SEQUENCE, number),
+        block.key(number) if batch.is_control else None,
+        block.value(number) if batch.is_control else None,
+        (),
+        cell(buffers.RECORD_SIZE, number),
+        batch.position,
+        magic,
+        batch.crc if magic < 2 else None,
+        batch.crc_holds if magic < 2 else None,
+    )
+
+
+def _keys(writer: LineWriter, block: RecordBlock, position: int, count: int) -> Iterator[str]:
+    """Yield the keys of headers with commas between them."""
+    cells, found = array("q", (position, count)), array("q", bytes(8 * 4 * _KEYS))
+    position, left, comma = -1, count, ""
+    while left > 0:
+        _, position, left, listed = columns.headers(block.buf, cells, 0, 1, 0, 1, position, left, found, _KEYS)
+        sizes = found[_KEYS : _KEYS + listed]
+        if not any(sizes):
+            yield comma + "," * (listed - 1)
+        else:
+            for start, size in zip(found, sizes, strict=False):
+                yield comma
+                for data in _slices(block.buf, start, size):
+                    yield writer.text(data)
+                comma = ","
+        comma = ","
+
+
+def _slices(buf: bytes | bytearray | memoryview, start: int, size: int) -> Iterator[bytes]:
+    """Yield bytes in pieces that can be decoded one by one: a character, whole or malformed, is in one piece."""
+    stop = start + size
+    while start < stop:
+        end = min(start + BIG, stop)
+        for at in range(end, max(end - 4, start), -1):
+            if end < stop and buf[at] & 0xC0 != 0x80:  # begins a character: what is before it has ended
+                end = at
+                break
+        yield bytes(buf[start:end])
+        start = end
+
 
 _NO_PLACES: Final = array("q")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import struct
 
+from kafkalog.kafka.message import UNKNOWN_TAGS
 from kafkalog.kafka.message_primitives import FIXED
 from kafkalog.kafka.message_schema import Array, Message, MessageField, Struct, Value
-from kafkalog.kafka.message_tables import UNKNOWN_TAGS
 
 __all__ = ["encode", "encode_uvarint"]
 
