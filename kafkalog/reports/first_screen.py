@@ -216,6 +216,9 @@ def _holding(rows: Sequence[Row]) -> str:
     words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
+    if not number:  # they are on brokers that were not given
+        has_leaders = all(row["cause"] != "no-leader" for row in rows)
+        return what if has_leaders else "partitions without a leader"
     return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 
