@@ -238,6 +238,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
         "partition-twice": "one broker has two directories of the same partition",
+        "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
@@ -245,7 +246,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] == "partition-twice" else row["kind"])
+        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
