@@ -8,12 +8,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from invoke import kafkalog
+from kafkalog.api import space as kafkalog_space
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
@@ -21,6 +23,7 @@ from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.files import object_stores
 from kafkalog.files.object_stores import requests_made
+from kafkalog.files.packed_segments import INDEX_PARTS
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kafka.remote_log_metadata import RemoteLogMetadata, metadata_partition
@@ -351,6 +354,48 @@ def test_a_partitions_records_are_where_kafka_puts_them() -> None:
         assert (topic_id, int(number)) not in logs[1 - at].partitions
 
 
+# How long a copy may wait.
+
+
+@pytest.mark.parametrize(
+    ("configs", "word"),
+    [
+        ({}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "1"}, "copy-task"),
+        ({"remote.copy.lag.ms": "-1", "local.retention.ms": "600000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "-1", "local.retention.ms": "1"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.copy.lag.bytes": "100"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.copy.lag.bytes": "1000000"}, "copy-lag"),
+        ({"remote.copy.lag.ms": "600000", "retention.bytes": "100"}, "copy-task"),
+        ({"remote.copy.lag.ms": "600000", "remote.log.copy.disable": "true"}, "copy-disabled"),
+    ],
+)
+def test_a_copy_that_the_settings_delay_is_not_late(
+    configs: dict[str, str], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """A segment is copied once it is old enough, or enough bytes are after it; -1 stands for local retention."""
+    store = shutil.copytree(OFFICIAL, tmp_path / "store")
+    newest = sorted(store.glob("coupons*/*.log"))[-1]
+    for path in store.glob(f"coupons*/{newest.stem}.*"):
+        path.unlink()
+    take = RemoteLogMetadata.take
+
+    def take_others(found: RemoteLogMetadata, value: Any, key: bytes | None) -> None:
+        if value["remoteLogSegmentId"]["id"] != newest.stem[21:]:
+            take(found, value, key)
+
+    monkeypatch.setattr(RemoteLogMetadata, "take", take_others)
+    settings = tmp_path / "topics.json"
+    settings.write_text(json.dumps({"coupons.quotes51": configs}))
+    with remote_given(Remote(str(store))):
+        found = list(kafkalog_space(DATA, tables=["space_tiers"], topic_configs=settings).rows("space_tiers"))
+    [row] = (row for row in found if row["topic"] == "coupons.quotes51")
+
+    assert row["to_copy_segments"] == 1
+    assert row["copy_waits_for"] == word, row["evidence"]
+
+
 # In an object store.
 
 
@@ -534,9 +579,16 @@ def packed(to: Path, *, compressed: bool, encryption: object = None, cut: int = 
         made = b"".join(zstandard.ZstdCompressor().compress(one) for one in chunks) if compressed else data
         (place / file.name).write_bytes(made[: len(made) - cut])
         index = {"type": "variable", "originalChunkSize": 1000, "originalFileSize": len(data), "transformedChunks": "…"}
-        manifest = {"version": "1", "chunkIndex": index, "compression": compressed, "encryption": encryption}
+        parts = {name: file.with_suffix(f".{suffix}") for suffix, name in INDEX_PARTS.items()}
+        there = {name: path.read_bytes() for name, path in parts.items() if path.exists()}
+        ends = list(accumulate(map(len, there.values()), initial=0))
+        indexes = {
+            name: {"position": at, "size": len(part)} for at, (name, part) in zip(ends, there.items(), strict=False)
+        }
+        manifest = {"version": "1", "chunkIndex": index, "segmentIndexes": indexes, "compression": compressed,
+                    "encryption": encryption}  # fmt: skip
         (place / f"{file.stem}.rsm-manifest").write_text(json.dumps(manifest))
-        (place / f"{file.stem}.indexes").write_bytes(b"")
+        (place / f"{file.stem}.indexes").write_bytes(b"".join(there.values()))
     return to
 
 
@@ -552,6 +604,38 @@ def test_segments_as_the_plugin_packs_them_are_read(compressed: bool, tmp_path: 
 
     for table in ("transactions", "partitions", "gaps"):
         assert rows(store, table) == rows(STORE, table), table
+
+
+def test_indexes_in_one_object_are_checked_like_separate_ones(tmp_path: Path) -> None:
+    """Whole ones give no finding; damage in each part gives the finding of a separate object, and names the part."""
+    store = packed(tmp_path, compressed=True)
+    assert verified(store) == []
+
+    codes = {"snapshot": "snapshot-corrupt", "txnindex": "txn-index-mismatch", "leader_epoch_checkpoint":
+             "leader-epochs-mismatch", "timeindex": "time-index-mismatch"}  # fmt: skip
+    [path] = store.glob("audit*/0/*030-*.indexes")
+    whole = path.read_bytes()
+    manifest = json.loads(path.with_suffix(".rsm-manifest").read_text())["segmentIndexes"]
+    for suffix, code in codes.items():
+        at = manifest[INDEX_PARTS[suffix]]["position"]
+        wrong = bytearray(whole)
+        if suffix == "leader_epoch_checkpoint":
+            wrong[at:] = wrong[at:].replace(b"\n0 ", b"\n7 ")
+        else:
+            wrong[at + 8 : at + 16] = b"\xff" * 8 if suffix == "snapshot" else bytes(8)  # or the offset of a time
+        path.write_bytes(wrong)
+        assert (code, f"{path}#{suffix}") in {(row["code"], row["file"]) for row in verified(store)}, suffix
+
+
+def test_an_object_of_indexes_that_was_cut_is_a_finding(tmp_path: Path) -> None:
+    """What is not there could not be read: exit status 3."""
+    store = packed(tmp_path, compressed=False)
+    [path] = store.glob("audit*/0/*030-*.indexes")
+    path.write_bytes(path.read_bytes()[:-1])
+    ended = kafkalog("verify", "--remote", store, DATA, "--table", "findings", "--format", "ndjson")
+
+    assert ended.status == 3
+    assert any(row["code"] == "file-unreadable" and str(path) in row["file"] for row in ended.rows)
 
 
 def test_an_encrypted_segment_could_not_be_read(tmp_path: Path) -> None:

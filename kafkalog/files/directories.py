@@ -14,6 +14,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import open_unnoticed
+from kafkalog.files.packed_segments import owner_of_part
 from kafkalog.files.tree import DirectoryEntry, FileIdentity, Tree
 from kafkalog.findings import Finding
 
@@ -114,6 +115,7 @@ def open_tree(path: str, *, deep: bool = True) -> Tree:
 
 def exists(path: str) -> bool:
     """Say whether anything is there; also True where a file system or a store fails, which proves nothing."""
+    path = owner_of_part(path) or path
     try:
         if is_remote(path):
             return _remote_kind(path) != ""

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
-from kafkalog.files.packed_segments import PackedSource, manifest_path, read_manifest
+from kafkalog.files.packed_segments import PackedSource, index_part, manifest_path, read_manifest
 from kafkalog.files.tree import FileIdentity
 
 __all__ = [
@@ -213,6 +213,8 @@ def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
     Raises UnreadableError if it can't be opened or is not a regular file.
     """
     name = os.fspath(path)
+    if (part := index_part(name, read_small)) is not None:
+        return BytesSource(part[:max_bytes], name)
     beside = manifest_path(name)
     if beside is not None and _is_there(beside):
         manifest = read_manifest(read_small(beside), beside)
@@ -243,6 +245,8 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
     Raises UnreadableError if it can't be opened or read, or is not a regular file.
     """
     name = os.fspath(path)
+    if (part := index_part(name, read_small)) is not None:
+        return part
     if is_remote(name):
         with closing(open_source(name, max_bytes=_SMALL)) as source:
             return source.read(0, source.size)

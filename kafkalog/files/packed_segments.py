@@ -1,21 +1,37 @@
 """A segment as Aiven's tiered-storage-for-apache-kafka stores it: chunks, each a zstd frame where it compresses.
 
-A ``.rsm-manifest`` beside the log object says how it was made. This is built from the plugin's documentation; no object
-of its own was at hand. What it has encrypted can't be read.
+A ``.rsm-manifest`` beside the log object says how it was made, and where in the ``.indexes`` object each index is. This
+is built from the plugin's documentation; no object of its own was at hand. What it has encrypted can't be read.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from typing import IO, Any, Final, NamedTuple, Protocol, cast
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = ["PackedSource", "SegmentManifest", "manifest_path", "read_manifest"]
+__all__ = [
+    "INDEX_PARTS",
+    "PackedSource",
+    "SegmentManifest",
+    "index_part",
+    "manifest_path",
+    "owner_of_part",
+    "part_path",
+    "read_manifest",
+]
 
+# Which index is which part of the ``.indexes`` object: by the suffix of a broker's file, its name in the manifest.
+INDEX_PARTS: Final = {
+    "index": "offset", "timeindex": "timestamp", "snapshot": "producerSnapshot",
+    "leader_epoch_checkpoint": "leaderEpoch", "txnindex": "transaction",
+}  # fmt: skip
 _NAME: Final = re.compile(r"\d{20}-[A-Za-z0-9_-]{22}\.log")
+_PART: Final = re.compile(rf"(.*\d{{20}}-[A-Za-z0-9_-]{{22}})\.indexes#({'|'.join(INDEX_PARTS)})", re.DOTALL)
 _SUFFIX: Final = ".rsm-manifest"
 _LARGEST: Final = 2**31 - 1  # bytes of a segment: Kafka counts them in 32 bits
 _PIECE: Final = 1 << 20
@@ -23,15 +39,64 @@ _BACK: Final = 1 << 20  # bytes before those that are read which stay: a reader 
 
 
 class SegmentManifest(NamedTuple):
-    """How a log object was made: the segment's size in bytes, and whether its chunks are zstd frames."""
+    """How a segment was stored: its size in bytes, whether its chunks are zstd frames, where each of its indexes is.
+
+    `parts` are positions and sizes in the object of all indexes, by the suffixes of a broker's files.
+    """
 
     size: int
     is_compressed: bool
+    parts: Mapping[str, tuple[int, int]]
 
 
 def manifest_path(path: str) -> str | None:
     """Return where the manifest of a log object would be; None if the name is no such object's."""
     return path.removesuffix(".log") + _SUFFIX if _NAME.fullmatch(os.path.basename(path)) else None
+
+
+def part_path(path: str, suffix: str) -> str:
+    """Return what an index in an ``.indexes`` object is called, by the suffix of a broker's file."""
+    return f"{path}#{suffix}"
+
+
+def owner_of_part(path: str) -> str | None:
+    """Return the object that an index is in; None for any other name."""
+    match = _PART.fullmatch(path)
+    return None if match is None else f"{match[1]}.indexes"
+
+
+def index_part(path: str, read: Callable[[str], bytes]) -> bytes | None:
+    """Read an index of an ``.indexes`` object, which `read` reads whole; None for any other name.
+
+    One that the manifest does not name is empty. Raises UnreadableError if the manifest or the object has it not whole.
+    """
+    match = _PART.fullmatch(path)
+    if match is None:
+        return None
+    beside, owner = match[1] + _SUFFIX, f"{match[1]}.indexes"
+    parts = read_manifest(read(beside), beside).parts
+    if not parts:
+        raise UnreadableError(f"{beside}: no manifest of a remote segment: it says of no index where it is")
+    position, size = parts.get(match[2], (0, 0))
+    data = read(owner)
+    if position + size > len(data):
+        raise UnreadableError(
+            f"{owner}: it has {len(data)} bytes; its manifest says that {match[2]} ends at {position + size}"
+        )
+    return data[position : position + size]
+
+
+def _parts(said: Any) -> dict[str, tuple[int, int]]:
+    """Return where indexes are by a manifest. Raises KeyError, TypeError or ValueError."""
+    found = {}
+    for suffix, name in INDEX_PARTS.items():
+        about = (said or {}).get(name)
+        if about is not None:
+            position, size = about["position"], about["size"]
+            if not is_count(position) or not is_count(size):
+                raise ValueError(f"{name} at {position!r:.100}, {size!r:.100} bytes")
+            found[suffix] = position, size
+    return found
 
 
 def read_manifest(data: bytes, path: str) -> SegmentManifest:
@@ -40,14 +105,14 @@ def read_manifest(data: bytes, path: str) -> SegmentManifest:
     try:
         said = untrusted_json(data)
         size, is_compressed = said["chunkIndex"]["originalFileSize"], said["compression"]
-        encryption = said.get("encryption")
+        encryption, parts = said.get("encryption"), _parts(said.get("segmentIndexes"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableError(f"{wrong}: {type(error).__name__}: {error}") from error
     if not is_count(size) or size > _LARGEST or not isinstance(is_compressed, bool):
         raise UnreadableError(f"{wrong}: {size!r:.100} bytes, compression {is_compressed!r:.100}")
     if encryption is not None:
         raise UnreadableError(f"{path}: the segment is encrypted: only the key in the plugin's settings opens it")
-    return SegmentManifest(size, is_compressed)
+    return SegmentManifest(size, is_compressed, parts)
 
 
 class _Object(Protocol):
@@ -100,6 +165,8 @@ class PackedSource:
 
     def read_into(self, position: int, view: memoryview, _least: int, /) -> int:
         view = view[: max(0, self._size - position)]
+        if not view:
+            return 0
         if position < self._start:
             self._begin()
         while self._start + len(self._kept) < position + len(view):

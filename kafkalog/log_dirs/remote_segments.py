@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from kafkalog.files.names import is_remote
+from kafkalog.files.packed_segments import INDEX_PARTS, part_path
 from kafkalog.log_dirs.remote_store import PartitionKey, Remote, RemoteLayout, RemoteObject
 
 __all__ = ["COPIED", "DELETED", "DELETING", "STARTED", "RemoteSegment", "Tier"]
@@ -15,6 +16,8 @@ COPIED: Final = "COPY_SEGMENT_FINISHED"
 STARTED: Final = "COPY_SEGMENT_STARTED"
 DELETING: Final = "DELETE_SEGMENT_STARTED"
 DELETED: Final = "DELETE_SEGMENT_FINISHED"
+
+_LARGEST: Final = 2**31 - 1  # bytes of a segment
 
 Range = tuple[int, int]
 
@@ -51,8 +54,10 @@ class RemoteSegment:
 
     @property
     def side_files(self) -> tuple[tuple[str, str], ...]:
-        """Return its objects' paths by the suffixes of a broker's files."""
-        return tuple((f".{one.type}", one.path) for one in self.objects)
+        """Return its objects' paths by the suffixes of a broker's files; each index in an object of all has its own."""
+        packed = [one.path for one in self.objects if one.type == "indexes"]
+        parts = ((f".{suffix}", part_path(path, suffix)) for path in packed for suffix in INDEX_PARTS)
+        return (*((f".{one.type}", one.path) for one in self.objects), *parts)
 
     @property
     def object_bytes(self) -> int:
@@ -112,6 +117,11 @@ class Tier:
     def highest_before(self, log_end: int) -> int:
         """Return the same; where no record says the copies' ends, it is before the log's end."""
         return self.highest_remote_offset if self.has_metadata else min(self.highest_remote_offset, log_end - 1)
+
+    def read_size(self, one: RemoteSegment) -> int:
+        """Return how many bytes of a segment's log are read at most: its object's, or before it was packed."""
+        assert one.log is not None  # it is read
+        return one.log.size if not self.layout.is_packed else one.size if one.size >= 0 else _LARGEST
 
     def log_start(self, checkpoint: int | None, local_start: int) -> int:
         """Return where the log starts: its checkpoint says, moved past what retention has deleted since.

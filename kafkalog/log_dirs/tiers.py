@@ -40,7 +40,6 @@ METADATA_TOPIC: Final = "__remote_log_metadata"
 
 _SIDE: Final = ("index", "leader_epoch_checkpoint", "snapshot", "timeindex")  # what each segment has beside its log
 _READINGS: Final = 3
-_LARGEST: Final = 2**31 - 1  # bytes of a segment
 _PAUSE_S: Final = 0.3  # before another reading
 _NO_END: Final = 2**61  # offsets from here on stand for an end that nothing says
 _SHOWN: Final = 3  # segment ids that a message names
@@ -365,15 +364,15 @@ def with_tier(directory: PartitionDirectory, tier: Tier) -> PartitionDirectory:
     for one, until in tier.chain(start, local_start):
         log = one.log
         assert log is not None  # the chain has no others
-        size = log.size if not tier.layout.is_packed else one.size if one.size >= 0 else _LARGEST
+        size = tier.read_size(one)
         if until <= one.end_offset:
             size = _size_before(log.path, size, until)
         segments.append(Segment(log.path, one.start_offset, size, is_remote=True, beside=one.side_files))
-        types = {other.type: other.path for other in one.objects}
-        if "txnindex" in types:
+        files = dict(one.side_files)
+        if ".txnindex" in files:
             indexed.add(one.start_offset)
-        if "snapshot" in types and until == one.end_offset + 1:  # it was taken where the segment ends
-            snapshots.setdefault(until, types["snapshot"])
+        if ".snapshot" in files and until == one.end_offset + 1:  # it was taken where the segment ends
+            snapshots.setdefault(until, files[".snapshot"])
     return replace(
         directory, segments=(*segments, *local), snapshots=snapshots, txn_indexes=frozenset(indexed), tier=tier,
     )  # fmt: skip
@@ -505,11 +504,12 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
             f"The log of {which} has {log.size} bytes in the store, {METADATA_TOPIC} says {one.size}",
             offset=first, last_offset=last, needed=one.size, found=log.size,
         )  # fmt: skip
-    types = {other.type for other in one.objects}
-    known = {other.type for every in tier.copied for other in every.objects}
+    types = {suffix[1:] for suffix, _ in one.side_files}
+    known = {suffix[1:] for every in tier.copied for suffix, _ in every.side_files}
     is_local = tier.layout.pattern == LOCAL_TIERED_STORAGE
     missing = [kind for kind in _SIDE if kind not in types and (is_local or kind in known)]
-    missing += ["rsm_manifest"] if tier.layout.is_packed and "rsm_manifest" not in types else []
+    if tier.layout.is_packed:
+        missing = [kind for kind in ("indexes", "rsm_manifest") if kind not in types]
     missing += ["txnindex"] if "txnindex" not in types and "txnindex" in known and not one.txn_index_empty else []
     if missing and one.states:
         found = Finding.of(

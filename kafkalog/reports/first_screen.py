@@ -17,6 +17,7 @@ from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.verify_tables import RESTORABLE
 
 __all__ = ["WORDS", "FirstScreen", "blocks", "changed", "first_screen", "headline", "worst_first"]
 
@@ -31,6 +32,8 @@ _OF_KIND: Final = {
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
 }
+
+_ANSWERS: Final = ("YES", "NO")
 
 _SEVERITIES: Final = ("error", "warning", "note")
 
@@ -123,11 +126,25 @@ def _cluster(one: Any) -> str:
 
 
 def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    word, _, sentence = source.verdict.partition(": ")
+    if (restored := list(source.rows(RESTORABLE.name))) or word.partition(" ")[0] in _ANSWERS:
+        return FirstScreen(word, sentence.split("; "), (), (source.totals,), _restored(restored), word == "YES")
     word, parts = _worst(source, incidents, None)
     if word == "OK":
         word, _, sentence = source.verdict.partition(": ")
         parts = [sentence.removesuffix(", nothing wrong")]
     return FirstScreen(word, parts, (), (source.totals,), (), word == "OK" and not incidents)
+
+
+def _restored(rows: Sequence[Row]) -> list[Line]:
+    """Return the lines of what becomes of things, but for what stays as it is; ten of a kind."""
+    told = [row for row in rows if row["severity"] is not None or row["subject"] in ("cluster", "transaction")]
+    lines: list[Line] = []
+    for subject in dict.fromkeys(row["subject"] for row in told):
+        some = [row["message"] for row in told if row["subject"] == subject]
+        lines += [Line(subject, text) for text in some[:_SHOWN]]
+        lines += [Line(subject, f"{len(some) - _SHOWN:,} more, see --table restorable")] * (len(some) > _SHOWN)
+    return lines
 
 
 def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
@@ -347,7 +364,7 @@ def _may_wait(incidents: Sequence[Row]) -> list[str]:
     return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []
 
 
-_SHOWN: Final = 10  # lines of a kind; the table changes has all
+_SHOWN: Final = 10  # lines of a kind; the tables have all
 _PLACES: Final = 3
 
 # Of what happens to many logs one line: its label, and the unit of what is counted.

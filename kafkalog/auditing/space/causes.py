@@ -348,8 +348,7 @@ def _active(log: LogSpace, due: Due) -> SpaceCause | None:
 def local_due(log: LogSpace, now: int) -> Due:
     """Say what local retention would take of a log at a time."""
     settings = log.settings
-    local_ms = settings.retention_ms if settings.local_retention_ms == -2 else settings.local_retention_ms
-    local_bytes = settings.retention_bytes if settings.local_retention_bytes == -2 else settings.local_retention_bytes
+    local_ms, local_bytes = settings.local_limits
     return max(
         due_by_time(log.segments, local_ms, now, [one.largest for one in log.segments]),
         due_by_size(log.segments, local_bytes),

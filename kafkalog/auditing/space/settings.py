@@ -44,6 +44,7 @@ _SETTINGS: Final[dict[str, tuple[tuple[tuple[str, int], ...], str]]] = {
     "remote.storage.enable": ((), "false"),
     "remote.log.copy.disable": ((), "false"),
     "remote.copy.lag.ms": ((("log.remote.copy.lag.ms", 1),), "0"),
+    "remote.copy.lag.bytes": ((("log.remote.copy.lag.bytes", 1),), "-1"),
 }
 _BROKERS_OWN: Final = {
     "log.cleaner.enable": "true",
@@ -66,7 +67,7 @@ class TopicSettings:
     """A topic's settings as its broker applies them, and where they are from.
 
     `policies` is empty where neither compaction nor retention happens. `own` are the names that the topic itself sets.
-    A retention of -1 has no limit.
+    A retention of -1 has no limit, a local one of -2 is that of the whole log, a lag of -1 is local retention.
     """
 
     policies: frozenset[str]
@@ -82,8 +83,27 @@ class TopicSettings:
     is_tiered: bool
     is_copied: bool
     copy_lag_ms: int
+    copy_lag_bytes: int
     own: frozenset[str]
     sources: tuple[str, ...]
+
+    @property
+    def local_limits(self) -> tuple[int, int]:
+        """Return what local retention keeps, in ms and in bytes; -1 for no limit."""
+        return (
+            self.retention_ms if self.local_retention_ms == -2 else self.local_retention_ms,
+            self.retention_bytes if self.local_retention_bytes == -2 else self.local_retention_bytes,
+        )
+
+    @property
+    def copy_lags(self) -> tuple[int, int]:
+        """Return how old a segment has to be to be copied (ms), or how many bytes after it (KIP-1241).
+
+        One of the two is enough; -1 stands for one that never is.
+        """
+        lags = zip((self.copy_lag_ms, self.copy_lag_bytes), self.local_limits, strict=True)
+        of_ms, of_bytes = (limit if lag < 0 else lag for lag, limit in lags)
+        return of_ms, of_bytes
 
     @property
     def compacts(self) -> bool:
@@ -138,7 +158,8 @@ class Settings:
             _number(values, "delete.retention.ms"),
             _number(values, "local.retention.ms"), _number(values, "local.retention.bytes"),
             values["remote.storage.enable"] == "true", values["remote.log.copy.disable"] != "true",
-            _number(values, "remote.copy.lag.ms"), frozenset(own), tuple(sources),
+            _number(values, "remote.copy.lag.ms"), _number(values, "remote.copy.lag.bytes"), frozenset(own),
+            tuple(sources),
         )  # fmt: skip
 
     def of_broker(self, node_id: str | None) -> BrokerSettings:

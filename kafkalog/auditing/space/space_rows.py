@@ -172,7 +172,20 @@ def _waits_for(log: LogSpace, now: int, bases: list[int]) -> tuple[str, str]:
     failed = [one for one in tier.segments if one.start_offset in bases and not one.was_copied and len(one.states) > 1]
     if failed:
         return "failing", f"{len(failed)} copies of these segments failed: search the broker's log for RLMCopyTask"
-    newest = next(one.largest for one in log.segments if one.segment.base_offset == bases[0])
-    if settings.copy_lag_ms > 0 and now - newest < settings.copy_lag_ms:
-        return "copy-lag", f"remote.copy.lag.ms={settings.copy_lag_ms}: the segment is younger"
+    if (lag := _lag(log, now, bases[0])) is not None:
+        return "copy-lag", lag
     return "copy-task", "the broker's next copy task takes them"
+
+
+def _lag(log: LogSpace, now: int, base: int) -> str | None:
+    """Say for which lag the copy of a segment waits; None where one of the two is over (KIP-1241)."""
+    of_ms, of_bytes = log.settings.copy_lags
+    at = next(number for number, one in enumerate(log.segments) if one.segment.base_offset == base)
+    age, after = now - log.segments[at].largest, sum(one.segment.size for one in log.segments[at + 1 :])
+    if 0 <= of_ms <= age or 0 <= of_bytes <= after or max(of_ms, of_bytes) < 0:
+        return None
+    by_time = f"remote.copy.lag.ms={log.settings.copy_lag_ms}" + (f", which is {of_ms}" if of_ms >= 0 else "")
+    by_size = f"remote.copy.lag.bytes={log.settings.copy_lag_bytes}" + (
+        f", which is {of_bytes}" if of_bytes >= 0 else ""
+    )
+    return f"{by_time}: the segment is {age} ms old; {by_size}: {after} bytes are after it"

@@ -16,6 +16,7 @@ from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind
 from kafkalog.files.opening import read_small
+from kafkalog.files.packed_segments import owner_of_part
 from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import leader_epochs
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
@@ -41,8 +42,11 @@ def check_copies(partition: PartitionAudit, options: VerifyOptions) -> Iterator[
     for one in tier.segments:
         log = one.log
         if log is not None and log.path not in read and one in tier.copied:
-            segment = Segment(log.path, one.start_offset, log.size, is_remote=True, beside=one.side_files)
+            segment = Segment(log.path, one.start_offset, tier.read_size(one), is_remote=True, beside=one.side_files)
             yield from _copy(directory, one, segment, options)
+        for suffix, path in one.side_files:
+            if owner_of_part(path) is not None:
+                yield from _read_alone(directory, _KINDS[suffix[1:]], path)
         for other in one.objects:
             if other.type != "log" or (log is not None and log.path not in read and one not in tier.copied):
                 yield from _object(directory, other.type, other.path, options)
@@ -72,12 +76,19 @@ def _object(
     yield facts
     if failed is not None:
         yield located(failed, directory)
-    elif facts.kind in _READ_ALONE:
-        try:
-            rows = list(side_file_rows(path, facts.kind))
-        except UnreadableError as error:
-            rows = [Finding.of("file-unreadable", path, str(error))]
-        yield from (located(item, directory) for item in rows if isinstance(item, Finding))
+    else:
+        yield from _read_alone(directory, facts.kind, path)
+
+
+def _read_alone(directory: PartitionDirectory, kind: FileKind, path: str) -> Iterator[Finding]:
+    """Yield what is wrong with a file that nothing else has to be read for."""
+    if kind not in _READ_ALONE:
+        return
+    try:
+        rows = list(side_file_rows(path, kind))
+    except UnreadableError as error:
+        rows = [Finding.of("file-unreadable", path, str(error))]
+    yield from (located(item, directory) for item in rows if isinstance(item, Finding))
 
 
 def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[Finding]:
