@@ -52,7 +52,8 @@ exhaustive: $(READY)
 # A real broker under load, copied 100 times and read 100 times while it runs; prints how often each code was said.
 # KAFKA_RIG is the folder of the rig that starts brokers; it needs Java 17 and the release's jars.
 live: $(READY)
-	$(BIN)/pytest -m live tests/test_live.py tests/test_live_faults.py tests/test_remedies_live.py tests/test_resume_live.py
+	$(BIN)/pytest -m live tests/test_live.py tests/test_live_faults.py tests/test_remedies_live.py tests/test_resume_live.py \
+		tests/test_next_start_live.py tests/test_restorable_live.py
 
 # Spark's tests with older Sparks, each in a venv of its own, which only this target makes; the oldest one with the oldest
 # packages, too.
@@ -145,6 +146,7 @@ docs: $(READY)
 	$(BIN)/uv pip install --quiet --python $(DOCS)/bin/python --group docs
 	$(DOCS)/bin/codespell docs/*.md *.md
 	$(BIN)/python tools/docs_site.py build/site-docs
+	$(BIN)/python tools/pictures.py build/site-docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
 
 # New versions of what the tests and checks need.

@@ -159,13 +159,14 @@ def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Ite
 
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), jobs: int | None = 1,
-    limits: Limits | None = None,
+    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), restorable: bool = False,
+    kafka_version: str | None = None, jobs: int | None = 1, limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
     `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
     those of the first path's cluster with their mirrors in the others; `topics` are its rules, as ``orders=eu.orders``.
+    `restorable` says whether brokers, of a `kafka_version` like ``4.3.1``, can go on from the directories.
     An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
     which input is the source.
     """
@@ -179,6 +180,12 @@ def verify(
         from kafkalog.queries.mirrors import compare_mirror
 
         compare_mirror([os.fspath(path) for path in _paths(paths)], limits or Limits(), topics, jobs).add_to(found)
+    if restorable:
+        from kafkalog.queries.broker_start import release_of
+        from kafkalog.queries.restorable import judge_restorable
+
+        release = None if kafka_version is None else release_of(kafka_version)
+        judge_restorable(found, [os.fspath(path) for path in _paths(paths)], limits or Limits(), jobs, release)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))

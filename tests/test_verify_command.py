@@ -90,7 +90,8 @@ def test_every_format_has_the_same_rows(table: str, tmp_path: Path) -> None:
         paths = [build.much_damaged(tmp_path / "much", 2100)]
     if table == "mirrors":  # of which one lacks a record
         paths = [Path(shutil.copytree(DAMAGED, tmp_path / name)) for name in ("source", "mirror")]
-    command = ("verify", "--mirror" if table == "mirrors" else "--replicas", *paths)
+    asked = {"mirrors": "--mirror", "restorable": "--restorable"}.get(table, "--replicas")
+    command = ("verify", asked, *paths)
     rows = kafkalog(*command, "--format", "ndjson")
     mine = [row for row in rows.rows if row["table"] == table]
     (columns,) = [one.names for one in VERIFY_TABLES if one.name == table]

@@ -17,6 +17,7 @@ from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.verify_tables import RESTORABLE
 
 __all__ = ["WORDS", "FirstScreen", "blocks", "changed", "first_screen", "headline", "worst_first"]
 
@@ -31,6 +32,8 @@ _OF_KIND: Final = {
     "consumers-stopped": "BLOCKED",
     "copy-incomplete": "INCOMPLETE",
 }
+
+_ANSWERS: Final = ("YES", "NO")
 
 _SEVERITIES: Final = ("error", "warning", "note")
 
@@ -123,11 +126,25 @@ def _cluster(one: Any) -> str:
 
 
 def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
+    word, _, sentence = source.verdict.partition(": ")
+    if (restored := list(source.rows(RESTORABLE.name))) or word.partition(" ")[0] in _ANSWERS:
+        return FirstScreen(word, sentence.split("; "), (), (source.totals,), _restored(restored), word == "YES")
     word, parts = _worst(source, incidents, None)
     if word == "OK":
         word, _, sentence = source.verdict.partition(": ")
         parts = [sentence.removesuffix(", nothing wrong")]
     return FirstScreen(word, parts, (), (source.totals,), (), word == "OK" and not incidents)
+
+
+def _restored(rows: Sequence[Row]) -> list[Line]:
+    """Return the lines of what becomes of things, but for what stays as it is; ten of a kind."""
+    told = [row for row in rows if row["severity"] is not None or row["subject"] in ("cluster", "transaction")]
+    lines: list[Line] = []
+    for subject in dict.fromkeys(row["subject"] for row in told):
+        some = [row["message"] for row in told if row["subject"] == subject]
+        lines += [Line(subject, text) for text in some[:_SHOWN]]
+        lines += [Line(subject, f"{len(some) - _SHOWN:,} more, see --table restorable")] * (len(some) > _SHOWN)
+    return lines
 
 
 def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
@@ -216,6 +233,9 @@ def _holding(rows: Sequence[Row]) -> str:
     words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
+    if not number:  # they are on brokers that were not given
+        has_leaders = all(row["cause"] != "no-leader" for row in rows)
+        return what if has_leaders else "partitions without a leader"
     return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 
@@ -235,6 +255,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
         "partition-twice": "one broker has two directories of the same partition",
+        "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
@@ -242,7 +263,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] == "partition-twice" else row["kind"])
+        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
@@ -343,7 +364,7 @@ def _may_wait(incidents: Sequence[Row]) -> list[str]:
     return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []
 
 
-_SHOWN: Final = 10  # lines of a kind; the table changes has all
+_SHOWN: Final = 10  # lines of a kind; the tables have all
 _PLACES: Final = 3
 
 # Of what happens to many logs one line: its label, and the unit of what is counted.

@@ -58,6 +58,7 @@ TABLES: Final[dict[str, Table]] = {
         verify_tables.EXTENTS,
         verify_tables.REPLICAS,
         verify_tables.MIRRORS,
+        verify_tables.RESTORABLE,
         dump_tables.STRETCHES,
         dump_tables.FIELDS,
         *space_tables.SPACE_TABLES,

@@ -156,7 +156,11 @@ NEXT_START: Final = Table(
             "bytes",
         ),
         Column("snapshot_bytes", "int64", "what is read again for the producers' states", "bytes"),
-        Column("truncated_bytes", "int64", "a torn tail that is cut off", "bytes"),
+        Column(
+            "truncated_bytes", "int64", "what is cut off: from a torn or damaged batch on, in all segments", "bytes"
+        ),
+        Column("truncated_records", "int64", "records in whole batches among them, without control records"),
+        Column("log_end_offset", "int64", "where the log then ends"),
         Column("deleted_bytes", "int64", "what is deleted: files put aside, directories with -delete", "bytes"),
         Column("read_bytes", "int64", "all bytes that are read before the broker is up", "bytes"),
         Column("does", "string", "the same in words"),

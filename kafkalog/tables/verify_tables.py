@@ -8,7 +8,10 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "MIRRORS", "REPLICAS", "STATES", "VERIFY_TABLES"]
+__all__ = [
+    "EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "MIRRORS", "REPLICAS", "RESTORABLE", "STATES",
+    "VERIFY_TABLES",
+]  # fmt: skip
 
 
 # The table of replicas that were compared.
@@ -105,6 +108,74 @@ MIRRORS: Final = Table(
     ),
     answers=("topic", "partition", "mirror_topic", "state", "records", "mirror_records", "missing_records",
              "extra_records", "changed_records", "reordered_records", "first_difference_offset"),
+)  # fmt: skip
+
+
+RESTORABLE: Final = Table(
+    "restorable",
+    "what becomes of a broker, a partition, a transaction or a group when brokers start on the directories",
+    (
+        Column("subject", "string", "what it is about",
+               words=("cluster", "broker", "partition", "transaction", "group")),
+        Column(
+            "what",
+            "string",
+            "what becomes of it",
+            words=(
+                # of a cluster
+                "one-moment",  # all directories were stopped cleanly
+                "running",  # copied while a broker ran, or after a kill; no file contradicts another
+                "skewed",  # files of different moments
+                "no-quorum",  # less than half of the controllers are here
+                "no-metadata",  # no metadata log is here: no topic is known
+                # of a broker
+                "starts",
+                "refuses",
+                # of a partition's directory, or of a partition
+                "loads",  # as it is
+                "recovers",  # its last segments are read again, and nothing is cut off
+                "truncated",  # from the first torn or damaged batch on
+                "emptied",  # its start is after its end: all segments are deleted
+                "torn-inside",  # a torn batch stays, and what is written next comes after it
+                "damaged",  # batches that can't be read stay
+                "stray",  # renamed to -stray, because the metadata does not have it
+                "deleted",  # a topic that was deleted
+                "put-aside",  # it stays as it is: -stray, -future
+                "offline",  # no replica that is in sync is here, or its directory is not used
+                "absent",  # the metadata has it, and no directory
+                # of a transaction that is open
+                "committed",  # the coordinator writes the missing marker
+                "aborted",
+                "times-out",  # the coordinator aborts it when its timeout has passed
+                "hangs",  # no coordinator will end it
+                "forgotten",  # no producer snapshot has it: consumers are given its records
+                # of a group
+                "goes-on",  # where it was
+                "waits",  # for a transaction that is open
+                "out-of-range",  # auto.offset.reset decides where it goes on
+            ),
+        ),
+        Column("severity", "string", "an error makes the answer no; null for what is as it should be",
+               words=("note", "warning", "error")),
+        Column("cluster_id", "string", "from meta.properties; null if that file is missing"),
+        Column("node_id", "string", "from meta.properties; null if it is about no broker"),
+        Column("topic", "string", "the topic; null if it is about none"),
+        Column("partition", "int32", "the partition's number; null if it is about none"),
+        Column("name", "string", "the transactional id, or the group; otherwise null"),
+        Column("log", "string", "the partition's directory; null if there is none"),
+        Column("newest_ms", "int64", "the newest time that a broker wrote there: its moment is this or later", "ms"),
+        Column("log_start_offset", "int64", "where the log starts"),
+        Column("log_end_offset", "int64", "where the log ends in the files"),
+        Column("next_log_end_offset", "int64", "where it ends once a broker has loaded it"),
+        Column("offset", "int64", "of a transaction its first offset, of a group its committed one; otherwise null"),
+        Column("lost_records", "int64", "records that consumers lose by it, as far as they can be counted"),
+        Column("truncated_bytes", "int64", "what the start cuts off", "bytes"),
+        Column("deleted_bytes", "int64", "what it deletes of files that were put aside", "bytes"),
+        Column("rebuilt_indexes", "int64", "index files that it makes anew"),
+        Column("recovered_segments", "int64", "segments that it reads whole"),
+        Column("message", "string", "the same in words"),
+    ),
+    answers=("message", "what", "severity", "topic", "partition", "node_id", "newest_ms"),
 )  # fmt: skip
 
 
@@ -217,4 +288,4 @@ EXTENTS: Final = Table(
     answers=("code", "topic", "partition", "position", "length"),
 )
 
-VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, MIRRORS, FINDINGS, INCIDENTS)
+VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, MIRRORS, RESTORABLE, FINDINGS, INCIDENTS)

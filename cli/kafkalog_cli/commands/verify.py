@@ -66,6 +66,9 @@ _HASHES: Final = ("sha256",)
 @click.option("--topics", multiple=True, metavar="SOURCE=MIRROR",
               help="With --mirror, the topics to compare; * stands for the same in both."
               "  [default: by the same name, or with an alias and a dot before it]")  # fmt: skip
+@click.option("--restorable", is_flag=True, help="Say whether brokers can go on from the DIRs, a cluster's.")
+@click.option("--kafka-version", "release", metavar="VERSION",
+              help="With --restorable, the release of the brokers that are to be started.")  # fmt: skip
 @format_option((*ROW_FORMS, *_REPORTS))
 @findings_option
 @tz_option
@@ -83,6 +86,7 @@ def verify(
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
     max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, target: Target,
     fail_on: str, exit_zero: bool, findings: bool, zone: Zone, mirror: bool, topics: tuple[str, ...],
+    restorable: bool, release: str | None,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -93,12 +97,15 @@ def verify(
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
         kafkalog verify --replicas broker-1 broker-2
         kafkalog verify --mirror --topics 'orders=eu.orders' source/ mirror/
+        kafkalog verify --restorable broker-1 broker-2 broker-3
     """
     form = row_form(form, target, tables, _SUFFIXES)
     if form in _REPORTS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
     if topics and not mirror:
         raise click.UsageError("--topics goes with --mirror.")
+    if release is not None and not restorable:
+        raise click.UsageError("--kafka-version goes with --restorable.")
     folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
@@ -115,6 +122,11 @@ def verify(
         from kafkalog.queries.mirrors import compare_mirror
 
         compare_mirror(paths, limits, topics, jobs).add_to(found)
+    if restorable:
+        from kafkalog.queries.broker_start import release_of
+        from kafkalog.queries.restorable import judge_restorable
+
+        judge_restorable(found, paths, limits, jobs, None if release is None else release_of(release))
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
     summary = found.summary()

@@ -1,7 +1,7 @@
 """What a broker does with a directory at its next start: LogLoader's and LogManager's order, from names and sizes.
 
 After a clean stop it reads next to nothing. Else every segment from the one with the recovery point on is read whole, a
-torn tail is cut off, and all after it is deleted.
+torn tail is cut off, and all after it is deleted. The metadata log is always recovered whole.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkalog.auditing.partition import SegmentScan, read_log
 from kafkalog.auditing.space.log_space import LogSpace
@@ -27,17 +27,18 @@ __all__ = ["next_start_row"]
 
 def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> tuple[Any, ...]:
     """Make the row of a directory in the table ``next_start``."""
-    directory, clean = log.directory, log.node.clean_shutdown
+    directory = log.directory
+    clean = log.node.clean_shutdown and directory.topic != METADATA_TOPIC
     segments = directory.segments
     is_deleted = directory.suffix == "-delete"  # opened, not recovered; -stray and -future are like any other
     scans = {one.segment.path: one.scan for one in log.segments}
     if directory.suffix and not is_deleted:
         whole = read_log(directory, (), limits)
         log, scans = replace(log, facts=whole.partition), {one.segment.path: one for one in whole.scans}
-    point = directory.checkpoints.get("recovery_point", 0)
+    point = 0 if directory.topic == METADATA_TOPIC else directory.checkpoints.get("recovery_point", 0)
     recovered = () if clean or is_deleted else segments[_first(segments, point) :]
     rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
-    torn = _torn(scans, recovered)
+    cut = _cut(log, scans, recovered, limits)
     snapshots = _states(log, rebuilt, recovered, limits)
     sizes = directory.files.values()
     deleted = (
@@ -51,7 +52,8 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
         * bool(recovered),
         f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
         f"reads {snapshots} bytes for the producers' states" * bool(snapshots),
-        f"cuts {torn} bytes off" * bool(torn),
+        f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start),
+        f"deletes all segments, because its start, {cut.start}, is after its end" * bool(cut.start),
         f"deletes {deleted} bytes" * bool(deleted),
         "renames the directory to -stray: the metadata does not have it" * _is_stray(log, metadata),
         "leaves the directory there: no broker removes -stray" * (directory.suffix == "-stray"),
@@ -68,7 +70,9 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
         rebuilt_indexes=len(rebuilt),
         rebuilt_bytes=sum(one.size for one in rebuilt),
         snapshot_bytes=snapshots,
-        truncated_bytes=torn,
+        truncated_bytes=cut.size,
+        truncated_records=cut.records,
+        log_end_offset=cut.end,
         deleted_bytes=deleted,
         read_bytes=read,
         does="; ".join(part for part in does if part) or "loads it without reading segments",
@@ -84,16 +88,56 @@ def _stem(segment: Segment) -> str:
     return segment.path.rpartition("/")[2].removesuffix(".log")
 
 
-def _torn(scans: Mapping[str, SegmentScan], recovered: Sequence[Segment]) -> int:
-    """Return the bytes that recovery cuts off: from the first damage on, and all later segments."""
+class _Cut(NamedTuple):
+    """What loading cuts off: bytes, the records in whole batches among them, and where the log ends then.
+
+    `start` is the log's start where that is after its end: then all goes; else 0.
+    """
+
+    size: int
+    records: int
+    end: int
+    start: int = 0
+
+
+def _cut(log: LogSpace, scans: Mapping[str, SegmentScan], recovered: Sequence[Segment], limits: Limits) -> _Cut:
+    """Return what is cut off: from the first damage on, and all later segments; all of a log that ends too early."""
+    directory = log.directory
+    found = _Cut(0, 0, log.facts.log_end_offset)
     for number, segment in enumerate(recovered):
         scan = scans[segment.path]
         starts = [extent.position for extent in scan.damaged]
         if scan.zero_tail is not None and scan.zero_tail.position is not None:
             starts.append(scan.zero_tail.position)
         if starts:
-            return segment.size - min(starts) + sum(one.size for one in recovered[number + 1 :])
-    return 0
+            later = recovered[number + 1 :]
+            end, records = _around(segment, min(starts), limits)
+            records += sum(_around(one, 0, limits)[1] for one in later)
+            size = segment.size - min(starts) + sum(one.size for one in later)
+            found = _Cut(size, records, segment.base_offset if end is None else end)
+            break
+    start = directory.checkpoints.get("log_start", 0)
+    if start > found.end and directory.segments and directory.topic != METADATA_TOPIC:
+        records = sum(_around(one, 0, limits)[1] for one in directory.segments)
+        return _Cut(directory.size, records, start, start)
+    return found if directory.segments else found._replace(end=max(start, 0))
+
+
+def _around(segment: Segment, position: int, limits: Limits) -> tuple[int | None, int]:
+    """Return the offset after the last whole batch before a position, and the records in whole batches after it."""
+    end, records = None, 0
+    try:
+        for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
+            heads = chunk.heads.numpy()
+            heads = heads[:, heads[buffers.VALID] != 0]
+            before = heads[buffers.POSITION] < position
+            if before.any():
+                end = int(heads[buffers.LAST_OFFSET][before].max()) + 1
+            is_data = (heads[buffers.ATTRIBUTES] & buffers.CONTROL_BIT == 0) | (heads[buffers.MAGIC] < 2)
+            records += int(heads[buffers.COUNT][~before & is_data].sum())
+    except UnreadableError:
+        pass  # reported when the file itself is read
+    return end, records
 
 
 def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segment], limits: Limits) -> int:
@@ -150,9 +194,14 @@ def _part(segment: Segment, start: int, until: int, limits: Limits) -> int:
 
 
 def _is_stray(log: LogSpace, metadata: Metadata | None) -> bool:
-    """Say whether the metadata knows topics, but not this one with its id."""
-    topic_id = log.directory.topic_id
-    if metadata is None or topic_id is None or not metadata.topics or log.directory.suffix:
+    """Say whether the metadata does not give the directory's broker this partition of a topic with this id.
+
+    A directory without a topic id is stray, too: its records came after the id was written, so it has none.
+    """
+    directory, node = log.directory, log.node.node_id
+    if metadata is None or not metadata.topics or directory.suffix or directory.topic == METADATA_TOPIC:
         return False
-    spans = metadata.topics.get(topic_id)
-    return log.directory.topic != METADATA_TOPIC and (spans is None or spans[-1].until is not None)
+    spans = metadata.partitions.get((directory.topic_id or "", directory.partition), ())
+    if not spans or spans[-1].until is not None:
+        return True
+    return node is not None and node.isdecimal() and int(node) not in spans[-1].value.replicas

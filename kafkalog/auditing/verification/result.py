@@ -12,6 +12,7 @@ from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.outcome import Outcome
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables.verify_tables import LOGS
 
@@ -32,8 +33,9 @@ class LogFacts(Log):
 class Verification:
     """What was found in all inputs.
 
-    `unreadable` are arguments that could not be read at all, `replicas` and `mirrors` rows of the tables of that
-    name, `clusters` the log directories of each cluster with its metadata.
+    `unreadable` are arguments that could not be read at all, `replicas`, `mirrors` and `restorable` rows of the tables
+    of that name, `clusters` the log directories of each cluster with its metadata. `answer` is yes or no with reasons,
+    where it was asked whether brokers can go on from the files.
     """
 
     files: list[FileFacts] = field(default_factory=list)
@@ -41,6 +43,8 @@ class Verification:
     unreadable: list[str] = field(default_factory=list)
     replicas: list[tuple[object, ...]] = field(default_factory=list)
     mirrors: list[tuple[object, ...]] = field(default_factory=list)
+    restorable: list[tuple[object, ...]] = field(default_factory=list)
+    answer: str | None = None
     clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
     reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
@@ -58,7 +62,7 @@ class Verification:
 
     def summary(self) -> VerifySummary:
         """Sum up."""
-        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable))
+        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable), answer=self.answer)
         summary.count(self.findings())
         return summary
 
@@ -78,6 +82,8 @@ class Verification:
             yield from self.replicas
         elif table == "mirrors":
             yield from self.mirrors
+        elif table == "restorable":
+            yield from self.restorable
         else:
             for log in self.logs:
                 yield _log_row(log)
@@ -85,9 +91,10 @@ class Verification:
 
 @dataclass(slots=True)
 class VerifySummary(Summary):
-    """A verification summed up."""
+    """A verification summed up; with an `answer` the files' own findings do not decide the exit status."""
 
     files: list[FileFacts] = field(default_factory=list)
+    answer: str | None = None
 
     @property
     def has_read(self) -> bool:
@@ -96,6 +103,24 @@ class VerifySummary(Summary):
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""
         return f"{count_of(len(self.files), 'file')} whole"
+
+    def verdict(self) -> str:
+        """Return the answer where there is one, which is never yes where not all was read."""
+        if self.answer is None:
+            return Summary.verdict(self)
+        if self.complete:
+            return self.answer
+        word, _, reasons = self.answer.partition(": ")
+        unread = "not all could be read"
+        return f"NO and incomplete: {reasons}; {unread}" if word == "NO" else f"INCOMPLETE: {unread}"
+
+    def outcome(self, fail_on: Severity) -> Outcome:
+        """Return the outcome that decides the exit status."""
+        if self.answer is None:
+            return Summary.outcome(self, fail_on)
+        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.startswith("INCOMPLETE"))
+        outcome.found = self.answer.startswith("NO")
+        return outcome
 
     def totals(self) -> str:
         """Return one line of totals."""

@@ -17,7 +17,7 @@ __all__ = ["Night", "also_section", "first_view", "theme_choice"]
 
 Row = dict[str, Any]
 
-_CALM: Final = frozenset({"OK"})
+_CALM: Final = frozenset({"OK", "YES"})
 
 _MILD: Final = frozenset({"SUSPICIOUS", "EMPTY"})
 

@@ -1,0 +1,175 @@
+"""Whether a broker starts on its log directories: what it refuses before any log is loaded, and what takes one offline.
+
+The rules are those of KafkaRaftServer, MetaPropertiesEnsemble and LogManager: meta.properties first, then the names of
+all directories, then the small files that are read while logs are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.recognition import CHECKPOINTS, partition_name
+from kafkalog.findings import Finding, Severity
+from kafkalog.segments.readers import read_properties
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.topics import Metadata
+    from kafkalog.log_dirs.log_directory import LogDirectory
+
+__all__ = ["Broker", "Release", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
+
+_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
+_META: Final = "meta.properties"
+
+# The highest level of metadata.version that releases know, and the lowest that 4.0 and later read (MetadataVersion).
+_LEVELS: Final = {
+    (3, 3): 7, (3, 4): 8, (3, 5): 11, (3, 6): 14, (3, 7): 19, (3, 8): 20, (3, 9): 21, (4, 0): 25, (4, 1): 27,
+    (4, 2): 29, (4, 3): 30, (4, 4): 33,
+}  # fmt: skip
+_LOWEST: Final = 7
+_KRAFT_ONLY: Final = (4, 0)
+_FORMATS_DIRECTORIES: Final = (3, 7)  # from here on a broker writes the meta.properties of its other directories
+
+# Files that take their log directory offline where they can't be read as what they are.
+_OFFLINE: Final = frozenset({*CHECKPOINTS.values(), "leader-epoch-checkpoint", "partition.metadata"})
+
+# Findings about files that a broker refuses to start with.
+_REFUSED: Final = frozenset({"partition-twice", "directory-twice", "meta-properties-wrong"})
+
+Release = tuple[int, int]
+
+
+def release_of(text: str) -> Release:
+    """Read a release like ``4.3.1``. Raises UnsupportedError if it is none."""
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\d{1,3}){0,2}", text)
+    if match is None:
+        raise UnsupportedError(f"--kafka-version {text}: not a release of Kafka, such as 4.3.1")
+    return int(match[1]), int(match[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A node with its log directories; `offline` are those that it does not use, with the reason of each."""
+
+    node_id: str | None
+    homes: list[LogDirectory]
+    offline: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"Broker {self.node_id}" if self.node_id is not None else self.homes[0].home
+
+
+def brokers_of(nodes: Sequence[LogDirectory]) -> list[Broker]:
+    """Put the log directories of one broker together."""
+    found: dict[str, Broker] = {}
+    for node in nodes:
+        found.setdefault(node.node_id or node.home, Broker(node.node_id, [])).homes.append(node)
+    return list(found.values())
+
+
+class _Reason(NamedTuple):
+    """Why a broker does not start; with a `home` only that directory is lost to it where it has others."""
+
+    text: str
+    home: str | None = None
+
+
+def why_not(
+    broker: Broker, findings: Iterable[Finding], metadata: Metadata | None, release: Release | None
+) -> list[str]:  # fmt: skip
+    """Say why a broker of a release would not start on its directories; empty if nothing shows that.
+
+    `findings` are all of the verification. Directories that it would go on without are noted in `broker`.
+    """
+    reasons = [reason for home in broker.homes for reason in _of_home(home, release)]
+    reasons += _of_findings(broker, findings)
+    told = [reason.text for reason in reasons if reason.home is None]
+    told += _of_release(broker, metadata, release)
+    for reason in reasons:
+        if reason.home is not None:
+            broker.offline.setdefault(reason.home, reason.text)
+    if len(broker.offline) == len(broker.homes):
+        told += broker.offline.values()
+    return list(dict.fromkeys(told))
+
+
+def _of_home(home: LogDirectory, release: Release | None) -> Iterator[_Reason]:
+    """Yield what a directory's own names show."""
+    if home.alone:
+        yield _Reason(f"only the partition's directory {home.path} was given, not the log directory around it")
+        return
+    has_metadata = any(one.topic == METADATA_TOPIC for one in home.partitions)
+    is_formatted = exists(os.path.join(home.home, _META))
+    if not is_formatted and (has_metadata or home.node_id is None or (release or _KRAFT_ONLY) < _FORMATS_DIRECTORIES):
+        yield _Reason(f"{home.path} has no {_META}")
+    try:
+        entries = open_tree(home.home, deep=False).entries(home.home)
+    except UnreadableError:
+        return
+    for entry in entries:
+        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
+            yield _Reason(f"{home.path} has the directory {entry.name}, whose name is no partition's")
+
+
+def _of_findings(broker: Broker, findings: Iterable[Finding]) -> Iterator[_Reason]:
+    """Yield what findings about a broker's files show."""
+    for finding in findings:
+        home = next((one for one in broker.homes if _is_below(finding.file, one.home)), None)
+        if home is None:
+            continue
+        name = os.path.basename(finding.file)
+        told = f"{finding.file}: {finding.message}"
+        is_there = finding.code not in ("meta-properties-wrong", "checkpoint-malformed") or exists(finding.file)
+        is_loaded = finding.severity > Severity.NOTE and _is_newest(home, finding.file)
+        if finding.code in _REFUSED or is_loaded or (finding.code, name) == ("checkpoint-malformed", "quorum-state"):
+            if is_there:
+                yield _Reason(told)
+        elif name in _OFFLINE and finding.code in ("checkpoint-malformed", "partition-metadata-wrong"):
+            yield _Reason(told, home.home)
+
+
+def _is_below(path: str, home: str) -> bool:
+    return path == home or path.startswith(home if home.endswith("/") else f"{home}/")
+
+
+def _is_newest(home: LogDirectory, path: str) -> bool:
+    """Say whether a snapshot is the newest of the metadata log in a directory, which is the one that is loaded."""
+    folder, name = os.path.split(path)
+    names = [one for log in home.partitions if log.log == folder for one in log.files if one.endswith(".checkpoint")]
+    return name == max(names, default=None)
+
+
+def _of_release(broker: Broker, metadata: Metadata | None, release: Release | None) -> Iterator[str]:
+    """Yield what a release can't read."""
+    if release is None:
+        return
+    shown = ".".join(map(str, release))
+    if release >= _KRAFT_ONLY and any(map(uses_zookeeper, broker.homes)):
+        yield f"its metadata is in ZooKeeper, which Kafka {shown} does not use"
+    levels = () if metadata is None else metadata.features.get("metadata.version", ())
+    level = levels[-1].value if levels else None
+    known = [highest for since, highest in _LEVELS.items() if since <= release]
+    if level is None:
+        return
+    is_newer = release > max(_LEVELS)
+    if known and level > max(known) and not is_newer:
+        yield f"metadata.version has level {level}, and Kafka {shown} knows levels up to {max(known)}"
+    if release >= _KRAFT_ONLY and level < _LOWEST:
+        yield f"metadata.version has level {level}, and Kafka {shown} needs level {_LOWEST} or later"
+
+
+def uses_zookeeper(home: LogDirectory) -> bool:
+    """Say whether a directory's broker keeps its metadata in ZooKeeper: such a meta.properties has version 0."""
+    path = os.path.join(home.home, _META)
+    try:
+        return exists(path) and read_properties(path, on_finding=lambda _: None).get("version") == "0"
+    except UnreadableError:
+        return False

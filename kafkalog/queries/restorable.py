@@ -1,0 +1,472 @@
+"""Whether brokers can go on from log directories: a backup, a snapshot of a volume, a directory that was copied.
+
+The answer is put together: what verification found in the files, what a start makes of each directory, what the audit
+says of open transactions and of lost records, where groups stand, and what the metadata log names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkalog.auditing.incidents import incidents_of_audit, rows_of_audit
+from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.space import LogSpace, Settings, next_start_row, read_space
+from kafkalog.auditing.topics import group_rows
+from kafkalog.auditing.transactions import AuditOptions, count_of, unsettled_rows
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import by_number, iso
+from kafkalog.queries.broker_start import Broker, brokers_of, uses_zookeeper, why_not
+from kafkalog.segments.file_rows import one_by_one
+from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
+from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.internal_tables import COMMITTED
+from kafkalog.tables.space_tables import NEXT_START
+from kafkalog.tables.verify_tables import RESTORABLE
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.topics import Metadata
+    from kafkalog.auditing.transactions import Audit, ClusterAudit
+    from kafkalog.auditing.verification import Verification
+    from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+    from kafkalog.queries.broker_start import Release
+    from kafkalog.segments.chunk import Limits
+
+__all__ = ["judge_restorable"]
+
+Row = dict[str, Any]
+_Place = tuple[str, int]
+
+_LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
+_RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+_REASONS: Final = 5  # of a kind, in the sentence
+
+# What the coordinator does with an open transaction once it has loaded its records.
+_ENDS: Final = {
+    "ongoing": ("times-out", "the coordinator aborts it when its timeout has passed"),
+    "commit-pending": ("committed", "its coordinator writes the COMMIT marker"),
+    "abort-pending": ("aborted", "its coordinator writes the ABORT marker"),
+    "hanging": ("hangs", "no coordinator ends it, and read_committed consumers stop there"),
+    "undecided": ("hangs", "the files do not show that a coordinator ends it"),
+}
+_FORGOTTEN: Final = (
+    "forgotten",
+    "no producer snapshot is here after a clean stop: the broker forgets it, and gives its records to read_committed"
+    " consumers",
+)
+_SEVERITIES: Final = {"hangs": Severity.NOTE, "forgotten": Severity.ERROR}
+
+
+def judge_restorable(
+    found: Verification, paths: Sequence[str], limits: Limits, jobs: int | None = None, release: Release | None = None
+) -> None:  # fmt: skip
+    """Say what becomes of all that is in log directories when brokers start on them, and put that into a verification.
+
+    `found` is the verification of the same paths; it gets the rows of the table ``restorable`` and the answer. With a
+    `release` the brokers' release is judged, too.
+    """
+    audited = audit(paths, AuditOptions(limits, jobs))
+    found.unreadable += [line for line in audited.unreadable if line not in found.unreadable]
+    findings = [*found.findings(), *audited.findings()]
+    told = _Told()
+    for cluster in audited.clusters:
+        _OfCluster(cluster, findings, limits, release, told).judge()
+    _losses(audited, told)
+    _transactions(audited, told)
+    _groups(audited, paths, limits, jobs, told)
+    _moments(audited, findings, told)
+    found.restorable = [tuple(row[name] for name in RESTORABLE.names) for row in told.in_order()]
+    found.answer = told.answer()
+
+
+@dataclass(slots=True)
+class _Told:
+    """The rows that were made, and where the partitions' best replicas end after the start."""
+
+    rows: list[Row] = field(default_factory=list)
+    ends: dict[_Place, int] = field(default_factory=dict)
+    skewed: bool = False
+    forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
+    beyond: int = 0  # committed offsets after the ends that logs have in the files
+
+    def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
+        """Add a row; what is not given is null."""
+        row: Row = dict.fromkeys(RESTORABLE.names)
+        row |= {"subject": subject, "what": what, "message": message, **cells}
+        row["severity"] = None if severity is None else severity.word
+        self.rows.append(row)
+
+    def in_order(self) -> list[Row]:
+        """Return the rows: the cluster, brokers, partitions, transactions, groups."""
+        order = [word for column in RESTORABLE.columns if column.name == "subject" for word in column.words or ()]
+        return sorted(
+            self.rows,
+            key=lambda row: (order.index(row["subject"]), by_number(row["topic"] or ""), row["partition"] or 0,
+                             by_number(row["node_id"] or ""), by_number(row["name"] or "")),
+        )  # fmt: skip
+
+    def answer(self) -> str:
+        """Return yes or no with the reasons, as the verdict says it."""
+        counts = Counter((row["subject"], row["what"]) for row in self.rows)
+        errors = [row for row in self.in_order() if row["severity"] == "error" or row["what"] == "damaged"]
+        skewed = ["but the copy is skewed: its files are of different moments"] * self.skewed
+        if not any(row["subject"] == "partition" for row in self.rows):
+            return "NO: no partition is here"
+        if errors:
+            said = [row["message"].removesuffix(".") for row in errors[:_REASONS]]
+            more = [f"{len(errors) - _REASONS:,} more reasons are in the table restorable"] * (len(errors) > _REASONS)
+            return f"NO: {'; '.join([*said, *more, *skewed])}"
+        if counts["cluster", "no-metadata"]:
+            return "INCOMPLETE: the metadata is in ZooKeeper, which is in no file here; nothing else says no"
+        kept = sum(counts["partition", what] for what in ("loads", "recovers", "truncated"))
+        parts = [
+            *skewed,
+            f"{count_of(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
+            f"{count_of(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
+        ]
+        parts += [text for text in map(self._counted, _SAID) if text]
+        return f"YES: {'; '.join(parts)}"
+
+    def _counted(self, key: tuple[str, str]) -> str:
+        number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
+        return f"{count_of(number, key[0])} {_SAID[key][number > 1]}" if number else ""
+
+
+_SAID: Final = {
+    ("partition", "truncated"): (
+        "ends in a torn batch, which is cut off: what followed it is not here",
+        "end in torn batches, which are cut off: what followed them is not here",
+    ),
+    ("partition", "absent"): ("begins empty", "begin empty"),
+    ("transaction", "committed"): ("is committed", "are committed"),
+    ("transaction", "aborted"): ("is aborted", "are aborted"),
+    ("transaction", "times-out"): ("is aborted after its timeout", "are aborted after their timeouts"),
+    ("transaction", "forgotten"): ("is forgotten", "are forgotten"),
+    ("transaction", "hangs"): ("hangs", "hang"),
+    ("group", "waits"): ("waits for an open transaction", "wait for open transactions"),
+    ("group", "out-of-range"): ("has an offset that is out of range", "have offsets that are out of range"),
+}
+
+
+class _OfCluster:
+    """Judges the brokers and partitions of one cluster."""
+
+    def __init__(
+        self, cluster: ClusterAudit, findings: Sequence[Finding], limits: Limits, release: Release | None, told: _Told
+    ) -> None:  # fmt: skip
+        self._cluster = cluster
+        self._findings = findings
+        self._limits = limits
+        self._release = release
+        self._told = told
+        self._brokers = brokers_of(cluster.nodes)
+        self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
+        self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
+
+    @property
+    def _metadata(self) -> Metadata | None:
+        return self._cluster.metadata
+
+    def judge(self) -> None:
+        """Tell of the cluster, its brokers, its directories, and of partitions that have none."""
+        self._tell_quorum()
+        for broker in self._brokers:
+            self._tell_broker(broker)
+        here: defaultdict[_Place, list[Row]] = defaultdict(list)
+        for broker in self._brokers:
+            for home in broker.homes:
+                for directory in home.partitions:
+                    row = self._directory(broker, home, directory)
+                    if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
+                        here[directory.topic, directory.partition].append(row)
+        for place, rows in here.items():
+            self._compare(rows)
+            ends = [row["next_log_end_offset"] for row in rows if row["what"] != "offline"]
+            self._told.ends[place] = max([self._told.ends.get(place, 0), *ends])
+        if self._metadata is not None and all(broker.node_id is not None for broker in self._brokers):
+            self._tell_absent(self._metadata, here)
+
+    def _tell(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> Row:
+        self._told.add(subject, what, message, severity, cluster_id=self._cluster.cluster_id, **cells)
+        return self._told.rows[-1]
+
+    def _tell_quorum(self) -> None:
+        """Say whether there is metadata, and whether enough controllers are here to elect one."""
+        metadata = self._metadata
+        if metadata is None:
+            if any(uses_zookeeper(home) for broker in self._brokers for home in broker.homes):
+                why, severity = "the metadata is in ZooKeeper, which is in no file here", Severity.WARNING
+            else:
+                why, severity = "no metadata log is here: brokers find no topics, and use no directory", Severity.ERROR
+            self._tell("cluster", "no-metadata", why, severity)
+            return
+        voters = {number for role, number in metadata.brokers if role == "controller"}
+        voters = {
+            number for number in voters if metadata.brokers["controller", number][-1].value.state != "unregistered"
+        }
+        given = {int(one.node_id) for one in self._brokers if one.node_id is not None and one.node_id.isdecimal()}
+        if len(given) == len(self._brokers) and 2 * len(voters & given) <= len(voters) > 0:
+            self._tell(
+                "cluster", "no-quorum",
+                f"{len(voters & given)} of {len(voters)} controllers are here, and more than half of them"
+                " are needed for an active one", Severity.ERROR,
+            )  # fmt: skip
+
+    def _tell_broker(self, broker: Broker) -> None:
+        reasons = why_not(broker, self._findings, self._metadata, self._release)
+        if reasons:
+            message = f"{broker.name} does not start: {'; '.join(reasons)}"
+            self._tell("broker", "refuses", message, Severity.ERROR, node_id=broker.node_id)
+        else:
+            release = "" if self._release is None else f" with Kafka {'.'.join(map(str, self._release))}"
+            self._tell("broker", "starts", f"{broker.name} starts{release}", node_id=broker.node_id)
+
+    def _directory(self, broker: Broker, home: LogDirectory, directory: PartitionDirectory) -> Row:
+        """Tell what the start makes of a partition's directory."""
+        log = read_space(home, directory, Settings(self._metadata, {}, {}), self._limits)
+        starts = dict(zip(NEXT_START.names, next_start_row(log, self._metadata, self._limits), strict=True))
+        what, severity, message = self._becomes(broker, home, log, starts)
+        if starts["is_clean"] and not directory.snapshots and not starts["rebuilt_indexes"]:
+            self._told.forgetful.add(directory.log)
+        newest = max(self._newest.get(directory.log, -1), log.facts.newest_broker)
+        same = ("truncated_bytes", "deleted_bytes", "rebuilt_indexes", "recovered_segments")
+        return self._tell(
+            "partition", what, message, severity, node_id=broker.node_id, topic=directory.topic,
+            partition=directory.partition, log=directory.log, newest_ms=None if newest < 0 else newest,
+            log_start_offset=log.facts.log_start_offset, log_end_offset=log.facts.log_end_offset,
+            next_log_end_offset=starts["log_end_offset"], lost_records=starts["truncated_records"] or None,
+            **{name: starts[name] for name in same},
+        )  # fmt: skip
+
+    def _becomes(
+        self, broker: Broker, home: LogDirectory, log: LogSpace, starts: Mapping[str, Any]
+    ) -> tuple[str, Severity | None, str]:
+        """Return the word, the severity and the sentence of a partition's directory."""
+        directory = log.directory
+        name = f"{directory.topic}-{directory.partition}"
+        does = starts["does"]
+        if directory.suffix == "-delete":
+            return "deleted", None, f"{name} was deleted before: the broker deletes the directory"
+        if directory.suffix:
+            return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {does}"
+        if home.home in broker.offline and len(broker.offline) < len(broker.homes):
+            return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
+        if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
+            return "stray", Severity.WARNING, f"{name} becomes -stray, unless controllers elsewhere have its topic"
+        known = None if self._metadata is None else self._metadata.topic_of(directory.topic_id or "")
+        if known is not None and known.name != directory.topic:
+            return "put-aside", Severity.NOTE, f"{name} is not used: its topic id is that of {known.name}"
+        if "-stray" in does:
+            return self._stray(name, directory, starts)
+        records = starts["truncated_records"]
+        lost = f", and with them {count_of(records, 'record')} in whole batches" * bool(records)
+        last = directory.segments[-1].path if directory.segments else None
+        is_torn = last in self._torn
+        if is_torn and starts["is_clean"]:
+            message = f"{name} ends in a torn batch, which stays after a clean stop: what is written next can't be read"
+            return "torn-inside", Severity.ERROR, message
+        if starts["truncated_bytes"] and (log.facts.damaged or is_torn or "deletes all" in does):
+            severity = Severity.ERROR if records else Severity.WARNING
+            if "deletes all" in does:
+                start = starts["log_end_offset"]
+                message = f"all segments of {name} are deleted, as its checkpoint has the log's start {start}{lost}"
+                return "emptied", severity, message
+            message = f"{starts['truncated_bytes']:,} bytes of {name} are cut off at offset {starts['log_end_offset']}"
+            return "truncated", severity, f"{message}{lost}"
+        if starts["recovered_segments"]:
+            return "recovers", None, f"{name}: the broker {does}"
+        return "loads", None, f"{name}: the broker {does}"
+
+    def _stray(
+        self, name: str, directory: PartitionDirectory, starts: Mapping[str, Any]
+    ) -> tuple[str, Severity | None, str]:  # fmt: skip
+        """Say what becomes of a directory that the metadata does not have: a deleted topic's, or a newer one's."""
+        assert self._metadata is not None
+        was_deleted = directory.topic_id in self._metadata.topics
+        ids = self._metadata.ids.get(directory.topic)
+        if was_deleted or not directory.size:
+            return "stray", Severity.NOTE, f"{name} becomes -stray: its topic or its replica was deleted"
+        why = (
+            f"the metadata has another topic id for {directory.topic}"
+            if ids
+            else f"the metadata does not have the topic {directory.topic}"
+        )
+        why = "its topic id is missing" if directory.topic_id is None else why
+        count = f" with offsets up to {starts['log_end_offset']}"
+        return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}"
+
+    def _compare(self, rows: Sequence[Row]) -> None:
+        """Make a warning of a cut that another replica mends: it still has what this one loses."""
+        for row in rows:
+            if row["severity"] != "error" or row["what"] == "offline":
+                continue
+            others = [
+                other for other in rows if other is not row and other["next_log_end_offset"] >= row["log_end_offset"]
+            ]
+            if others:
+                row["severity"], row["lost_records"] = Severity.WARNING.word, None
+                row["message"] += f"; broker {others[0]['node_id']} still has them, and is to be started first"
+
+    def _tell_absent(self, metadata: Metadata, here: Mapping[_Place, Sequence[Row]]) -> None:
+        """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
+        given = {broker.node_id for broker in self._brokers}
+        for topic_id, number in sorted(metadata.partitions):
+            span = metadata.partitions[topic_id, number][-1]
+            topic = metadata.topic_of(topic_id)
+            if span.until is not None or topic is None:
+                continue
+            name, place = f"{topic.name}-{number}", {"topic": topic.name, "partition": number}
+            replicas, isr = [str(one) for one in span.value.replicas], {str(one) for one in span.value.isr}
+            rows = here.get((topic.name, number), ())
+            have = {row["node_id"] for row in rows}
+            is_empty = self._reached((topic.name, number)) == 0
+            for broker in (one for one in replicas if one in given - have):
+                severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
+                message = f"{name} has no directory on broker {broker}, and begins empty there"
+                if rows and not is_empty:
+                    message += f"; start broker {min(map(str, have))} first, whose log is copied"
+                self._tell("partition", "absent", message, severity, node_id=broker, **place)
+            if not given.intersection(replicas):
+                message = (
+                    f"{name} is in the metadata; its replicas are on brokers that are not here: {', '.join(replicas)}"
+                )
+                self._tell("partition", "absent", message, Severity.ERROR, **place)
+            elif rows and isr and not isr & have:
+                message = f"{name} has no leader: its replicas in sync are on {', '.join(sorted(isr))}"
+                self._tell("partition", "offline", message, Severity.ERROR, **place)
+
+    def _reached(self, place: _Place) -> int | None:
+        """Return the highest offset that a checkpoint has for a partition; None where none names it."""
+        kinds = (rows for node in self._cluster.nodes for rows in node.all_checkpoints.values())
+        return max((rows[place] for rows in kinds if place in rows), default=None)
+
+
+def _losses(audited: Audit, told: _Told) -> None:
+    """Tell of records that are lost or can't be read already, whatever a start does; torn ends are told of before."""
+    rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in rows_of_audit(audited, FINDINGS.name))
+    torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
+    for incident in incidents_of_audit(audited):
+        if incident.kind not in _LOST or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
+            continue
+        row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
+        place: Row = {}
+        if row["partitions_total"] == 1:
+            topic, _, number = row["partitions"][0].rpartition("-")
+            place = {"topic": topic, "partition": int(number)}
+        told.add(
+            "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
+            offset=row["first_offset"], lost_records=row["lost_records"], **place,
+        )  # fmt: skip
+
+
+def _transactions(audited: Audit, told: _Told) -> None:
+    """Tell what becomes of each open transaction."""
+    ids = {log.partition.directory.log: cluster.cluster_id for cluster in audited.clusters for log in cluster.logs}
+    for cells in unsettled_rows(audited):
+        row = dict(zip(TRANSACTIONS.names, cells, strict=True))
+        what, does = _FORGOTTEN if row["log"] in told.forgetful else _ENDS[row["state"]]
+        place = f"{row['topic']}-{row['partition']}"
+        who = row["transactional_id"] or f"producer {row['producer_id']}"
+        cut = told.ends.get((row["topic"], row["partition"]))
+        if cut is not None and row["first_offset"] >= cut:
+            continue  # the start cuts it off
+        told.add(
+            "transaction", what, f"The transaction of {who} in {place} from offset {row['first_offset']} on: {does}",
+            _SEVERITIES.get(what), cluster_id=ids[row["log"]], topic=row["topic"],
+            partition=row["partition"], name=who, log=row["log"], offset=row["first_offset"],
+        )  # fmt: skip
+
+
+def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | None, told: _Told) -> None:
+    """Tell where each group goes on: where it was, or why not."""
+    goes_on: Counter[str] = Counter()
+    nodes = [node for cluster in audited.clusters for node in cluster.nodes]
+    beyond = Severity.WARNING if all(node.clean_shutdown for node in nodes) else Severity.ERROR  # then it was so before
+    for item in one_by_one(group_rows(paths, limits=limits, tables=(COMMITTED.name,), jobs=jobs)):
+        if isinstance(item, Finding):
+            continue  # the verification and the audit have it
+        row = dict(zip(COMMITTED.names, item[1], strict=True))
+        group, place = row["group"], f"{row['topic']}-{row['partition']}"
+        cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
+        end = told.ends.get((row["topic"], row["partition"]))
+        reason = row["out_of_range"]
+        told.beyond += reason == "beyond-end"
+        if row["offset"] is not None and end is not None and row["offset"] > end:
+            reason = "beyond-end"
+        if reason == "beyond-end":
+            message = f"Group {group} stands at offset {row['offset']} of {place}, which ends at {end}"
+            told.add("group", "out-of-range", f"{message}: auto.offset.reset decides", beyond, **cells)
+        elif reason is not None:
+            message = f"Group {group} stands at offset {row['offset']} of {place}: {reason}, auto.offset.reset decides"
+            told.add("group", "out-of-range", message, Severity.WARNING, **cells)
+        elif row["pending_offset"] is not None:
+            message = f"Group {group} has a commit of offset {row['pending_offset']} of {place} in an open transaction"
+            told.add("group", "waits", message, **cells)
+        elif row["offset"] is not None:
+            goes_on[group] += 1
+    for group, count in goes_on.items():
+        told.add(
+            "group", "goes-on", f"Group {group} goes on where it was in {count_of(count, 'partition')}", name=group
+        )
+
+
+def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
+    """Tell from which moment each part is: of one, or skewed."""
+    logs = {log.partition.directory.log: number for number, cluster in enumerate(audited.clusters)
+            for log in cluster.logs}  # fmt: skip
+    skewed = {logs.get(finding.log or "", 0) for finding in findings if _is_skew(finding)}
+    for number, cluster in enumerate(audited.clusters):
+        ends = [(log.partition.newest_broker, log.partition.directory) for log in cluster.logs]
+        ends = [(time, directory) for time, directory in ends if time >= 0]
+        if not ends:
+            continue
+        is_clean = all(node.clean_shutdown for node in cluster.nodes)
+        odd = _contradictions(cluster, told, is_clean=is_clean)
+        what = "skewed" if number in skewed or odd else "one-moment" if is_clean else "running"
+        told.skewed |= what == "skewed"
+        users = [one for one in ends if not one[1].topic.startswith("__")] or ends
+        parts = [f"{_name(max(users, key=lambda one: one[0])[1])} ends {iso(max(users, key=lambda one: one[0])[0])}"]
+        for topic in ("__consumer_offsets", "__transaction_state", METADATA_TOPIC):
+            newest = max((time for time, one in ends if one.topic == topic), default=-1)
+            newest = cluster.metadata.newest if topic == METADATA_TOPIC and cluster.metadata is not None else newest
+            parts += [f"{topic} {iso(newest)}"] * (newest >= 0)
+        how = {
+            "skewed": "The copy is skewed: its files are of different moments",
+            "one-moment": "All directories were stopped cleanly",
+            "running": "The directories were copied while a broker ran, or after a kill; no file contradicts another",
+        }[what]
+        message = f"{how}; {', '.join([*parts, *odd])}"
+        told.add(
+            "cluster", what, message, Severity.WARNING if what == "skewed" else None, cluster_id=cluster.cluster_id,
+            newest_ms=max(time for time, _ in ends),
+        )  # fmt: skip
+
+
+def _is_skew(finding: Finding) -> bool:
+    """Say whether files of different moments explain a finding best.
+
+    After a clean stop each recovery point is a log's end: another one is that of another moment.
+    """
+    if finding.code in ("log-cut-short", "checkpoint-ahead"):
+        return finding.severity is Severity.NOTE  # as in a copy of a running broker
+    is_other = finding.code == "checkpoint-wrong" and finding.file.endswith(_RECOVERY_POINTS)
+    return finding.code == "copy-skewed" or (is_other and finding.found is not None)
+
+
+def _contradictions(cluster: ClusterAudit, told: _Told, *, is_clean: bool) -> list[str]:
+    """Return what only files of different moments have: one knows what another one has not yet."""
+    errors = [row for row in told.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
+    newer = sum(row["what"] == "stray" for row in errors)
+    found = [f"{count_of(newer, 'log')} that the metadata does not have"] * bool(newer)
+    if is_clean:
+        return found
+    absent = sum(row["what"] == "absent" for row in errors)
+    found += [f"{count_of(told.beyond, 'committed offset')} after a log's end"] * bool(told.beyond)
+    return found + [f"{count_of(absent, 'partition')} of the metadata without a directory"] * bool(absent)
+
+
+def _name(directory: PartitionDirectory) -> str:
+    return f"{directory.topic}-{directory.partition}"

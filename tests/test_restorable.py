@@ -1,0 +1,172 @@
+"""Whether brokers can go on from a directory: yes or no, with reasons; ``test_restorable_live`` has real starts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from build import flipped
+from invoke import Ended, kafkalog
+from official import FIXTURES
+
+WHOLE = FIXTURES / "k4-c-group-offsets-tv0" / "data"  # stopped cleanly; an open transaction has commits of a group
+KILLED = FIXTURES / "k4-l-idempotent" / "data"
+LOG = "fares-refunds.18-1"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A whole directory that may be changed."""
+    return Path(shutil.copytree(WHOLE, tmp_path / "data"))
+
+
+def asked(*paths: Path, options: tuple[str, ...] = ()) -> Ended:
+    """Ask for the rows."""
+    return kafkalog("verify", "--restorable", *options, *paths, "--format", "ndjson", "--table", "restorable")
+
+
+def told(ended: Ended, subject: str) -> dict[str, list[Any]]:
+    """The rows about a subject, by what becomes of it."""
+    found: dict[str, list[Any]] = {}
+    for row in ended.rows:
+        if row["subject"] == subject:
+            found.setdefault(row["what"], []).append(row)
+    return found
+
+
+def test_a_whole_directory_is_restorable() -> None:
+    """Yes, status 0: the broker starts, no log is changed, and it is said what becomes of what was open."""
+    ended = asked(WHOLE)
+
+    assert ended.status == 0
+    assert set(told(ended, "broker")) == {"starts"}
+    assert set(told(ended, "partition")) == {"loads", "recovers"}  # the metadata log is always recovered
+    assert all(row["log_end_offset"] == row["next_log_end_offset"] for row in ended.rows if row["log_end_offset"])
+    assert set(told(ended, "cluster")) == {"one-moment"}
+    assert {what: len(rows) for what, rows in told(ended, "transaction").items()} == {"times-out": 2}
+    assert "waits" in told(ended, "group")
+    assert kafkalog("verify", "--restorable", WHOLE).text.startswith("YES  1 broker starts; 11 logs keep all ")
+
+
+def test_the_answer_is_in_the_machine_formats(tmp_path: Path) -> None:
+    """The summary's verdict, and ``verdict.json``."""
+    rows = kafkalog("verify", "--restorable", WHOLE, "--format", "ndjson")
+    assert [row["verdict"][:5] for row in rows.table("summary")] == ["YES: "]
+    assert kafkalog("verify", "--restorable", WHOLE, "-o", tmp_path / "out").status == 0
+    assert json.loads((tmp_path / "out" / "verdict.json").read_text())["verdict"].startswith("YES: ")
+
+
+def _rows_of(home: Path, name: str) -> list[Path]:
+    return sorted((home / LOG).glob(name))
+
+
+def _gone(name: str) -> Callable[[Path], None]:
+    def change(home: Path) -> None:
+        place = home / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+
+    return change
+
+
+def _rubbish(name: str) -> Callable[[Path], None]:
+    return lambda home: (home / name).write_text("rubbish\n") and None
+
+
+def _flip(home: Path) -> None:
+    [path] = _rows_of(home, "*.log")
+    path.write_bytes(flipped(path.read_bytes(), 8 * 70))
+
+
+@pytest.mark.parametrize(
+    ("change", "subject", "what", "said"),
+    [
+        (_gone("meta.properties"), "broker", "refuses", "has no meta.properties"),
+        (lambda home: (home / "lost+found").mkdir(), "broker", "refuses", "has the directory lost+found"),
+        (_rubbish("replication-offset-checkpoint"), "broker", "refuses", "replication-offset-checkpoint"),
+        (_gone("__cluster_metadata-0"), "cluster", "no-metadata", "no metadata log is here"),
+        (_gone(LOG), "partition", "absent", "has no directory on broker 1"),
+        (_gone(f"{LOG}/partition.metadata"), "partition", "stray", "its topic id is missing"),
+        (_flip, "partition", "damaged", "can't be read"),
+    ],
+)
+def test_what_makes_it_no(change: Callable[[Path], None], subject: str, what: str, said: str, copy: Path) -> None:
+    """Status 1, a row that says it, and the same in the first sentence."""
+    change(copy)
+    ended = asked(copy)
+
+    assert ended.status == 1
+    assert any(said in row["message"] for row in told(ended, subject)[what])
+    text = re.sub(r"\s+", " ", kafkalog("verify", "--restorable", copy).text)
+    assert text.startswith("NO ")
+    assert said in text.partition(". ")[0]
+
+
+def test_a_start_that_cuts_whole_batches_off_is_no(tmp_path: Path) -> None:
+    """Without a clean stop and without recovery points, all after the first damage is lost, and counted."""
+    home = Path(shutil.copytree(KILLED, tmp_path / "data"))
+    log = max(home.glob("*/*.log"), key=lambda path: path.stat().st_size * (not path.parent.name.startswith("__")))
+    log.write_bytes(flipped(log.read_bytes(), 8 * 70))
+    (home / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
+    [row] = told(asked(home), "partition")["truncated"]
+
+    assert (row["severity"], row["next_log_end_offset"], row["truncated_bytes"]) == ("error", 0, log.stat().st_size)
+    assert row["lost_records"] > 0
+
+
+def test_a_log_that_starts_after_its_end_is_emptied(copy: Path) -> None:
+    """As LogLoader does it, also after a clean stop."""
+    (copy / "log-start-offset-checkpoint").write_text(f"0\n1\n{LOG[:-2]} 1 5000\n")
+    ended = asked(copy)
+
+    [row] = told(ended, "partition")["emptied"]
+    assert (row["topic"], row["next_log_end_offset"], ended.status) == (LOG[:-2], 5000, 1)
+
+
+@pytest.mark.parametrize(("release", "status"), [("4.1.2", 0), ("4.4", 0), ("5.1.0", 0), ("4.0.1", 1), ("3.9.1", 1)])
+def test_a_release_must_know_the_metadata(release: str, status: int) -> None:
+    """The directory has metadata.version 27, which is that of 4.1."""
+    ended = asked(WHOLE, options=("--kafka-version", release))
+
+    assert ended.status == status
+    refused = told(ended, "broker").get("refuses", [])
+    assert ["metadata.version has level 27" in row["message"] for row in refused] == [True] * status
+
+
+def test_a_release_is_asked_for_rightly() -> None:
+    """A word that is none, and the option alone, are wrong usage."""
+    assert kafkalog("verify", "--restorable", "--kafka-version", "new", WHOLE).status == 2
+    assert kafkalog("verify", "--kafka-version", "4.3.1", WHOLE).status == 2
+
+
+def test_what_was_not_read_is_never_yes(copy: Path, tmp_path: Path) -> None:
+    """An input that is not there, or a directory without partitions."""
+    ended = kafkalog("verify", "--restorable", copy, tmp_path / "nothing")
+    assert (ended.status, ended.text.startswith("INCOMPLETE  ")) == (3, True)
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    shutil.copy(copy / "meta.properties", empty)
+    ended = kafkalog("verify", "--restorable", empty)
+    assert (ended.status, ended.text.startswith("NO  ")) == (1, True)
+
+
+def test_metadata_in_zookeeper_can_not_be_judged() -> None:
+    """Nothing says which topics there should be: status 3, and with a release without ZooKeeper no."""
+    home = FIXTURES / "v2.8-hanging" / "data"
+    assert [kafkalog("verify", "--restorable", home).status, asked(home, options=("--kafka-version", "4.0")).status] == [
+        3, 1,
+    ]  # fmt: skip
+
+
+def test_brokers_that_are_needed_are_named() -> None:
+    """One of three, without the controller and without the partition's other replicas."""
+    home = Path(FIXTURES / "k4-f-marker-leaderless")
+    ended = asked(home / "data-1")
+
+    assert ended.status == 1
