@@ -16,11 +16,13 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.api import space as kafkalog_space
+from kafkalog.api import verify as kafkalog_verify
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
 from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.verification import remote_copies
 from kafkalog.files import object_stores
 from kafkalog.files.object_stores import requests_made
 from kafkalog.files.packed_segments import INDEX_PARTS
@@ -550,6 +552,31 @@ def test_what_retention_deletes_while_it_is_read_is_not_lost(damaged: Path, monk
     assert log.partition.log_start_offset == 30
     assert "partition-moving" in codes
     assert not codes & {"file-unreadable", "offset-gap-lost", "remote-offsets-lost"}
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_what_is_deleted_while_verify_reads_the_copies_is_not_damage(
+    is_deleted: bool, damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects that went are looked for in the metadata again: only where it still has them they could not be read."""
+    account = remote_copies.account_side_file
+
+    def accounted(facts: Any, hashed: Any) -> Any:
+        for path in damaged.glob("coupons*/*000-*"):
+            path.unlink()
+        return account(facts, hashed)
+
+    def newer(old: Tier, _report: list[Finding]) -> Tier:
+        return replace(old, segments=old.segments[1:]) if is_deleted else old
+
+    monkeypatch.setattr(remote_copies, "account_side_file", accounted)
+    monkeypatch.setattr(remote_copies, "tier_again", newer)
+    with remote_given(Remote(str(damaged))):
+        found = kafkalog_verify(DATA).findings
+    codes = {one.code for one in found if one.topic == "coupons.quotes51"}
+
+    assert ("file-unreadable" in codes) == (not is_deleted)
+    assert ("partition-moving" in codes) == is_deleted
 
 
 def test_a_place_crosses_to_another_task_with_its_tier() -> None:
