@@ -147,7 +147,7 @@ docs: $(READY)
 	$(DOCS)/bin/codespell docs/*.md *.md
 	$(BIN)/python tools/docs_site.py build/site-docs
 	$(BIN)/python tools/pictures.py build/site-docs/pictures
-	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 # New versions of what the tests and checks need.
 lock:

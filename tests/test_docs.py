@@ -15,6 +15,7 @@ import pytest
 
 from build import batch, record
 from invoke import PARTITION, SEGMENT, Ended, kafkalog
+from kafkalog.tables.words import SPACE_CAUSES
 from kafkalog_cli.exit import Exit
 from official import FIXTURES
 
@@ -80,7 +81,11 @@ def test_every_document_shows_commands() -> None:
 @pytest.mark.parametrize(("document", "command", "output"), _shown(), ids=lambda value: str(value)[:60])
 def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
     """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
-    line = command.replace(" /copy/", " copy/").replace(" /elsewhere/", " ../elsewhere/")
+    line = (
+        command.replace(" /copy/", " copy/")
+        .replace(" /var/lib/kafka", " copy/of/log.dirs")
+        .replace(" /elsewhere/", " ../elsewhere/")
+    )
     (folder.parent / "elsewhere").mkdir(exist_ok=True)
     if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
         subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
@@ -167,3 +172,10 @@ def test_the_pictures_of_terminals_are_what_is_printed() -> None:
 
     for name, shown in TERMINALS.items():
         assert (ROOT / "docs" / "pictures" / name).read_text() == terminal(*shown), f"python tools/pictures.py: {name}"
+
+
+def test_the_causes_of_space_have_one_text() -> None:
+    """The page's table says what ``kafkalog explain`` says."""
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", (ROOT / "docs" / "space.md").read_text(), re.MULTILINE))
+
+    assert {word: rows[word].replace("`", "") for word in SPACE_CAUSES} == SPACE_CAUSES

@@ -84,7 +84,9 @@ FILES: Final[dict[str, Code]] = {
         "A producer snapshot's CRC, size or version is wrong.",
         "Certain.",
         "The broker deletes it and uses an older one or scans the log.",
-        "Delete the snapshot: the broker rebuilds the states from the log.",
+        "Leave it: the broker deletes it at its start. If the only one is gone, a broker that was stopped cleanly"
+        " begins"
+        " without states.",
     ),
     "checkpoint-malformed": Code(
         WARNING,
@@ -320,7 +322,11 @@ FILES: Final[dict[str, Code]] = {
         "A producer snapshot's CRC matches, but its producer states are not those of the log up to its offset.",
         "Certain that they differ, in a part of the log that is whole.",
         "A broker that starts from it trusts these states: it may refuse batches, or accept them twice.",
-        "Delete the snapshot: the broker rebuilds the states from the log.",
+        "If the partition has an older snapshot, delete this one: the broker rebuilds the states from the older one."
+        " If it"
+        " is the only one, delete the directory's .kafka_cleanshutdown, too: after a clean stop a broker without"
+        " snapshots"
+        " begins without states.",
     ),
     "leader-epochs-mismatch": Code(
         WARNING,

@@ -6,6 +6,7 @@ from typing import Final
 
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.tables.words import SPACE_CAUSES
 
 __all__ = [
     "BLOCKERS",
@@ -13,28 +14,12 @@ __all__ = [
     "NEXT_START",
     "PRODUCER_GROUPS",
     "SPACE",
-    "SPACE_CAUSES",
     "SPACE_CERTAINTIES",
     "SPACE_SEGMENTS",
     "SPACE_TABLES",
     "TRANSACTION_COSTS",
 ]
 
-SPACE_CAUSES: Final = (
-    "open-transaction",  # the cleaner does not pass the last stable offset
-    "cleaner-stopped",  # what could be cleaned in several partitions of the broker was not
-    "partition-uncleanable",  # a batch that the cleaner can't read
-    "cleaning-disabled",  # log.cleaner.enable=false, or a policy that leaves out what its limits ask for
-    "compaction-lag",  # min.compaction.lag.ms
-    "dirty-ratio",  # min.cleanable.dirty.ratio is not reached
-    "active-segment",  # never cleaned
-    "future-timestamp",  # retention.ms counts from a segment's largest timestamp
-    "retention-unlimited",
-    "delete-horizon",  # tombstones and markers inside delete.retention.ms
-    "leftovers",  # files and directories put aside
-    "tiered-copy-pending",  # local segments that are not in the remote store yet
-    "none",
-)
 SPACE_CERTAINTIES: Final = ("proved", "likely")
 
 SPACE: Final = Table(
@@ -47,7 +32,10 @@ SPACE: Final = Table(
         Column("partition", "int32", "the partition's number"),
         Column("node_id", "string", "from meta.properties; null if that file is missing"),
         Column(
-            "cause", "string", "what holds bytes that could be freed; none: nothing can be freed", words=SPACE_CAUSES
+            "cause",
+            "string",
+            "what holds bytes that could be freed; none: nothing can be freed",
+            words=tuple(SPACE_CAUSES),
         ),
         Column("certainty", "string", "how certain the cause is", words=SPACE_CERTAINTIES),
         Column("since_ms", "int64", "since when, as far as the files show it; otherwise null", "ms"),
@@ -106,7 +94,7 @@ BLOCKERS: Final = Table(
     (
         *_WHERE,
         Column("rank", "int32", "1 holds the most bytes of this directory"),
-        Column("cause", "string", "what holds them", words=SPACE_CAUSES),
+        Column("cause", "string", "what holds them", words=tuple(SPACE_CAUSES)),
         Column("certainty", "string", "how certain that is", words=SPACE_CERTAINTIES),
         Column("held_bytes", "int64", "what would be freed without it alone; null: not computed, see --keys", "bytes"),
         Column("since_ms", "int64", "since when, as far as the files show it; otherwise null", "ms"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "STATES", "WORDS",
+    "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "SPACE_CAUSES", "STATES",
+    "WORDS",
 ]  # fmt: skip
 
 STATES: Final = {
@@ -117,6 +118,31 @@ REMOTE_HOLDS: Final = {
     "orphan": "Objects in the store that the metadata does not have, or says are deleted.",
 }
 
+SPACE_CAUSES: Final = {
+    "open-transaction": "The cleaner does not pass the last stable offset. Retention does.",
+    "cleaner-stopped": "Several partitions of the broker could be cleaned, and were not. The files can't show that the"
+    " cleaner's thread ended, so certainty is likely; the broker's log says kafka-log-cleaner-thread …"
+    " Stopped.",
+    "partition-uncleanable": "A batch that the cleaner can't read: its records can't be decompressed or decoded. A"
+    " wrong CRC alone"
+    " does not stop it.",
+    "cleaning-disabled": "log.cleaner.enable=false, which also ends the retention of compact,delete topics; an empty"
+    " cleanup.policy; or a topic that sets retention.ms or retention.bytes and whose policy is compact"
+    " alone.",
+    "compaction-lag": "Segments have records younger than min.compaction.lag.ms.",
+    "dirty-ratio": "Less is dirty than min.cleanable.dirty.ratio asks for.",
+    "active-segment": "The active segment is never cleaned, and retention.bytes never takes it.",
+    "future-timestamp": "A record's timestamp is after now: retention.ms counts from a segment's largest timestamp,"
+    " and stops"
+    " there.",
+    "retention-unlimited": "retention.ms=-1 and retention.bytes=-1.",
+    "delete-horizon": "Tombstones and markers stay for delete.retention.ms after they were cleaned first.",
+    "leftovers": "Files with .deleted, .cleaned, .swap; directories with -delete, -stray, -future. No broker ever"
+    " removes a -stray directory: its reclaimable_bytes is 0.",
+    "tiered-copy-pending": "Local retention waits for the copy to the remote store.",
+    "none": "Nothing can be freed.",
+}
+
 # By word: what it is a word of, and what it means. A word may have several.
 WORDS: Final[dict[str, list[tuple[str, str]]]] = {}
 for _of, _meanings in (
@@ -127,6 +153,7 @@ for _of, _meanings in (
     ("kind of a gap", GAP_KINDS),
     ("cause of a gap", GAP_CAUSES),
     ("what a remote segment is for a log", REMOTE_HOLDS),
+    ("what holds bytes that could be freed", SPACE_CAUSES),
 ):
     for _word, _meaning in _meanings.items():
         WORDS.setdefault(_word, []).append((_of, _meaning))
