@@ -138,6 +138,7 @@ class _Told:
 
 
 _SAID: Final = {
+    ("broker", "absent"): ("with replicas is not here", "with replicas are not here"),
     ("partition", "truncated"): (
         "ends in a torn batch, which is cut off: what followed it is not here",
         "end in torn batches, which are cut off: what followed them is not here",
@@ -314,12 +315,13 @@ class _OfCluster:
 
     def _tell_absent(self, metadata: Metadata, here: Mapping[_Place, Sequence[Row]]) -> None:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
-        given = {broker.node_id for broker in self._brokers}
+        given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
             topic = metadata.topic_of(topic_id)
             if span.until is not None or topic is None:
                 continue
+            missing.update(str(one) for one in span.value.replicas if str(one) not in given)
             name, place = f"{topic.name}-{number}", {"topic": topic.name, "partition": number}
             replicas, isr = [str(one) for one in span.value.replicas], {str(one) for one in span.value.isr}
             rows = here.get((topic.name, number), ())
@@ -339,6 +341,9 @@ class _OfCluster:
             elif rows and isr and not isr & have:
                 message = f"{name} has no leader: its replicas in sync are on {', '.join(sorted(isr))}"
                 self._tell("partition", "offline", message, Severity.ERROR, **place)
+        for broker, count in missing.items():
+            message = f"Broker {broker} is not here, which has {count_of(count, 'replica')}"
+            self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
 
     def _reached(self, place: _Place) -> int | None:
         """Return the highest offset that a checkpoint has for a partition; None where none names it."""
