@@ -213,6 +213,12 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
     replaced = (ids[0] != ids[1]) & (ids[0] != None) & (ids[1] != None)  # noqa: E711  # compares each cell
     changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced, severity="note")
+    disks = old.directory_ids()[both.old], new.directory_ids()[both.new]
+    moved = (disks[0] != disks[1]) & (disks[0] != None) & (disks[1] != None) & ~replaced  # noqa: E711  # as above
+    changes.of_logs(
+        "moved", (both.old[moved], both.new[moved]),
+        lambda one: f"To another log directory of the broker: from {one.old['log']} to {one.new['log']}.",
+    )  # fmt: skip
     same = np.flatnonzero(~replaced)
     logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
     forked = np.full(len(same), _NEVER)

@@ -79,6 +79,14 @@ class Facts:
         """Return the audit of each log, in the order of `logs`; none of an output."""
         return [] if self.made is None else [log for cluster in self.made.clusters for log in cluster.logs]
 
+    def directory_ids(self) -> NDArray[Any]:
+        """Return the id of each log's log directory, None where it is not known, as in an output."""
+        if self.made is None:
+            return np.full(len(self.logs["log"]), None, object)
+        ids = {node.path: node.directory_id for cluster in self.made.clusters for node in cluster.nodes}
+        audits = self.audits()
+        return np.fromiter((ids[log.node.path] for log in audits), object, len(audits))
+
     def metadata(self) -> dict[str, Metadata]:
         """Return the metadata of each cluster whose metadata log was read."""
         clusters = () if self.made is None else self.made.clusters
