@@ -20,6 +20,7 @@ from kafkalog.over_time.changes import Changes, incident_changes
 from kafkalog.over_time.log_facts import facts_of
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
+from metadata_topic import add_values, metadata_value
 from official import FIXTURES
 
 STATES: Final = [FIXTURES / "moving" / f"state-{number}" for number in (1, 2, 3)]
@@ -204,6 +205,30 @@ def test_what_an_unclean_election_truncated_is_said_with_what_was_committed(writ
     [cut_off] = [row for row in rows if row["what"] == "truncated"]
     assert (cut_off["first_offset"], cut_off["last_offset"], cut_off["count"]) == (6, 15, 10)
     assert cut_off["node_id"] == "2"
+
+
+def test_what_an_unclean_election_truncated_may_be_lost_without_a_high_watermark(tmp_path: Path) -> None:
+    """Its checkpoint lags by seconds, and may not be there: then the metadata log's election makes it a warning."""
+    old = place(tmp_path / "old", "data-2", "data-3", log_of={"data-2": "data-2", "data-3": "data-3"})
+    new = place(tmp_path / "new", "data-2", "data-3", log_of={"data-2": "data-3", "data-3": "data-3"})
+    (old / "data-2" / "replication-offset-checkpoint").unlink()
+    name, topic_id = "trades-coupons.95", (UNCLEAN / "data-3" / TRADES / "partition.metadata").read_text().split()[-1]
+    of = {"topicId": topic_id, "partitionId": 0}
+    first = {"replicas": [2, 3], "isr": [2], "removingReplicas": [], "addingReplicas": [], "leader": 2,
+             "leaderEpoch": 0, "partitionEpoch": 0}  # fmt: skip
+    add_values(new / "data-3", [
+        metadata_value("TopicRecord", {"name": name, "topicId": topic_id}),
+        metadata_value("PartitionRecord", of | first),
+        metadata_value("PartitionChangeRecord", of | {"leader": -1}),
+        metadata_value("PartitionChangeRecord", of | {"leader": 3, "isr": [3], "leaderRecoveryState": 1}),
+    ])  # fmt: skip
+    status, _, worse = compared(old, new)
+
+    assert status == 1
+    assert [(row["kind"], row["severity"], row["certainty"]) for row in worse] == [
+        ("records-lost", "warning", "possible")
+    ]
+    assert (worse[0]["first_offset"], worse[0]["last_offset"]) == (6, 15)
 
 
 def test_a_log_that_moved_to_another_broker(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ _LOGS: Final = (
     "log", "topic", "partition", "cluster_id", "node_id", "topic_id", "log_start_offset", "log_end_offset",
     "high_watermark", "last_stable_offset", "records",
 )  # fmt: skip
-_EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset")
+_EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset", "change")
 _BY_CLEANER: Final = ("compaction", "cleaned-aborted-data", "removed-marker")
 
 
@@ -154,7 +154,7 @@ def _numbers(number: Mapping[str, int], names: Iterable[str]) -> NDArray[np.int6
 
 
 def _no_epochs() -> dict[str, NDArray[Any]]:
-    return {name: np.empty(0, object if name == "log" else np.int64) for name in _EPOCHS}
+    return {name: np.empty(0, object if name in ("log", "change") else np.int64) for name in _EPOCHS}
 
 
 def _compacted(
