@@ -146,6 +146,7 @@ docs: $(READY)
 	$(BIN)/uv pip install --quiet --python $(DOCS)/bin/python --group docs
 	$(DOCS)/bin/codespell docs/*.md *.md
 	$(BIN)/python tools/docs_site.py build/site-docs
+	$(BIN)/python tools/pictures.py build/site-docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
 
 # New versions of what the tests and checks need.

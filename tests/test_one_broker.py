@@ -48,6 +48,8 @@ def test_a_decision_made_while_a_partition_elsewhere_had_no_leader_is_open(tmp_p
         "decided", "warning", ["quotes-orders.76-1"]
     )  # fmt: skip
     assert "lack the directory of broker 2" in incident["title"]
+    first = kafkalog("txn-audit", case / "data-1").text.partition("\n")[0]
+    assert first.startswith("BLOCKED  decided transactions without a marker hold back read_committed consumers of ")
 
 
 def test_a_partition_elsewhere_without_a_leader_is_open(tmp_path: Path) -> None:
@@ -60,6 +62,8 @@ def test_a_partition_elsewhere_without_a_leader_is_open(tmp_path: Path) -> None:
     [incident] = [row for row in ended.table("incidents") if row["cause"] == "no-leader"]
     assert len(incident["findings"]) == 4
     assert not any("abort" in (step["command"] or "") for step in incident["next_steps"])
+    first = kafkalog("txn-audit", case / "data-1").text.partition("\n")[0]
+    assert first.startswith("BLOCKED  partitions without a leader hold back read_committed consumers of 3 partitions")
     assert not findings(audit(case / "data-1", case / "data-2"))  # all of it was read
 
 

@@ -146,3 +146,15 @@ def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> No
         said = kafkalog(command, root, other).text
         assert f"One broker has two directories of {LOG}" in said
         assert "Replicas differ" not in said
+
+
+def test_of_two_entries_of_a_partition_a_broker_takes_the_last(tmp_path: Path) -> None:
+    """It says nothing of the one before, however wrong that is."""
+    root = materialize(CASE, tmp_path) / "data"
+    path = root / "recovery-point-offset-checkpoint"
+    version, count, *rows = path.read_text().splitlines()
+    other = " ".join([*rows[0].split()[:2], "1"])
+    for first, last, codes in ((other, rows[0], []), (rows[0], other, ["checkpoint-wrong"])):
+        path.write_text("\n".join([version, str(int(count) + 1), first, *rows[1:], last, ""]))
+
+        assert [finding.code for finding in serious(verified(root))] == codes

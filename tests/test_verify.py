@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 import build
+from invoke import kafkalog
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Severity
 from official import CORPUS, FIXTURES, cases, left_out, materialize
@@ -433,6 +434,26 @@ def test_a_batch_that_breaks_a_rule_is_told(tmp_path: Path, code: str, data: byt
     assert files(found)[SEGMENT]["good_bytes"] == len(data)
     path.write_bytes(build.batch(build.record(), build.record(delta=1), **WHOLE))
     assert list(verified(path).findings()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("transaction-without-producer", "A leader takes it from a client, and consumers get its records"),
+        ("producer-id-below-none", "Brokers treat it as a batch without an idempotent producer."),
+        ("codec-unknown", "They fail at offset 0 every time"),
+    ],
+)
+def test_what_consumers_get_of_a_batch_that_breaks_a_rule(tmp_path: Path, code: str, told: str) -> None:
+    """Only where Kafka refuses a batch consumers fail at it; else the incident says what they get."""
+    path = tmp_path / "t-0" / SEGMENT
+    path.parent.mkdir()
+    path.write_bytes(dict(RULES)[code])
+    [incident] = kafkalog("verify", "--format", "ndjson", path.parent).table("incidents")
+    shown = kafkalog("verify", path.parent).text
+
+    assert incident["consumers"]["read_committed"].startswith(told)
+    assert ("fail" in shown) == (code == "codec-unknown")
 
 
 def test_frames_alone_tell_of_no_records(tmp_path: Path) -> None:

@@ -1,25 +1,75 @@
-"""Make the pictures of docs/reports.md from a fixture, in Debian's Chromium."""
+"""Make the docs' pictures from fixtures: what a terminal shows, and the page in Debian's Chromium.
+
+python tools/pictures.py docs/pictures
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
 import sys
 import tempfile
+import termios
+from io import StringIO
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+from rich.console import CONSOLE_SVG_FORMAT, Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
 
-from browser import browser, opened  # noqa: E402  # a module of the tests
-from kafkalog.auditing.pipeline import audit  # noqa: E402  # after the path
-from kafkalog.reports import page, source_of  # noqa: E402  # after the path
+ROOT: Final = Path(__file__).parents[1]
+FIXTURE: Final = "fixtures/k4-f-hanging-late-produce-tv0/data"
+# Each picture of a terminal: where, the command, and how many lines of it are shown.
+TERMINALS: Final = {
+    "terminal.svg": (Path(FIXTURE).parent, "kafkalog txn-audit --topic clicks-coupons.10 data", 40),
+    "incident.svg": (Path(FIXTURE).parent, "kafkalog txn-audit --incident 6b0db7bbaebf data", 40),
+    "night.svg": (Path("fixtures/moving"), "kafkalog diff state-1 state-4", 40),
+}
+_COLUMNS: Final = 112
 
-FIXTURE = "fixtures/k4-f-hanging-late-produce-tv0/data"
+
+def terminal(folder: Path, command: str, lines: int) -> str:
+    """Return the SVG of a terminal in which a command was given in `folder`, with the first lines that it printed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _COLUMNS, 0, 0))
+    program, *arguments = shlex.split(command)
+    assert program == "kafkalog"
+    ran = [sys.executable, "-m", "kafkalog_cli", *arguments]
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
+    with subprocess.Popen(ran, cwd=ROOT / folder, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
+        os.close(theirs)
+        printed = b""
+        while piece := _read(ours):
+            printed += piece
+    os.close(ours)
+    shown = printed.decode().replace("\r\n", "\n").splitlines()
+    more = ["…"] if len(shown) > lines else []
+    console = Console(width=_COLUMNS, record=True, file=StringIO(), color_system="truecolor", no_color=False)
+    console.print(Text.from_ansi("\n".join([f"$ {command}", *shown[:lines], *more])), soft_wrap=False)
+    form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)  # nothing is loaded
+    return console.export_svg(title="", theme=MONOKAI, code_format=form, unique_id="terminal")
 
 
-def main() -> None:
-    """Write docs/pictures."""
-    folder = ROOT / "docs" / "pictures"
-    folder.mkdir(exist_ok=True)
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:  # Linux says that the other end is closed by EIO
+        return b""
+
+
+def page(folder: Path) -> None:
+    """Write the pictures of the page."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from browser import browser, opened  # a module of the tests
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.reports import page, source_of
+
     with tempfile.TemporaryDirectory() as made, browser() as running:
         file = Path(made) / "report.html"
         origin = {"kafkalog": "", "arguments": ["txn-audit", FIXTURE]}
@@ -31,6 +81,22 @@ def main() -> None:
             shown.page.screenshot(path=folder / "timeline.png")
         with opened(running, file, viewport={"width": 420, "height": 900}) as shown:
             shown.page.screenshot(path=folder / "report-narrow.png")
+
+
+def main() -> None:
+    """Write them into the folder that is named; without a browser the page's stay as they are."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    for name, shown in TERMINALS.items():
+        (folder / name).write_text(terminal(*shown))
+    sys.path.insert(0, str(ROOT / "tests"))
+    from browser import CHROMIUM
+
+    if CHROMIUM is None:
+        print("no chromium: the pictures of the page stay as they are", file=sys.stderr)
+    else:
+        os.chdir(ROOT)
+        page(folder.resolve())
 
 
 if __name__ == "__main__":

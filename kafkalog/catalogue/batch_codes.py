@@ -127,13 +127,6 @@ BATCHES: Final[dict[str, Code]] = {
         "Readers skip it.",
         "Compare with another replica; find out what wrote the file.",
     ),
-    "transaction-without-producer": Code(
-        ERROR,
-        "A batch is part of a transaction but has no producer id.",
-        "Certain: the CRC covers the fields, so they were written that way.",
-        "A leader refuses it; a broker that reads it from disk throws.",
-        "Compare with another replica; find out what wrote the file.",
-    ),
     "control-batch-odd": Code(
         ERROR,
         "A control batch is not part of a transaction, in a topic where control records only end transactions.",

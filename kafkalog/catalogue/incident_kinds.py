@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.record_codes import RECORDS
+from kafkalog.catalogue.record_codes import ACCEPTED, RECORDS
 from kafkalog.severity import Severity
 
 __all__ = ["INCIDENT_KINDS", "KIND_OF", "IncidentKind", "KindWords", "kind_of"]
@@ -171,6 +171,7 @@ _STOPPED: Final = KindWords("consumers-stopped", "other")
 _LOST: Final = KindWords("records-lost", "missing-offsets")
 _DAMAGE: Final = KindWords("records-unreadable", "damaged-bytes")
 _MALFORMED: Final = KindWords("records-unreadable", "malformed-batches")
+_ODD: Final = KindWords("records-unreadable", "odd-batches")
 _FOREIGN: Final = KindWords("records-unreadable", "foreign-segment")
 _INDEXES: Final = KindWords("side-files-wrong", "indexes")
 _CHECKPOINTS: Final = KindWords("side-files-wrong", "checkpoints")
@@ -199,10 +200,10 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
               "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",
               "codec-unknown"),
-    _MALFORMED: ("control-record-malformed", "empty-batch-odd", "transaction-without-producer", "control-batch-odd",
-                 "offset-not-increasing", "offset-outside-segment", "base-offset-wrong", "leader-epoch-wrong",
-                 "leader-epoch-decreasing", "internal-record-malformed", "internal-record-odd", "key-undecodable",
-                 "state-record-malformed"),
+    _ODD: ("empty-batch-odd",),
+    _MALFORMED: ("control-record-malformed", "control-batch-odd", "offset-not-increasing", "offset-outside-segment",
+                 "base-offset-wrong", "leader-epoch-wrong", "leader-epoch-decreasing", "internal-record-malformed",
+                 "internal-record-odd", "key-undecodable", "state-record-malformed"),
     _FOREIGN: ("segment-foreign", "segments-alike"),
     KindWords("transaction-torn", "administrator"): ("atomicity-broken",),
     KindWords("wrong-fate", "late-data"): ("late-data-adopted",),
@@ -234,7 +235,11 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
 }  # fmt: skip
 
 KIND_OF: Final[dict[str, KindWords]] = {
-    **{code: _MALFORMED for code, about in RECORDS.items() if about.severity > Severity.NOTE},
+    **{
+        code: _ODD if code in ACCEPTED else _MALFORMED
+        for code, about in RECORDS.items()
+        if about.severity > Severity.NOTE
+    },
     **{code: kind for kind, codes in _BY_KIND.items() for code in codes},
 }
 

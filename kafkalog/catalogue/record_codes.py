@@ -7,7 +7,7 @@ from typing import Final
 from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
 from kafkalog.severity import Severity
 
-__all__ = ["RECORDS"]
+__all__ = ["ACCEPTED", "RECORDS"]
 
 
 def _refused(meaning: str) -> Code:
@@ -21,6 +21,9 @@ def _refused(meaning: str) -> Code:
     )
 
 
+_NOTHING_LOST: Final = "Nothing is lost; look at the client or the tool that wrote the batch."
+
+
 def _accepted(severity: Severity, meaning: str, kafka: str) -> Code:
     """Make a code for what Kafka reads although nothing should write it."""
     return Code(
@@ -28,7 +31,7 @@ def _accepted(severity: Severity, meaning: str, kafka: str) -> Code:
         meaning,
         "Certain: the CRC matches, so the bytes are as they were written.",
         kafka,
-        "Nothing is lost; look at the client or the tool that wrote the batch.",
+        _NOTHING_LOST,
     )
 
 
@@ -178,6 +181,11 @@ RECORDS: Final[dict[str, Code]] = {
         "A data batch has a producer id but no sequence.",
         "A leader refuses it from clients; a follower stores what its leader has.",
     ),
+    "transaction-without-producer": _accepted(
+        WARNING,
+        "A batch is part of a transaction but has no producer id.",
+        "A leader takes it from a client, and consumers get its records as those of no transaction.",
+    ),
     "control-batch-sequence": _accepted(
         ERROR,
         "A control batch has a sequence.",
@@ -233,3 +241,6 @@ RECORDS: Final[dict[str, Code]] = {
         "Consumers use the offsets of the messages inside; lookups use the offset of the compressed message.",
     ),
 }
+
+# What Kafka reads although nothing should write it: consumers do not fail at it.
+ACCEPTED: Final = frozenset(code for code, about in RECORDS.items() if about.next == _NOTHING_LOST)

@@ -118,20 +118,19 @@ _NONE: cython.longlong = NONE
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 @cython.returns((cython.longlong, cython.Py_ssize_t))
-def uvarint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
-    """Read an unsigned varint into 32 signed bits, as Java does: (value, position after it).
+def long_number(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
+    """Read an unsigned varint into 32 signed bits, as Java does: (number, position after it).
 
-    The position is -1 where the bytes end in it, -2 where a fifth byte says that another follows.
+    Where the bytes end in it, or a fifth byte says that another follows: (what was read of it, the error below 0).
     """
     v: cython.longlong = 0
     b: cython.longlong
     shift: cython.int = 0
     while True:
         if p >= stop:
-            return 0, -1
+            return 0, -ENDED
         b = buf[p]
         p += 1
         if b < 128 or shift == 28:
@@ -140,72 +139,41 @@ def uvarint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cy
         v |= (b & 127) << shift
         shift += 7
     if b >= 128:
-        return unsigned32(v), -2
+        return unsigned32(v), -LONG_VARINT
     return wrap32(v), p
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+@cython.returns((cython.longlong, cython.Py_ssize_t))
 def compact(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
-    """Read a number as an unsigned varint: (number, position after it, no error).
-
-    Where it is none: (what was read of it, its position, the error).
-    """
-    v: cython.longlong
-    q: cython.Py_ssize_t
+    """Read an unsigned varint, most of which have one byte: (number, position after it), or as ``long_number``."""
     if p < stop and buf[p] < 128:
-        return buf[p], p + 1, 0
-    v, q = uvarint(buf, p, stop)
-    if q < 0:
-        return v, p, ENDED if q == -1 else LONG_VARINT
-    return v, q, 0
+        return buf[p], p + 1
+    return long_number(buf, p, stop)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+@cython.returns((cython.longlong, cython.Py_ssize_t))
 def length(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t, how: cython.longlong):
-    """Read how long a string, bytes or an array are, below 0 for null: (length, position after it, no error).
+    """Read how long a string, bytes or an array are, below 0 for null: (length, position after it).
 
-    Where it is no length: (what was read of it, or how many bytes were needed; its position; the error).
+    Where it is no length: (what was read of it, or how many bytes were needed; the error below 0).
     """
     n: cython.longlong
-    q: cython.Py_ssize_t
-    error: cython.longlong
-    if how == COMPACT:
-        n, q, error = compact(buf, p, stop)
-        return n if error else wrap32(n - 1), q, error
     if how == PLAIN16:
         if stop - p < 2:
-            return 2, p, SHORT
-        return int16(buf, p), p + 2, 0
+            return 2, -SHORT
+        return int16(buf, p), p + 2
+    if how == COMPACT:
+        n, p = compact(buf, p, stop)
+        return n if p < 0 else wrap32(n - 1), p
     if stop - p < 4:
-        return 4, p, SHORT
-    return int32(buf, p), p + 4, 0
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-@cython.returns((cython.longlong, cython.longlong, cython.Py_ssize_t, cython.longlong, cython.longlong))
-def tag_head(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t):
-    """Read what is before a tagged field: (tag, size, position after both, no error, no name).
-
-    Where they are none: (what was read of a number, 0, its position, the error, the name of the number).
-    """
-    tag: cython.longlong
-    size: cython.longlong
-    error: cython.longlong
-    tag, p, error = compact(buf, p, stop)
-    if error:
-        return tag, 0, p, error, A_TAG
-    size, p, error = compact(buf, p, stop)
-    if error:
-        return size, 0, p, error, SIZE_OF_TAG
-    return tag, size, p, 0, -1
+        return 4, -SHORT
+    return int32(buf, p), p + 4
 
 
 @cython.cfunc
@@ -321,8 +289,8 @@ def message_read(
     n: cython.longlong
     v: cython.longlong
     tag: cython.longlong
-    error: cython.longlong
-    name: cython.longlong
+    begin: cython.Py_ssize_t
+    is_odd: cython.bint
     while True:
         op = steps[s]
         if op in (INT8, INT16, INT32, INT64, UINT16, UINT32):
@@ -346,9 +314,10 @@ def message_read(
             p += n
             s += STEP
         elif op in (STRING, BYTES):
-            n, p, error = length(buf, p, stop, steps[s + 4])
-            if error:
-                return p, error, steps[s + 2], n, 0
+            n, q = length(buf, p, stop, steps[s + 4])
+            if q < 0:
+                return p, -q, steps[s + 2], n, 0
+            p = q
             k = origin + steps[s + 1] * room
             cells[k] = p
             if n > stop - p or (n > 32767 and op == STRING):
@@ -362,9 +331,10 @@ def message_read(
             cells[k + room] = n
             s += STEP
         elif op in (ARRAY, NUMBERS):
-            n, p, error = length(buf, p, stop, steps[s + 4])
-            if error:
-                return p, error, steps[s + 2], n, 0
+            n, q = length(buf, p, stop, steps[s + 4])
+            if q < 0:
+                return p, -q, steps[s + 2], n, 0
+            p = q
             if n > stop - p:  # every element takes at least one byte
                 return p, ELEMENTS, steps[s + 2], n, 0
             if n < 0:
@@ -418,11 +388,12 @@ def message_read(
             k = steps[s + 4]
             for n in range(steps[k]):
                 cells[origin + steps[k + 1 + 2 * n] * room] = steps[k + 2 + 2 * n]
-            n, p, error = compact(buf, p, stop)
-            if not error and steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
-                error = TAG_COUNT
-            if error:
-                return p, error, steps[s + 2], n, 0
+            n, q = compact(buf, p, stop)
+            if q < 0:
+                return p, -q, steps[s + 2], n, 0
+            p = q
+            if steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
+                return p, TAG_COUNT, steps[s + 2], n, 0
             if n <= 0:  # the usual case: no tagged field
                 s = steps[s + 5]
                 continue
@@ -435,34 +406,39 @@ def message_read(
             s += STEP
         elif op == TAG_NEXT:
             k = top - FRAME
-            q = stack[k]  # the step that began the tags
+            begin = stack[k]  # the step of the tags
             if stack[k + 1] <= 0:
                 top = k
-                s = steps[q + 5]
+                s = steps[begin + 5]
                 continue
             stack[k + 1] -= 1
-            tag, n, p, error, name = tag_head(buf, p, stop)
-            if error:
-                return p, error, name, tag, 0
+            tag, q = compact(buf, p, stop)
+            if q < 0:
+                return p, -q, A_TAG, tag, 0
+            p = q
+            n, q = compact(buf, p, stop)
+            if q < 0:
+                return p, -q, SIZE_OF_TAG, n, 0
+            p = q
             if tag <= stack[k + 2] and not remarked(tables, cells, message, TAG_ORDER, -1, tag, stack[k + 2]):
                 return p, FULL, 0, 1, 0
             stack[k + 2] = tag
             stack[k + 3] = p
             stack[k + 4] = n
-            v = step_of_tag(steps, steps[q + 4], tag)
+            v = step_of_tag(steps, steps[begin + 4], tag)
             if v >= 0:
                 s = v
                 continue
             if n < 0 or n > stop - p:
                 return p, TAKE_TAG, steps[s + 2], n, tag
-            t = steps[q + 7]
+            t = steps[begin + 7]
             k = row_added(tables, t)
             if k < 0:
                 return p, FULL, t, 1, 0
             cells[k] = tag
             cells[k + tables[t * TABLE + 1]] = p
             cells[k + 2 * tables[t * TABLE + 1]] = n
-            k = origin + steps[q + 1] * room
+            k = origin + steps[begin + 1] * room
             if not cells[k + room]:
                 cells[k] = tables[t * TABLE + 2] - 1
             cells[k + room] += 1
@@ -492,19 +468,20 @@ def message_read(
             s += STEP
         elif op == MARK:
             if steps[s + 4]:
-                n, p, error = compact(buf, p, stop)
-                if error:
-                    return p, error, steps[s + 2], n, 0
+                n, q = compact(buf, p, stop)
+                if q < 0:
+                    return p, -q, steps[s + 2], n, 0
+                p = q
                 v = n > 0
-                q = n in (0, 1)
+                is_odd = n not in (0, 1)
             elif p >= stop:
                 return p, ENDED, steps[s + 2], 1, 0
             else:
                 n = buf[p]
                 p += 1
                 v = n < 128
-                q = n in (1, 255)
-            if not q and not remarked(tables, cells, message, MARK_VALUE, steps[s + 2], n, 0):
+                is_odd = n not in (1, 255)
+            if is_odd and not remarked(tables, cells, message, MARK_VALUE, steps[s + 2], n, 0):
                 return p, FULL, 0, 1, 0
             cells[origin + steps[s + 1] * room] = v
             if v:

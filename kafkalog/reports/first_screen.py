@@ -233,6 +233,9 @@ def _holding(rows: Sequence[Row]) -> str:
     words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
+    if not number:  # they are on brokers that were not given
+        has_leaders = all(row["cause"] != "no-leader" for row in rows)
+        return what if has_leaders else "partitions without a leader"
     return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 
@@ -252,6 +255,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
         "partition-twice": "one broker has two directories of the same partition",
+        "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
@@ -259,7 +263,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] == "partition-twice" else row["kind"])
+        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []

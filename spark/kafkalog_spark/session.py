@@ -24,6 +24,7 @@ _ALWAYS: Final = {
 _ON_ONE_MACHINE: Final = {
     # What the JVM itself does for a job is short: its optimizing compiler costs more than it saves.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.python.daemon.module": "kafkalog_spark.quiet_daemon",
 }
 _OURS: Final = "spark.kafkalog."  # what the names of our settings begin with
 _WHILE_AT_WORK: Final = {

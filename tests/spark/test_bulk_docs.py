@@ -1,4 +1,4 @@
-"""What docs/bulk-audit.md shows is what there is: its commands run or are understood, its options are all of them."""
+"""What docs/bulk-audit.md and its tutorial show is what there is: their commands run or are understood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TEXT: Final = (ROOT / "docs" / "bulk-audit.md").read_text()
-SUBMITTED: Final = re.findall(r"^    spark-submit (.*)$", TEXT + (ROOT / "README.md").read_text(), re.MULTILINE)
+TUTORIAL: Final = (ROOT / "docs" / "tutorial-bulk.md").read_text()
+SUBMITTED: Final = re.findall(
+    r"^    spark-submit (.*)$", TEXT + TUTORIAL + (ROOT / "README.md").read_text(), re.MULTILINE
+)
 (LOCAL,) = re.findall(r"^    kafkalog (txn-audit .*)$", TEXT, re.MULTILINE)
 
 
@@ -62,3 +65,20 @@ def test_the_command_for_a_laptop_runs_as_it_is_shown(spark: SparkSession, tmp_p
     found = audit([tmp_path / "broker-1", tmp_path / "broker-2"])
     for table in SHOWN:
         assert len(rows_in(tmp_path / "tables", table)) == len(rows_of(found, table)), table
+
+
+def test_the_tutorial_is_walked(spark: SparkSession, tmp_path: Path) -> None:
+    """Each command prints what stands below it, up to a … if there is one."""
+    (tmp_path / "fixtures").symlink_to(FIXTURES)
+    shown = "\n".join(re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL))
+    walked = 0
+    for example in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
+        line, _, output = example.partition("\n")
+        if line.startswith("mkdir "):
+            (tmp_path / line.removeprefix("mkdir ")).mkdir()
+            continue
+        ended = kafkalog(*shlex.split(line)[1:], cwd=tmp_path)
+        beginning, more, _ = output.rstrip("\n").partition("…")
+        assert (ended.text[: len(beginning)] if more else ended.text.rstrip("\n")) == beginning, ended.err
+        walked += 1
+    assert walked == 7

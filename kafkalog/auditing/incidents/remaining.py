@@ -67,6 +67,8 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
     elif len(rows) > 1:
         incident.title = f"{said} {where}. {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else INCIDENT_KINDS[kind].consumers
+    if cause == "odd-batches":
+        consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
     incident.consumers = Consumers(consumers, consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
@@ -92,6 +94,7 @@ def _subject(known: Known, kind: str, rows: list[Row]) -> Subject:
 _OF_CAUSE: Final = {
     "partition-twice": "One broker has two directories of",
     "history-changed": "The log is not what it was in",
+    "odd-batches": "Batches are not as Kafka writes them in",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."
 _SAID: Final = {

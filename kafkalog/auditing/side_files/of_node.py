@@ -145,14 +145,10 @@ def _checkpoint(
     except UnreadableError:
         return
     there = {(directory.topic, directory.partition) for directory in node.partitions if not directory.suffix}
-    named: set[tuple[str, int]] = set()
+    named = {(row.topic, row.partition): row for row in rows}  # a broker takes a partition's last entry
     strange = []
-    for row in rows:
-        key = (row.topic, row.partition)
+    for key, row in named.items():
         audit = audits.get(key)
-        if key in named:
-            yield Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} has two entries")
-        named.add(key)
         if audit is None:  # it is not there, or could not be read, which has its own finding
             if key not in there:
                 strange.append(f"{row.topic}-{row.partition}")
