@@ -36,7 +36,7 @@ class Progress(Watch):
         self._file = ""
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._lines: set[str] = set()
         self._form_is_known = False
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
@@ -68,9 +68,9 @@ class Progress(Watch):
     def tell(self, line: str) -> None:
         from kafkalog_cli.output import say
 
-        if line not in self._told:
+        if line not in self._lines:
             say(line)
-        self._told.add(line)
+        self._lines.add(line)
 
     def _say_if_interpreted(self) -> None:
         from kafkalog.kernel.buffers import form
