@@ -369,9 +369,9 @@ FILES: Final[dict[str, Code]] = {
     ),
     "partition-metadata-wrong": Code(
         WARNING,
-        "partition.metadata breaks its format, or holds an id that no topic has.",
+        "partition.metadata breaks its format, holds an id that no topic has, or is missing beside batches.",
         "Certain.",
-        "A broker takes the log directory offline.",
+        "A broker takes the log directory offline; without the file it puts the partition's directory aside as -stray.",
         "Compare with the topic's other partitions.",
     ),
     "topic-id-differs": Code(

@@ -35,11 +35,11 @@ class AuditOptions:
     limits: Limits = field(default_factory=Limits)
     jobs: int | None = None
     snapshot: bool = False
-    again: bool = False
     copy_ms: int = COPY_MS
     now: When | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
+    again: bool = False
 
 
 class StateLog(NamedTuple):
