@@ -149,7 +149,7 @@ def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> No
 
 
 def test_of_two_entries_of_a_partition_a_broker_takes_the_last(tmp_path: Path) -> None:
-    """It says nothing of the one before, however wrong that is."""
+    """That there are two is a note, however wrong the one before is."""
     root = materialize(CASE, tmp_path) / "data"
     path = root / "recovery-point-offset-checkpoint"
     version, count, *rows = path.read_text().splitlines()

@@ -347,8 +347,8 @@ FILES: Final[dict[str, Code]] = {
     ),
     "checkpoint-wrong": Code(
         WARNING,
-        "A checkpoint's entry can't be what a broker wrote for this log: it is negative or, after a clean stop, not"
-        " what such a stop writes.",
+        "A checkpoint's entry can't be what a broker wrote for this log: it is negative, is there twice (a note) or,"
+        " after a clean stop, is not what such a stop writes.",
         "Certain for the rule that the message names.",
         "A recovery point that is too low costs time at the next start; a wrong high watermark is soon corrected.",
         "Compare with the log's own end and start.",

@@ -146,8 +146,13 @@ def _checkpoint(
     except UnreadableError:
         return
     there = {(directory.topic, directory.partition) for directory in node.partitions if not directory.suffix}
-    named = {(row.topic, row.partition): row for row in rows}  # a broker takes a partition's last entry
+    named: dict[tuple[str, int], PartitionOffset] = {}
     strange = []
+    for row in rows:
+        if (row.topic, row.partition) in named:
+            twice = Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} has two entries")
+            yield lowered(twice, Reason.LAST_COUNTS)
+        named[row.topic, row.partition] = row
     for key, row in named.items():
         audit = audits.get(key)
         if audit is None:  # it is not there, or could not be read, which has its own finding
