@@ -19,7 +19,7 @@ from measure import ENVIRONMENT, CandidateError, command
 from report import Result
 from shapes import SHAPES, Layout, size_text
 
-__all__ = ["Session", "bulk", "open_session"]
+__all__ = ["Run", "Session", "bulk", "open_session"]
 
 _SESSION = Path(__file__).with_name("bulk_session.py")
 _LOCAL = (sys.executable, "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
@@ -29,7 +29,7 @@ _GIB, _MIB = 1 << 30, 1 << 20
 
 
 @dataclass
-class _Run:
+class Run:
     """One bulk audit: when it ran, and what Spark's event log says of that time."""
 
     seconds: float
@@ -49,7 +49,7 @@ class _Case:
     file: str
     path: Path
     goal: bool
-    runs: list[_Run] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     local: list[float] = field(default_factory=list)
 
 
@@ -73,21 +73,21 @@ class Session:
         for number in range(_WARM_UPS):
             self.audit(path, folder / f"warm-{number}", split_bytes=1)
 
-    def audit(self, path: Path, output: Path, **more: Any) -> _Run:
+    def audit(self, path: Path, output: Path, **more: Any) -> Run:
         """Audit a directory."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"paths": [str(path)], "output": str(output)} | more) + "\n")
         self._process.stdin.flush()
         said = self.answer()
-        return _Run(
+        return Run(
             said["seconds"], said["core_seconds"], said["began_ms"], said["ended_ms"], said["told"], said["totals"]
         )
 
 
 @contextmanager
-def open_session(events: Path) -> Iterator[Session]:
+def open_session(events: Path, master: str = "local[2]") -> Iterator[Session]:
     """Start a session; when it has ended, its event log is whole."""
-    argv = [sys.executable, _SESSION, "--events", events]
+    argv = [sys.executable, _SESSION, "--events", events, "--master", master]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(argv, text=True, env=ENVIRONMENT, **pipes) as process:  # type: ignore[call-overload]  # pipes by name
         session = Session(process)
@@ -129,7 +129,7 @@ def _round(session: Session, case: _Case, here: Path, number: int) -> None:
         raise CandidateError(f"Spark says {case.runs[-1].totals}, the local engine {said}")
 
 
-def _read_events(folder: Path, runs: Sequence[_Run]) -> None:
+def _read_events(folder: Path, runs: Sequence[Run]) -> None:
     """Add up what the stages that ended during each run wrote for others, and their tasks."""
     for log in folder.iterdir():
         if log.is_dir():

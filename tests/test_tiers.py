@@ -16,11 +16,13 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.api import space as kafkalog_space
+from kafkalog.api import verify as kafkalog_verify
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
 from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.verification import remote_copies
 from kafkalog.files import object_stores
 from kafkalog.files.object_stores import requests_made
 from kafkalog.files.packed_segments import INDEX_PARTS
@@ -552,6 +554,31 @@ def test_what_retention_deletes_while_it_is_read_is_not_lost(damaged: Path, monk
     assert not codes & {"file-unreadable", "offset-gap-lost", "remote-offsets-lost"}
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_what_is_deleted_while_verify_reads_the_copies_is_not_damage(
+    is_deleted: bool, damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects that went are looked for in the metadata again: only where it still has them they could not be read."""
+    account = remote_copies.account_side_file
+
+    def accounted(facts: Any, hashed: Any) -> Any:
+        for path in damaged.glob("coupons*/*000-*"):
+            path.unlink()
+        return account(facts, hashed)
+
+    def newer(old: Tier, _report: list[Finding]) -> Tier:
+        return replace(old, segments=old.segments[1:]) if is_deleted else old
+
+    monkeypatch.setattr(remote_copies, "account_side_file", accounted)
+    monkeypatch.setattr(remote_copies, "tier_again", newer)
+    with remote_given(Remote(str(damaged))):
+        found = kafkalog_verify(DATA).findings
+    codes = {one.code for one in found if one.topic == "coupons.quotes51"}
+
+    assert ("file-unreadable" in codes) == (not is_deleted)
+    assert ("partition-moving" in codes) == is_deleted
+
+
 def test_a_place_crosses_to_another_task_with_its_tier() -> None:
     """What a task on Spark receives of a log has its remote segments, objects and states, or no tier at all."""
     with remote_given(Remote(str(STORE))):
@@ -677,7 +704,7 @@ def test_provenance_counts_what_the_store_was_asked(store: ObjectStore, tmp_path
 def test_a_store_that_answers_with_errors_was_not_read(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can't be reached: exit status 3, with its name; never OK."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr(object_stores, "_systems", {})
+    monkeypatch.setattr(object_stores, "known_systems", {})
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     ended = kafkalog("txn-audit", "--remote", store.uri("tiers"), DATA)
 

@@ -6,21 +6,25 @@ checked, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit, located, moving_finding
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.segment_check import VerifyOptions, check_segment
 from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
 from kafkalog.files.names import FileKind
 from kafkalog.files.opening import read_small
 from kafkalog.files.packed_segments import owner_of_part
 from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import leader_epochs
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
-from kafkalog.log_dirs.remote_segments import RemoteSegment
+from kafkalog.log_dirs.moving import Movement
+from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
+from kafkalog.log_dirs.tiers import tier_again
 from kafkalog.segments.file_rows import side_file_rows
 
 __all__ = ["check_copies"]
@@ -39,19 +43,46 @@ def check_copies(partition: PartitionAudit, options: VerifyOptions) -> Iterator[
     if tier is None:
         return
     read = {segment.path for segment in directory.segments}
+    newest = tier
+    gone: set[str] = set()
     for one in tier.segments:
-        log = one.log
-        if log is not None and log.path not in read and one in tier.copied:
-            segment = Segment(log.path, one.start_offset, tier.read_size(one), is_remote=True, beside=one.side_files)
-            yield from _copy(directory, one, segment, options)
-        for suffix, path in one.side_files:
-            if owner_of_part(path) is not None:
-                yield from _read_alone(directory, _KINDS[suffix[1:]], path)
-        for other in one.objects:
-            if other.type != "log" or (log is not None and log.path not in read and one not in tier.copied):
-                yield from _object(directory, other.type, other.path, options)
-        if one in tier.copied:
-            yield from (located(found, directory) for found in _compared_epochs(partition, one))
+        items = [
+            *_of_segment(directory, tier, one, read, options),
+            *(located(found, directory) for found in _compared_epochs(partition, one) if one in tier.copied),
+        ]
+        unread = {item.file for item in items if isinstance(item, Finding) and item.code == "file-unreadable"}
+        vanished = [path for path in unread if not exists(path)]
+        if vanished and newest is tier:
+            newest = _again(tier)
+        if vanished and not any(one.segment_id == other.segment_id for other in newest.copied):
+            gone.update(map(os.path.basename, vanished))  # a broker deleted it meanwhile
+        else:
+            yield from items
+    if gone:
+        yield moving_finding(directory, Movement(frozenset(gone)), ())
+
+
+def _again(tier: Tier) -> Tier:
+    try:
+        return tier_again(tier, [])
+    except UnreadableError:
+        return tier
+
+
+def _of_segment(
+    directory: PartitionDirectory, tier: Tier, one: RemoteSegment, read: Set[str], options: VerifyOptions
+) -> Iterator[FileFacts | Finding]:  # fmt: skip
+    """Yield the objects of a segment that were not read with the log; what is not a whole copy is not judged."""
+    log, is_whole = one.log, one in tier.copied
+    if log is not None and log.path not in read and is_whole:
+        segment = Segment(log.path, one.start_offset, tier.read_size(one), is_remote=True, beside=one.side_files)
+        yield from _copy(directory, one, segment, options)
+    for suffix, path in one.side_files:
+        if is_whole and owner_of_part(path) is not None:
+            yield from _read_alone(directory, _KINDS[suffix[1:]], path)
+    for other in one.objects:
+        if other.type != "log" or (log is not None and log.path not in read and not is_whole):
+            yield from _object(directory, other.type, other.path, options, is_whole=is_whole)
 
 
 def _copy(
@@ -68,7 +99,7 @@ def _copy(
 
 
 def _object(
-    directory: PartitionDirectory, kind: str, path: str, options: VerifyOptions
+    directory: PartitionDirectory, kind: str, path: str, options: VerifyOptions, *, is_whole: bool
 ) -> Iterator[FileFacts | Finding]:  # fmt: skip
     facts = FileFacts.of(path)
     facts.kind = _KINDS.get(kind, FileKind.UNKNOWN)
@@ -76,7 +107,7 @@ def _object(
     yield facts
     if failed is not None:
         yield located(failed, directory)
-    else:
+    elif is_whole:
         yield from _read_alone(directory, facts.kind, path)
 
 
