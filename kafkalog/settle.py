@@ -53,6 +53,7 @@ class Reason(Enum):
     ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
     MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
+    LAST_COUNTS = Weaker("A broker takes the last of a partition's entries.")
     NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
     AT_WORK = Weaker("A broker may be at work on it: it is the newest record about the partition.")
     HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
