@@ -45,7 +45,7 @@ class ObjectStore:
         for name, value in ENVIRONMENT.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ENDPOINT_URL", self.endpoint)
-        monkeypatch.setattr(object_stores, "_systems", {})
+        monkeypatch.setattr(object_stores, "known_systems", {})
 
     def uri(self, key: str) -> str:
         return f"s3://{BUCKET}/{key}"

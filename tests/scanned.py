@@ -79,8 +79,8 @@ def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
     for module in ("cursor", "damage", "ends"):
         patch.setattr(f"kafkalog.segments.{module}.WINDOW", 1024)
-    patch.setattr("kafkalog.segments.cursor._SLACK", 64)
+    patch.setattr("kafkalog.segments.cursor.SLACK", 64)
     patch.setattr("kafkalog.segments.cursor.CHUNK_ROOM", 16)
     patch.setattr("kafkalog.segments.decoded.ROOM", 16)
-    for name, value in {"_LEAST": 64, "_MOST": 512, "_IN_MEMORY": 256, "_BLOCK": 64, "_FORGOTTEN": 512}.items():
+    for name, value in {"LEAST_READ": 64, "MOST_READ": 512, "IN_MEMORY": 256, "BLOCK": 64, "FORGOTTEN": 512}.items():
         patch.setattr(f"kafkalog.files.pipes.{name}", value)

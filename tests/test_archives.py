@@ -478,7 +478,7 @@ def test_numbers_have_ceilings(what: str, tmp_path: Path, monkeypatch: pytest.Mo
     """Of members, directories and links, which the message names; all archives of a run count together."""
     from kafkalog.log_dirs import archive_members
 
-    for name in ("_MOST_MEMBERS", "_MOST_DIRECTORIES", "_MOST_LINKS"):
+    for name in ("MOST_MEMBERS", "MOST_DIRECTORIES", "MOST_LINKS"):
         monkeypatch.setattr(archive_members, name, 80 if "MEMBERS" in name and what != "members" else 25)
     path = tmp_path / "b.tar"
     path.write_bytes(made(*CEILINGS[what]))
@@ -497,7 +497,7 @@ def test_a_zip_s_list_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: 
     """A million entries would take more memory than the run may have."""
     from kafkalog.log_dirs import archive_members
 
-    monkeypatch.setattr(archive_members, "_MOST_MEMBERS", 20)
+    monkeypatch.setattr(archive_members, "MOST_MEMBERS", 20)
     path = tmp_path / "b.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(30):

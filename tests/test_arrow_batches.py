@@ -47,7 +47,7 @@ def forms(form: dict[str, ModuleType]) -> Any:
 
 def forget() -> None:
     """Drop the buffers that were made for another number of rows."""
-    for kept in (arrow.constant, arrow._nulls, arrow._same):
+    for kept in (arrow.constant, arrow.all_null, arrow.all_same):
         kept.cache_clear()
 
 
@@ -94,7 +94,7 @@ def test_values_are_those_of_the_rows(
 def test_a_batch_may_end_anywhere(form: dict[str, ModuleType], room: int, size: int) -> None:
     """By its rows or by its bytes: the same rows, and no batch has more, but for a row that is larger alone."""
     one, two = forms(form)
-    limits = mock.patch.multiple(arrow, ROOM=room, _BYTES=size)
+    limits = mock.patch.multiple(arrow, ROOM=room, BATCH_BYTES=size)
     forget()
     try:
         with one, two, limits:
@@ -122,5 +122,5 @@ def test_columns_of_one_value_share_a_buffer() -> None:
 def test_a_row_too_large_for_a_column_of_strings_is_refused() -> None:
     """Arrow's offsets end at 2 GiB; a number that wraps would be another row's text."""
     data = build.batch(build.record(b"\xff" * 100))
-    with mock.patch.object(arrow, "_MOST", 120), pytest.raises(UnsupportedError, match="at most 120 bytes"):
+    with mock.patch.object(arrow, "MOST_BYTES", 120), pytest.raises(UnsupportedError, match="at most 120 bytes"):
         list(batches(data, TABLES["records"], Selection(), ["value_base64"]))

@@ -68,7 +68,7 @@ def test_no_dictionary_of_a_view_grows(
     root.mkdir()
     write_topics(root, 40)
     add_settings(root, [2, 77, 4, 1] * 20, base=1000)
-    monkeypatch.setattr(render, "_KEPT_ROWS", 16)
+    monkeypatch.setattr(render, "KEPT_ROWS", 16)
     out = tmp_path / "out.arrow"
     assert kafkalog("metadata", "--table", table, "-o", out, root).status == 0
 

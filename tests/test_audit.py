@@ -279,7 +279,7 @@ def test_hanging_transactions_have_their_remedy() -> None:
 def test_more_jobs_find_the_same(jobs: int) -> None:
     """Segments read by other processes give every row that one process gives."""
     case = FIXTURES / "k4-i-compacted-markers-gone"
-    with mock.patch.object(executors, "_TASK_BYTES", 1 << 14):
+    with mock.patch.object(executors, "TASK_BYTES", 1 << 14):
         found = audit(sorted(str(data) for data in case.glob("data*")), AuditOptions(jobs=jobs))
 
     assert len(rows_of(case, "gaps")) > 10

@@ -103,7 +103,7 @@ def test_rows_of_any_control_records_are_those_of_each_alone(compiled: bool, pai
     data = written(pairs)
     wanted = list(alone(data))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_MOST", most)
+        patch.setattr(blocks, "MOST_TEXT", most)
         if not compiled:
             patch.setattr(blocks, "kernel_columns", PLAIN)
         for spaced in (False, True):

@@ -54,8 +54,8 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     if seed % 2:
         in_small_steps(monkeypatch)
     answers = []
-    for form, passed in ((search, damage._passed), (_BLIND, damage._passed), (_BLIND, mock.Mock(return_value=False))):
-        with mock.patch.object(damage, "search", form), mock.patch.object(damage, "_passed", passed):
+    for form, passed in ((search, damage.passed), (_BLIND, damage.passed), (_BLIND, mock.Mock(return_value=False))):
+        with mock.patch.object(damage, "search", form), mock.patch.object(damage, "passed", passed):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
             parts = [
                 stretch_at(part, row)

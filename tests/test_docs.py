@@ -111,7 +111,7 @@ def _run(line: str, folder: Path) -> Ended:
 
 
 PAGES: Final = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
-MOST_WORDS: Final = 80
+MOST_WORDS: Final = 65
 NEXT_ITEM: Final = re.compile(r"\n(?= *(?:[-*]|\d+\.) )")
 
 

@@ -42,7 +42,7 @@ def test_the_control_group_limits_it(
 ) -> None:
     """A quota of processor time is a number of processors, rounded down; without one affinity alone counts."""
     (tmp_path / "cpu.max").write_text(quota + "\n")
-    monkeypatch.setattr(processes, "_CPU_MAX", tmp_path / "cpu.max")
+    monkeypatch.setattr(processes, "CPU_MAX", tmp_path / "cpu.max")
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: set(range(8)))
 
     assert processors() == expected

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import build
-from kafkalog.auditing.partition.neighbours import _KEPT, Neighbours
+from kafkalog.auditing.partition.neighbours import KEPT_COLUMNS, Neighbours
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, checksums, headers, interpreted
 from kafkalog.kernel import records as kernel_records
@@ -108,20 +108,20 @@ def test_what_contradicts_its_neighbours_is_never_passed_over(
 ) -> None:
     """Where the kernel says that all rows agree, the rules find nothing."""
     heads = table_of(rows)
-    before = np.zeros((len(_KEPT), 2), np.int64)
+    before = np.zeros((len(KEPT_COLUMNS), 2), np.int64)
     if earlier:
-        before[:, -len(earlier) :] = table_of(earlier).numpy()[list(_KEPT)]
+        before[:, -len(earlier) :] = table_of(earlier).numpy()[list(KEPT_COLUMNS)]
     told = form.disagree(heads.cells, heads.capacity, heads.count, array("q", before.tobytes()), len(earlier))
     if len(rows) + len(earlier) > 2 and not told:
         with np.errstate(over="ignore"):
-            assert _Any(before[:, 2 - len(earlier) :]).wrong(heads.numpy()[list(_KEPT)]) == []
+            assert _Any(before[:, 2 - len(earlier) :]).wrong(heads.numpy()[list(KEPT_COLUMNS)]) == []
 
 
 def test_a_healthy_log_has_no_disagreement() -> None:
     """Batches in order need nothing more, across the chunks' seams as within them."""
     rows = [(61 * number, 61, 3 * number, 3 * number + 2, 4, 2, 1, 3) for number in range(9)]
     heads = table_of(rows[2:])
-    before = array("q", table_of(rows[:2]).numpy()[list(_KEPT)].tobytes())
+    before = array("q", table_of(rows[:2]).numpy()[list(KEPT_COLUMNS)].tobytes())
 
     assert not headers.disagree(heads.cells, heads.capacity, heads.count, before, 2)
     heads.set(buffers.BASE_OFFSET, 0, 5)

@@ -170,8 +170,8 @@ def test_progress_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyP
     shown.at("home/t-0/x.log", 1 << 20)
     assert screen.getvalue() == ""  # the first second
 
-    monkeypatch.setattr(progress, "_AFTER", -1)
-    monkeypatch.setattr(progress, "_BETWEEN", -1)
+    monkeypatch.setattr(progress, "AFTER_S", -1)
+    monkeypatch.setattr(progress, "BETWEEN_S", -1)
     shown.at("home/t-1/x.log", 1 << 20)
     shown.hide()
     assert "t-1/x.log" in screen.getvalue()

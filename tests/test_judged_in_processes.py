@@ -47,7 +47,7 @@ def test_judging_in_processes_says_the_same(case: Path) -> None:
     """Some fixtures, or each, its logs judged by this process and two others: each row, finding and count is as from one."""
     roots = sorted(str(data) for data in case.glob("data*"))
     alone = audit(roots, AuditOptions(jobs=1))
-    with mock.patch.object(executors, "_WORTH_A_FORK", 0), mock.patch.object(executors, "_TASK_BYTES", 1 << 14):
+    with mock.patch.object(executors, "WORTH_A_FORK", 0), mock.patch.object(executors, "TASK_BYTES", 1 << 14):
         found = audit(roots, AuditOptions(jobs=3))
 
     assert told(found) == told(alone)

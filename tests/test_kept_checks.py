@@ -79,7 +79,7 @@ def test_a_file_too_big_to_be_a_scan_is_not_read(night: tuple[Path, Path]) -> No
 def test_a_big_segment_may_have_a_big_scan(night: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """How big a scan may be follows from its segment."""
     root, first = night
-    monkeypatch.setattr(kept_scans, "_LEAST", 0)
+    monkeypatch.setattr(kept_scans, "LEAST_SCAN", 0)
     fitting = [path for path in first.iterdir()
                if path.stat().st_size <= 16 * kept_scan(path.read_bytes()).segment.size]  # fmt: skip
     assert audited(root, None, first).reused.taken == len(fitting) > 0
@@ -94,7 +94,7 @@ def _length(number: int) -> bytes:
 
 
 def _about(*rows: tuple[Any, ...]) -> bytes:
-    message = write_message(scan_message._KEPT, {"about": list(rows)})
+    message = write_message(scan_message.KEPT_SCAN, {"about": list(rows)})
     return _length(len(message)) + message
 
 

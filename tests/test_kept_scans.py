@@ -273,7 +273,9 @@ def test_what_a_lost_attempt_kept_is_taken(tmp_path: Path, monkeypatch: pytest.M
     assert (first.reused.scanned, first.reused.resumed) == (16, 0)
     next(own.iterdir()).write_bytes(b"half")
 
-    monkeypatch.setattr(kept_scans.KeptScans, "_kept", lambda _: {})  # an attempt knows what was there at the start
+    monkeypatch.setattr(
+        kept_scans.KeptScans, "may_be_taken", lambda _: {}
+    )  # an attempt knows what was there at the start
     second = audit([root], kept=scans)
     assert (second.reused.scanned, second.reused.resumed, second.reused.taken) == (3, SEGMENTS - 1, 0)
     assert rows(second) == rows(first)

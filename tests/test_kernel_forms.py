@@ -423,7 +423,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
     """Batches of any numbers, and what two folds of them give to a third: equal rows, events and sums."""
     answers = []
     for form in (kernel_fold, PLAIN_LOOPS):
-        with mock.patch.multiple(fold, kernel_fold=form, _ROOM=3, _EVENT_ROOM=8, _FIRST_BITS=2, _spare=[]):
+        with mock.patch.multiple(fold, kernel_fold=form, FIRST_ROWS=3, EVENT_ROWS=8, FIRST_BITS=2, spare=[]):
             stretches = [_folded(rows) for rows in (first, later)]
             whole = fold.Fold()
             for stretch in stretches:

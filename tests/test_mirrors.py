@@ -205,8 +205,8 @@ def test_every_record_is_told_once(seed: int) -> None:
         same.extend(zip(rows.one.offset.tolist(), rows.other.offset.tolist(), strict=True))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alignment, "_WINDOW", 16)
-        patch.setattr(alignment, "_MOST", 64)
+        patch.setattr(alignment, "WINDOW_RECORDS", 16)
+        patch.setattr(alignment, "MOST_RECORDS", 64)
         found = aligned(_parts(one, 7), _parts(other, 11), take)
 
     assert all(one[mine] == other[theirs] for mine, theirs in same)

@@ -82,7 +82,7 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     local = FIXTURES / "k4-i-retention-delete-records" / "data"
     uri = store.upload(local, "several")
     alone = kafkalog("txn-audit", "--format", "ndjson", "--all", uri)
-    monkeypatch.setattr(executors, "_TASK_BYTES", 1000)
+    monkeypatch.setattr(executors, "TASK_BYTES", 1000)
 
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
 

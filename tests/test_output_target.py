@@ -109,7 +109,7 @@ def test_both_options_exclude_each_other(tmp_path: Path) -> None:
 
 def test_an_interrupted_replacement_leaves_the_old_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that can't be finished costs nothing that is there."""
-    from kafkalog_cli.render import audit_output
+    from kafkalog.tables.arrow import ParquetFile
 
     out = tmp_path / "out"
     assert kafkalog(*ROWS["txn-audit"], "-o", out).status == 0
@@ -118,7 +118,7 @@ def test_an_interrupted_replacement_leaves_the_old_directory(tmp_path: Path, mon
     def failing(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(audit_output, "_write_batches", failing)
+    monkeypatch.setattr(ParquetFile, "close", failing)
     assert kafkalog(*ROWS["txn-audit"], "-o", out, "--overwrite").status == 4
 
     assert sorted(path.name for path in out.iterdir()) == before

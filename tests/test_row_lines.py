@@ -69,7 +69,7 @@ def _forms(form: dict[str, ModuleType]) -> Any:
 
 def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:
     out = io.BytesIO()
-    with _forms(form), mock.patch.multiple(row_formats, row_text=form["row_text"], _OUT=room):
+    with _forms(form), mock.patch.multiple(row_formats, row_text=form["row_text"], OUT_BYTES=room):
         sink = make(out)
         wanted = {table: library_tables[table].usual}
         for item in _items(data, wanted):
@@ -148,7 +148,7 @@ def test_a_big_row_is_written_before_it_is_whole(tmp_path: Path) -> None:
     sink.block(rows)
     sink.close()
 
-    assert max(sizes) <= row_formats._OUT
+    assert max(sizes) <= row_formats.OUT_BYTES
     row = json.loads(out.getvalue())
     assert row["value"] == value.decode()
     assert len(row["headers"]) == 20_002

@@ -141,7 +141,7 @@ def test_markers_stay_until_their_horizon(tmp_path: Path) -> None:
 
 def test_without_keys_nothing_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large partition's reclaimable bytes are null until --keys."""
-    monkeypatch.setattr("kafkalog.auditing.space.measuring._SMALL", 0)
+    monkeypatch.setattr("kafkalog.auditing.space.measuring.SMALL_BYTES", 0)
     path = directory(tmp_path / "d", {"t-0": SEGMENTS})
     topics = {"t": {**COMPACT, "min.cleanable.dirty.ratio": "1.0"}}
 

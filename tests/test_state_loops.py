@@ -62,7 +62,7 @@ def test_both_forms_keep_the_same_states(rows: list[tuple[int, ...]], stops: lis
     """Batches of any numbers, in any order, with tables that must grow: equal rows in equal pieces."""
     answers = []
     for form in (kernel_states, PLAIN):
-        with mock.patch.multiple(producer_states, kernel_states=form, _FIRST_BITS=2):
+        with mock.patch.multiple(producer_states, kernel_states=form, FIRST_BITS=2):
             pieces = folded(rows, stops)
             answers.append([*pieces, collapse(Columns.concat(pieces, COLUMNS))])
     assert answers[0] == answers[1]

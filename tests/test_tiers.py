@@ -704,7 +704,7 @@ def test_provenance_counts_what_the_store_was_asked(store: ObjectStore, tmp_path
 def test_a_store_that_answers_with_errors_was_not_read(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can't be reached: exit status 3, with its name; never OK."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr(object_stores, "_systems", {})
+    monkeypatch.setattr(object_stores, "known_systems", {})
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     ended = kafkalog("txn-audit", "--remote", store.uri("tiers"), DATA)
 

@@ -25,7 +25,6 @@ from invoke import kafkalog
 from kafkalog import Schemas, Undecoded, Value, decoder, schemas
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.values.format_names import FORMATS, PLAIN
-from kafkalog.values.formats import _PLAIN
 
 # Formats without a schema.
 
@@ -104,7 +103,7 @@ def test_null_is_null_in_each_format(form: str) -> None:
 
 def test_the_formats_are_those_that_are_named() -> None:
     """Help names the formats without importing what reads them."""
-    assert tuple(_PLAIN) == PLAIN
+    assert all(callable(decoder(form)) for form in PLAIN)
     with pytest.raises(UnsupportedError, match="yaml is no format"):
         decoder("yaml")
 
@@ -446,8 +445,8 @@ def test_schemas_that_anybody_wrote_have_ceilings() -> None:
 @pytest.mark.parametrize("subject", ["s{}", "s{}" + "s" * 4096])
 def test_schemas_of_one_id_are_counted(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each stays known by its subject and version: how many there are and the length of these count, too."""
-    monkeypatch.setattr("kafkalog.values.schemas._MOST_SCHEMAS", 100)
-    monkeypatch.setattr("kafkalog.values.schemas._MOST_KEPT", 100 << 10)
+    monkeypatch.setattr("kafkalog.values.schemas.MOST_SCHEMAS", 100)
+    monkeypatch.setattr("kafkalog.values.schemas.MOST_BYTES", 100 << 10)
     found = Schemas()
 
     with pytest.raises(UnreadableError, match="there are more than"):

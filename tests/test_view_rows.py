@@ -130,7 +130,7 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize("most", [1 << 21, 20_000, 0])
 def test_offsets_have_what_clients_stored(tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that is not UTF-8 is escaped, empty is not null, ids of topics are text; more than a block has is in two."""
-    monkeypatch.setattr(commits, "_MOST", most)
+    monkeypatch.setattr(commits, "MOST_STORED", most)
     stored = [b"", b"\xff\xfe", b'a,"b"\n', "é€".encode(), b"x" * 32_000, b"y" * 30]
     ids = [bytes(16), bytes(range(16)), b"\xff" * 16]
     schema = message("consumer_offsets", "OffsetCommitValue")

@@ -26,8 +26,8 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
     deep = request.options.deep
 
     def show(finding: Finding) -> None:
-        told = finding.code in _IN_SUMMARIES and finding.found is not None
-        if not told and not (deep and finding.code == "offset-gap"):
+        in_summary = finding.code in _IN_SUMMARIES and finding.found is not None
+        if not in_summary and not (deep and finding.code == "offset-gap"):
             say(str(finding))
 
     run = DumpRun(request, outcome, show, lambda _, message: say(f"error: {message}"))

@@ -168,12 +168,12 @@ def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
     for line in found.unreadable:
         say(f"error: {line}")
     unread = () if found.logs is None else found.logs.unread
-    told = [one for one in unread if everywhere or not leaves_complete(one.code)]
+    shown = [one for one in unread if everywhere or not leaves_complete(one.code)]
     nodes = () if found.logs is None else found.logs.nodes
     twice = (one for node in nodes for one in node.findings if one.code == "directory-twice")
-    for finding in (*told, *twice):
+    for finding in (*shown, *twice):
         say(str(finding))
-    return bool(found.unreadable or told)
+    return bool(found.unreadable or shown)
 
 
 def tell_lost(found: FoundFiles) -> bool:

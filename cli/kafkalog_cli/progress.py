@@ -18,10 +18,10 @@ from kafkalog.escape import escape
 from kafkalog.files.watch import Watch
 from kafkalog.findings import Finding, Severity
 
-__all__ = ["Progress"]
+__all__ = ["AFTER_S", "BETWEEN_S", "Progress"]
 
-_AFTER: Final = 1.0  # seconds of work before anything is drawn
-_BETWEEN: Final = 0.1  # seconds
+AFTER_S: Final = 1.0  # seconds of work before anything is drawn
+BETWEEN_S: Final = 0.1  # seconds
 _KEPT: Final = 10  # findings that an interrupt shows
 _MUCH: Final = 64 << 20  # bytes from which on it matters that the kernel runs interpreted
 
@@ -36,7 +36,7 @@ class Progress(Watch):
         self._file = ""
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._lines: set[str] = set()
         self._form_is_known = False
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
@@ -68,9 +68,9 @@ class Progress(Watch):
     def tell(self, line: str) -> None:
         from kafkalog_cli.output import say
 
-        if line not in self._told:
+        if line not in self._lines:
             say(line)
-        self._told.add(line)
+        self._lines.add(line)
 
     def _say_if_interpreted(self) -> None:
         from kafkalog.kernel.buffers import form
@@ -85,7 +85,7 @@ class Progress(Watch):
         if not self._form_is_known and self._done + self._read > _MUCH:
             self._say_if_interpreted()
         now = time.monotonic()
-        if now - self._begun < _AFTER or now - self._drawn < _BETWEEN:
+        if now - self._begun < AFTER_S or now - self._drawn < BETWEEN_S:
             return
         self._drawn = now
         if self._bar is None:

@@ -384,8 +384,8 @@ def _digits(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 def moments(times: NDArray[np.int64]) -> TextColumn:
     """Write times (ms) as ``iso_marked`` does."""
     usual = (times >= FIRST_MS) & (times < LAST_MS)
-    told = np.datetime_as_string(times[usual].astype("datetime64[ms]"), unit="ms", timezone="UTC").astype("S24")
+    written = np.datetime_as_string(times[usual].astype("datetime64[ms]"), unit="ms", timezone="UTC").astype("S24")
     width = 24
-    even = TextColumn(told.tobytes(), np.arange(len(told)) * width, np.full(len(told), width))
+    even = TextColumn(written.tobytes(), np.arange(len(written)) * width, np.full(len(written), width))
     odd = TextColumn.of([iso_marked(time) for time in times[~usual].tolist()])
     return joined(len(times), [(np.flatnonzero(usual), even), (np.flatnonzero(~usual), odd)])

@@ -31,6 +31,7 @@ __all__ = [
     "file_system",
     "is_object",
     "kind_of",
+    "known_systems",
     "look_at",
     "opened",
     "requests_here",
@@ -86,7 +87,7 @@ _KEPT: Final = 2  # blocks: a batch may cross an edge, and a reader goes back a 
 _AT_ONCE: Final = 16  # requests for side files
 
 # File systems of this process; a child process must make its own.
-_systems: dict[tuple[int, str, StorageOptions], Any] = {}
+known_systems: dict[tuple[int, str, StorageOptions], Any] = {}
 
 
 # What stores were asked, by this process and by those that it has forked since: each appends to one file in memory.
@@ -164,12 +165,12 @@ def _where(path: str) -> _Where:
         raise UnreadableError("a URI with credentials, which every output would show: set them in the environment")
     options = storage_options()
     cached = (os.getpid(), f"{scheme}://{authority}", options)
-    if cached not in _systems:
+    if cached not in known_systems:
         try:
-            _systems[cached] = _system(scheme.replace("s3a", "s3"), authority, options)
+            known_systems[cached] = _system(scheme.replace("s3a", "s3"), authority, options)
         except _pyarrow_errors() as error:
             raise UnreadableError(f"{path}: {_words(error)}") from error
-    system, prefix = _systems[cached]
+    system, prefix = known_systems[cached]
     return _Where(system, posixpath.join(prefix, *key.split("/")).rstrip("/"))
 
 

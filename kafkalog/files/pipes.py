@@ -9,13 +9,13 @@ from typing import BinaryIO, Final
 
 from kafkalog.errors import UnreadableError
 
-__all__ = ["StreamSource"]
+__all__ = ["BLOCK", "FORGOTTEN", "IN_MEMORY", "LEAST_READ", "MOST_READ", "StreamSource"]
 
-_LEAST: Final = 1 << 16  # bytes per read at least, however few are needed
-_MOST: Final = 1 << 20
-_IN_MEMORY: Final = 4 << 20  # bytes that stay in memory when the older ones go to the file
-_BLOCK: Final = 1 << 16  # written as a hole in the file if all of it is zero
-_FORGOTTEN: Final = 64 << 20  # bytes that may stay in the file although no reader needs them any more
+LEAST_READ: Final = 1 << 16  # bytes per read at least, however few are needed
+MOST_READ: Final = 1 << 20
+IN_MEMORY: Final = 4 << 20  # bytes that stay in memory when the older ones go to the file
+BLOCK: Final = 1 << 16  # written as a hole in the file if all of it is zero
+FORGOTTEN: Final = 64 << 20  # bytes that may stay in the file although no reader needs them any more
 
 
 class StreamSource:
@@ -74,7 +74,7 @@ class StreamSource:
         if self._before_waiting is not None and not self._is_ready():
             self._before_waiting()
         try:
-            data = self._read_some(max(_LEAST, min(wanted, _MOST)))
+            data = self._read_some(max(LEAST_READ, min(wanted, MOST_READ)))
         except OSError as error:
             raise UnreadableError(f"{self.name}: {error.strerror}") from error
         if data is None:  # a non-blocking stream has nothing yet
@@ -88,11 +88,11 @@ class StreamSource:
             self.is_cut = True
             self.size = self._max
             del self._kept[self._max - self._start :]
-        if len(self._kept) > 2 * _IN_MEMORY:
+        if len(self._kept) > 2 * IN_MEMORY:
             self._spill_oldest()
 
     def _spill_oldest(self) -> None:
-        count = len(self._kept) - _IN_MEMORY
+        count = len(self._kept) - IN_MEMORY
         try:
             if self._spill is None:
                 self._spill = _Spill(self._start)
@@ -174,7 +174,7 @@ class _Spill:
         descriptor = self._file.fileno()
         at = 0
         while at < len(data):
-            block = bytes(data[at : at + _BLOCK])
+            block = bytes(data[at : at + BLOCK])
             is_hole = block.count(0) == len(block)
             at += len(block) if is_hole else os.pwrite(descriptor, block, self._stop - self._start + at)
         self._stop += len(data)
@@ -187,11 +187,11 @@ class _Spill:
 
     def released(self, position: int) -> _Spill:
         """Return the bytes from `position` on: this file, or a new one if most of this one is no longer needed."""
-        if position - self._start <= max(_FORGOTTEN, self._stop - position):
+        if position - self._start <= max(FORGOTTEN, self._stop - position):
             return self
         rest = _Spill(position)
-        view = memoryview(bytearray(_MOST))
-        for at in range(position, self._stop, _MOST):
+        view = memoryview(bytearray(MOST_READ))
+        for at in range(position, self._stop, MOST_READ):
             piece = view[: self._stop - at]
             self.read_into(at, piece)
             rest.add(piece)

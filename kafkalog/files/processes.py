@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 __all__ = [
+    "CPU_MAX",
     "POOL_BYTES",
     "Each",
     "HelperLostError",
@@ -51,7 +52,7 @@ _OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
 
 _MOST: Final = 4  # by default: disks serve few readers at once
 
-_CPU_MAX: Final = Path("/sys/fs/cgroup/cpu.max")
+CPU_MAX: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 def job_count(wanted: int | None, size: int) -> int:
@@ -90,7 +91,7 @@ def processors() -> int:
     """Return how many processors affinity and control group allow, at least 1."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = _CPU_MAX.read_text().split()
+        quota, period = CPU_MAX.read_text().split()
         allowed = min(allowed, max(1, int(quota) // int(period)))
     except (OSError, ValueError, ZeroDivisionError):
         pass  # no control group, or "max": no limit

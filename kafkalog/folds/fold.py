@@ -38,6 +38,9 @@ __all__ = [
     "ABORT",
     "COLUMNS",
     "COMMIT",
+    "EVENT_ROWS",
+    "FIRST_BITS",
+    "FIRST_ROWS",
     "GAP_COLUMNS",
     "MARKER_COLUMNS",
     "OPEN",
@@ -46,6 +49,7 @@ __all__ = [
     "FoldedLog",
     "Tally",
     "collapse",
+    "spare",
     "tally",
 ]
 
@@ -53,19 +57,19 @@ GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
 MARKER_COLUMNS: Final = ("marker_offset", "marker_timestamp")
 
-_ROOM: Final = 264  # finished rows until they are packed, at first
+FIRST_ROWS: Final = 264  # finished rows until they are packed, at first
 
 _MOST_ROOM: Final = 4104
 
-_EVENT_ROOM: Final = 256
+EVENT_ROWS: Final = 256
 
-_FIRST_BITS: Final = 7  # half as many states as slots
+FIRST_BITS: Final = 7  # half as many states as slots
 
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 
 _IS_OPEN: Final = EXTENT_COLUMNS.index("marker_type")  # a state has no marker
 
-_NO_SLOTS: Final = array("q", [-1]) * (1 << _FIRST_BITS)
+_NO_SLOTS: Final = array("q", [-1]) * (1 << FIRST_BITS)
 
 _LEADER_EPOCH: Final = kernel_fold.EVENTS.index("leader_epoch")
 
@@ -174,17 +178,17 @@ class Fold:
 
     def __init__(self) -> None:
         self._secret = _SECRET
-        self._bits = _FIRST_BITS
-        self._room = _ROOM
-        if _spare:
-            buffers = _spare.pop()
+        self._bits = FIRST_BITS
+        self._room = FIRST_ROWS
+        if spare:
+            buffers = spare.pop()
             buffers.slots[:] = _NO_SLOTS
         else:
             buffers = _Buffers(
                 array("q", [-1]) * (1 << self._bits),
                 _zeros(STATE_SIZE * (1 << self._bits - 1)),
                 _zeros(len(EXTENT_COLUMNS) * self._room),
-                _zeros(kernel_fold.EVENT_SIZE * _EVENT_ROOM),
+                _zeros(kernel_fold.EVENT_SIZE * EVENT_ROWS),
             )
         self._slots, self._states, self._out, self._events = buffers
         self._cells = _NEW_LOG[:]
@@ -202,8 +206,8 @@ class Fold:
 
     def close(self) -> None:
         """Leave the buffers to another fold; its result may be used, it may not."""
-        if self._bits == _FIRST_BITS and self._room == _ROOM and len(_spare) < _SPARE:
-            _spare.append(_Buffers(self._slots, self._states, self._out, self._events))
+        if self._bits == FIRST_BITS and self._room == FIRST_ROWS and len(spare) < _SPARE:
+            spare.append(_Buffers(self._slots, self._states, self._out, self._events))
         del self._slots, self._states, self._out, self._events
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
@@ -365,7 +369,7 @@ _SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at i
 
 _SPARE: Final = 4  # folds' buffers that are kept
 
-_spare: list[_Buffers] = []
+spare: list[_Buffers] = []
 
 _NONE_OPEN: Final = Columns.empty(EXTENT_COLUMNS)
 

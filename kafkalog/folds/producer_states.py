@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from kafkalog.kafka.batch import CellTable
 
-__all__ = ["COLUMNS", "ProducerStates", "collapse"]
+__all__ = ["COLUMNS", "FIRST_BITS", "ProducerStates", "collapse"]
 
-_FIRST_BITS: Final = 6  # half as many states as slots
+FIRST_BITS: Final = 6  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 
 
@@ -37,7 +37,7 @@ class ProducerStates:
     def __init__(self, stops: Sequence[int] = ()) -> None:
         self._stops = array("q", stops)
         self._secret = secret_bits(62) * 2 + 1
-        self._bits = _FIRST_BITS
+        self._bits = FIRST_BITS
         self._slots = array("q", [-1]) * (1 << self._bits)
         self._states = array("q", [0]) * (STATE_SIZE << self._bits - 1)
         self._used = array("q", [0])

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 from kafkalog.kernel.records import zstd_frame
 
-__all__ = ["CODECS", "DecompressionError", "OverLimitError", "decompress", "stream_words", "zstd_at_once"]
+__all__ = [
+    "CODECS",
+    "DecompressionError",
+    "OverLimitError",
+    "decompress",
+    "isal_zlib_or_none",
+    "stream_words",
+    "zstd_at_once",
+]
 
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -114,7 +122,7 @@ def _inflated(payload: memoryview, limit: int) -> bytes | None:
     """
     if bytes(payload[:4]) != _PLAIN_GZIP:
         return None
-    if (isal_zlib := _isal()) is None:
+    if (isal_zlib := isal_zlib_or_none()) is None:
         return None
     decoder = isal_zlib.decompressobj(31)
     try:
@@ -125,10 +133,11 @@ def _inflated(payload: memoryview, limit: int) -> bytes | None:
 
 
 @cache
-def _isal() -> Any:
+def isal_zlib_or_none() -> Any:
+    """Return isal's reader of gzip, None on a machine that it is not built for."""
     try:
         from isal import isal_zlib
-    except ImportError:  # there are machines that it is not built for
+    except ImportError:
         return None
     return isal_zlib
 

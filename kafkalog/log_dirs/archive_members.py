@@ -20,6 +20,9 @@ from kafkalog.kafka.compression import DecompressionError
 from kafkalog.kafka.unpacking import UnpackedStream, bzip2, zip_lzma
 
 __all__ = [
+    "MOST_DIRECTORIES",
+    "MOST_LINKS",
+    "MOST_MEMBERS",
     "ArchiveError",
     "Ceilings",
     "Folder",
@@ -33,11 +36,11 @@ _PIECE: Final = 1 << 20
 
 _ZEROS: Final = bytes(_PIECE)
 
-_MOST_MEMBERS: Final = 100_000  # 4,000 partitions with 6 segments each
+MOST_MEMBERS: Final = 100_000  # 4,000 partitions with 6 segments each
 
-_MOST_DIRECTORIES: Final = 25_000
+MOST_DIRECTORIES: Final = 25_000
 
-_MOST_LINKS: Final = 10_000
+MOST_LINKS: Final = 10_000
 
 _MOST_TIMES: Final = 1000  # an archive's size; gzip reaches that of zeros
 
@@ -76,7 +79,7 @@ class Ceilings:
 
     def __init__(self, max_bytes: int) -> None:
         self._most = {
-            "members": _MOST_MEMBERS, "directories": _MOST_DIRECTORIES, "links": _MOST_LINKS,
+            "members": MOST_MEMBERS, "directories": MOST_DIRECTORIES, "links": MOST_LINKS,
             "bytes (--max-unpacked-bytes)": max_bytes,
         }  # fmt: skip
         self._found = dict.fromkeys(self._most, 0)
@@ -323,8 +326,8 @@ def _refuse_long_list(file: BinaryIO) -> None:
     if length > _MOST_LIST:
         raise ArchiveError(f"its list of members has {length:,} bytes, more than {_MOST_LIST:,}")
     file.seek(max(0, stop - length - _ZIP64_ENDS))
-    if file.read(length + _ZIP64_ENDS).count(_LISTED) > _MOST_MEMBERS:
-        raise ArchiveError(f"it has more than {_MOST_MEMBERS:,} members")
+    if file.read(length + _ZIP64_ENDS).count(_LISTED) > MOST_MEMBERS:
+        raise ArchiveError(f"it has more than {MOST_MEMBERS:,} members")
 
 
 def _unpack_zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Folder) -> None:

@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KEPT_UNMATCHED", "Aligned", "Differences", "Digests", "aligned"]
+__all__ = ["KEPT_UNMATCHED", "MOST_RECORDS", "WINDOW_RECORDS", "Aligned", "Differences", "Digests", "aligned"]
 
 Int64s = NDArray[np.int64]
 
 KEPT_UNMATCHED: Final = 1 << 20  # unmatched records of a sequence that are compared with each other; more are counted
-_WINDOW: Final = 1 << 16
-_MOST: Final = 1 << 22  # how far one sequence is searched for what comes next in the other
+WINDOW_RECORDS: Final = 1 << 16
+MOST_RECORDS: Final = 1 << 22  # how far one sequence is searched for what comes next in the other
 _SQUARE: Final = 1 << 18  # pairs of records between two anchors that are compared one by one
 
 
@@ -110,7 +110,7 @@ def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Al
     sides = (_Window(one), _Window(other))
     unmatched = (_Unmatched(), _Unmatched())
     same = gap = 0
-    width = _WINDOW
+    width = WINDOW_RECORDS
     while True:
         ended = [side.fill(width) for side in sides]
         first, second = (side.rows for side in sides)
@@ -120,7 +120,7 @@ def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Al
         done = (len(first), len(second)) if all(ended) else _done(mine, theirs)
         finished = any(end and count == len(side.rows) for end, count, side in zip(ended, done, sides, strict=True))
         if not finished and 2 * max(done) < width:
-            if width < _MOST:
+            if width < MOST_RECORDS:
                 width *= 2  # what comes next in one is further on in the other
                 continue
             done = tuple(  # type: ignore[assignment]  # as many as there are sides
@@ -134,7 +134,7 @@ def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Al
         gap = _leave(unmatched, (first.take(slice(done[0])), second.take(slice(done[1]))), (mine, theirs), gap)
         for side, count in zip(sides, done, strict=True):
             side.rows = side.rows.take(slice(count, None))
-        width = _WINDOW
+        width = WINDOW_RECORDS
     for side, left in zip(sides, unmatched, strict=True):
         for rows in side.rest():
             left.add(rows, gap)

@@ -62,6 +62,7 @@ __all__ = [
     "BATCH_VALUES",
     "BYTES",
     "MESSAGE",
+    "MOST_TEXT",
     "RECORD",
     "BatchBlocks",
     "Block",
@@ -600,7 +601,7 @@ _TYPES: Final = next(
 
 _UNKNOWN: Final = len(_TYPES) - 1
 
-_MOST: Final = 1 << 21  # bytes of messages whose text is made at once
+MOST_TEXT: Final = 1 << 21  # bytes of messages whose text is made at once
 
 
 class ControlBlocks:
@@ -672,7 +673,7 @@ class ControlBlocks:
             if found[run + row] < 0:
                 others.append(row)
                 size += recs.cell(buffers.VALUE_SIZE, found[row])
-                if size > _MOST:
+                if size > MOST_TEXT:
                     yield others, row + 1
                     others, size = [], 0
         yield others, self._block.count

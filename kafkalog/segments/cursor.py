@@ -16,11 +16,11 @@ from kafkalog.segments.chunk import Chunk, Limits
 if TYPE_CHECKING:
     from kafkalog.segments.resync import Resync
 
-__all__ = ["CHUNK_ROOM", "DOUBTED", "WINDOW", "BatchOrder", "Cursor", "Window", "allowed_offsets"]
+__all__ = ["CHUNK_ROOM", "DOUBTED", "SLACK", "WINDOW", "BatchOrder", "Cursor", "Window", "allowed_offsets"]
 
 WINDOW: Final = 1 << 20
 _SMALLEST: Final = 64
-_SLACK: Final = 1 << 16  # read after a large batch, so that the next header is there without a copy
+SLACK: Final = 1 << 16  # read after a large batch, so that the next header is there without a copy
 
 
 class Window:
@@ -63,7 +63,7 @@ class Window:
         """
         kept = self.stop - self.start
         want = (
-            max(self.size, needed + _SLACK) if needed > WINDOW // 8 and self.size == WINDOW else max(self.size, needed)
+            max(self.size, needed + SLACK) if needed > WINDOW // 8 and self.size == WINDOW else max(self.size, needed)
         )
         rest = memoryview(self.buffer)[self.start : self.stop]
         if want > len(self.buffer):

@@ -32,7 +32,7 @@ from kafkalog.segments.ends import (
     zero_tail,
 )
 
-__all__ = ["Damage", "Gathered", "Wrong", "crowded", "decide", "gather", "next_damage", "pass_over"]
+__all__ = ["Damage", "Gathered", "Wrong", "crowded", "decide", "gather", "next_damage", "pass_over", "passed"]
 
 
 # Files with so much damage that each place must cost as little as possible: neighbouring damage becomes one.
@@ -78,7 +78,7 @@ def gather(cursor: Cursor) -> Gathered:
         chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
         _add(crowd, places[: count * search.PLACE])
-        if why == search.UNSEEN and _passed(cursor, crowd):
+        if why == search.UNSEEN and passed(cursor, crowd):
             why = search.LARGE
     if crowd:
         positions = [finding.position or 0 for finding in chunk.examined]
@@ -87,7 +87,7 @@ def gather(cursor: Cursor) -> Gathered:
     return Gathered(chunk, *read)
 
 
-def _passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
+def passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
     """Pass over the damage at the cursor whose end the window does not show, unless it is one that ends the chunk."""
     window = cursor.window
     here = window.here

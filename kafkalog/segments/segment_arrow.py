@@ -45,12 +45,16 @@ if TYPE_CHECKING:
 __all__ = [
     "ARROW_BATCHES",
     "ARROW_ROOM",
+    "BATCH_BYTES",
+    "MOST_BYTES",
     "ROOM",
     "ArrowColumns",
     "ArrowRows",
     "Buffers",
     "Headers",
     "Texts",
+    "all_null",
+    "all_same",
     "constant",
     "segment_as_arrow",
 ]
@@ -61,7 +65,7 @@ __all__ = [
 
 ROOM: Final = 1 << 15  # rows of a batch at most
 
-_MOST: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
+MOST_BYTES: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
 
 _LISTED: Final = 1 << 12  # headers at once
 
@@ -89,7 +93,7 @@ def constant(width: int, value: int) -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=64)
-def _nulls(rows: int) -> Strings:
+def all_null(rows: int) -> Strings:
     """Return a column of strings that are all null, of `ROOM` rows at most."""
     return Strings(constant(4, 0).view(np.int32)[: rows + 1], constant(0, 0)[:0], constant(0, 0), again=True)
 
@@ -174,9 +178,9 @@ class Texts:
 
         Raises UnsupportedError beyond 2 GiB.
         """
-        if needed > _MOST:
-            raise UnsupportedError(f"a column of strings holds at most {_MOST} bytes; one row has {needed}")
-        larger = self._buffers.take(min(max(needed, 2 * used, _PIECE), _MOST))
+        if needed > MOST_BYTES:
+            raise UnsupportedError(f"a column of strings holds at most {MOST_BYTES} bytes; one row has {needed}")
+        larger = self._buffers.take(min(max(needed, 2 * used, _PIECE), MOST_BYTES))
         larger[:used] = data[:used]
         return larger
 
@@ -199,7 +203,7 @@ class Texts:
         present = int(self._state[CODED_COUNT if is_coded else TEXT_COUNT])
         if not present:
             if rows <= ROOM:
-                return _nulls(rows)
+                return all_null(rows)
             return Strings(np.zeros(rows + 1, np.int32), constant(0, 0)[:0], np.zeros(-(-rows // 8), np.uint8))
         end = int(self._state[CODED_END if is_coded else TEXT_END])
         data = (self._coded if is_coded else self._text)[:end]
@@ -265,7 +269,7 @@ class Headers:
 # written: its batches share a buffer of that value.
 
 
-_BYTES: Final = 4 << 20  # of strings: with more, a batch has fewer rows
+BATCH_BYTES: Final = 4 << 20  # of strings: with more, a batch has fewer rows
 
 _NUMBERS: Final = (Kind.NUMBER, Kind.BOOL, Kind.WORD)
 
@@ -333,17 +337,17 @@ class ArrowColumns:
     @property
     def is_full(self) -> bool:
         """Whether the batch should end."""
-        return self.rows == ROOM or self.size >= _BYTES
+        return self.rows == ROOM or self.size >= BATCH_BYTES
 
     def fitting(self, block: Block, start: int, stop: int) -> int:
         """Return how many of a block's rows from `start` on are added before their strings are too many bytes.
 
         A batch has at least one row, whatever it takes.
         """
-        if len(block.buf) <= _BYTES or not (self._texts or self._headers):
+        if len(block.buf) <= BATCH_BYTES or not (self._texts or self._headers):
             return stop - start
         sizes = np.frombuffer(block.cells, np.int64)[block.weight + start : block.weight + stop]
-        fits = int(np.searchsorted(np.cumsum(sizes), _BYTES - self.size, "right"))
+        fits = int(np.searchsorted(np.cumsum(sizes), BATCH_BYTES - self.size, "right"))
         return max(fits, 0 if self.rows else 1)
 
     def add(self, block: Block, start: int, count: int, file: int) -> None:
@@ -419,20 +423,20 @@ class ArrowColumns:
         state, value, mark = self._state[3 * number : 3 * number + 3].tolist()
         bits = -(-self.rows // 8)
         if state == SAME:
-            return _same(self.rows, width, None if mark else value, words)
+            return all_same(self.rows, width, None if mark else value, words)
         data = self._arena[at : at + (width * self.rows if width else bits)]
         return Cells(self.rows, data, self._arena[valid : valid + bits] if mark else None, words)
 
     def _made_files(self) -> Cells:
         files = {file for file, _ in self._of_files}
         if len(files) == 1:
-            return _same(self.rows, 4, files.pop(), self._files)
+            return all_same(self.rows, 4, files.pop(), self._files)
         numbers, counts = zip(*self._of_files, strict=True)
         return Cells(self.rows, np.repeat(np.array(numbers, np.int32), counts).view(np.uint8), None, self._files)
 
 
 @lru_cache(maxsize=64)
-def _same(rows: int, width: int, value: int | None, words: tuple[str, ...]) -> Cells:
+def all_same(rows: int, width: int, value: int | None, words: tuple[str, ...]) -> Cells:
     """Return a column whose rows all have one value."""
     if value is None:
         return Cells(rows, constant(width, 0), constant(0, 0), words, again=True)

@@ -13,7 +13,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
 from kafkalog.values.value import Undecoded
 
-__all__ = ["SUFFIXES", "TYPES", "Framed", "Schemas", "ValueSchema", "framed"]
+__all__ = ["MOST_BYTES", "MOST_SCHEMAS", "SUFFIXES", "TYPES", "Framed", "Schemas", "ValueSchema", "framed"]
 
 AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 
@@ -21,9 +21,9 @@ AVRO, JSON, PROTOBUF, PROTO_TEXT = "AVRO", "JSON", "PROTOBUF", "PROTOBUF text"
 SUFFIXES: Final = (".avsc", ".json", ".proto", ".desc", ".pb", ".protoset", ".bin")
 
 _MOST_BYTES: Final = 16 << 20  # of a file
-_MOST_KEPT: Final = 64 << 20  # of all schemas
+MOST_BYTES: Final = 64 << 20  # of all schemas
 _MOST_OF_ONE: Final = 4 << 20  # that a registry has
-_MOST_SCHEMAS: Final = 100_000
+MOST_SCHEMAS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class Schemas:
     def _keep(self, number: int | None, schema: ValueSchema, size: int) -> None:
         self._size += size
         self._kept += 1  # also those that another one of the same id replaces: they stay known by their version
-        if self._size > _MOST_KEPT or self._kept > _MOST_SCHEMAS:
-            raise UnreadableError(f"there are more than {_MOST_SCHEMAS:,} schemas or {_MOST_KEPT:,} bytes of them")
+        if self._size > MOST_BYTES or self._kept > MOST_SCHEMAS:
+            raise UnreadableError(f"there are more than {MOST_SCHEMAS:,} schemas or {MOST_BYTES:,} bytes of them")
         if number is None:
             self.unnumbered.append(schema)
         else:

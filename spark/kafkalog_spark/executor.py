@@ -50,13 +50,13 @@ from kafkalog_spark.parts import PartFile, read_part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
+__all__ = ["KEY_BYTES", "KEY_SHARE_BYTES", "JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
 _JUDGE_BYTES: Final = 256 << 20
 
-_KEY_BYTES: Final = 8 << 20  # of keys that one task compares
+KEY_BYTES: Final = 8 << 20  # of keys that one task compares
 
-_KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
+KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
 
 _MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 
@@ -255,7 +255,7 @@ class SparkExecutor:
         if sizes["keys"]:
             directories = [log.directory for log in logs]
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
-            number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
+            number = max(1, min(_key_shares(logs), sizes["keys"] // KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             found = mapped(in_order, tasks.conflict, tasks.CONFLICTS)
             for row in fetched(found, "compare partitions by their producers", self.report).to_pylist():
@@ -310,4 +310,4 @@ def _in_turn(rows: DataFrame, number: int) -> DataFrame:
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:
     """Say to how many shares the producers are given when partitions are compared; as few as keep each one small."""
-    return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // _KEY_SHARE_BYTES))
+    return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // KEY_SHARE_BYTES))

@@ -25,11 +25,22 @@ from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog_spark.between_tasks import Seal, spare_modules
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
-__all__ = ["fetched", "has_data_sources", "kept", "mapped", "read_sent", "sealed_tasks", "sent", "spread", "write_sent"]
+__all__ = [
+    "SILENT_S",
+    "fetched",
+    "has_data_sources",
+    "kept",
+    "mapped",
+    "read_sent",
+    "sealed_tasks",
+    "sent",
+    "spread",
+    "write_sent",
+]
 
 Batches = Iterable[pa.RecordBatch]
 
-_SILENT: Final = 30.0  # s, between lines of progress while a job runs
+SILENT_S: Final = 30.0  # s, between lines of progress while a job runs
 
 
 def spread(frame: DataFrame, number: int, key: str) -> DataFrame:
@@ -60,7 +71,7 @@ def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Ta
 
     threading.Thread(target=fetch, daemon=True).start()
     try:
-        while not wait([table], _SILENT).done:
+        while not wait([table], SILENT_S).done:
             _tell(context, what, tell)
         return table.result()
     except (KeyboardInterrupt, SystemExit):

@@ -29,11 +29,11 @@ from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KEPT", "PLACES", "SCANNED", "place_row", "routed", "scan"]
+__all__ = ["FEW_SHARES", "KEPT", "MANY_ROWS", "PLACES", "SCANNED", "place_row", "routed", "scan"]
 
 KEPT: Final = "kept"  # a row's kind whose content is the name of a kept scan
-_MANY_ROWS: Final = 1 << 13  # transactions, some 20 bytes each
-_FEW_SHARES: Final = 4  # each share's judge reads the whole file
+MANY_ROWS: Final = 1 << 13  # transactions, some 20 bytes each
+FEW_SHARES: Final = 4  # each share's judge reads the whole file
 
 _NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
 PLACES: Final = pa.schema(
@@ -131,9 +131,9 @@ def _producers(folded: FoldedLog) -> NDArray[np.int64]:
 
 def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
     """Say whether a judge reads a kept scan from its file: one that costs more to send than to read."""
-    if not found.kept or place.topic == STATE_TOPIC or place.shares > _FEW_SHARES:
+    if not found.kept or place.topic == STATE_TOPIC or place.shares > FEW_SHARES:
         return False
-    return len(found.scan.folded.finished) >= _MANY_ROWS
+    return len(found.scan.folded.finished) >= MANY_ROWS
 
 
 _NOTHING: Final[Row] = (0, -1, -1, 0, 0, -1, None, None, None)

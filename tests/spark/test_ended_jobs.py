@@ -155,7 +155,7 @@ def _ended(*_: object) -> None:
 
 def test_a_long_job_tells_how_far_it_is(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each half minute, here each tenth of a second, its tasks are counted; Spark's page has what it does."""
-    monkeypatch.setattr(frames, "_SILENT", 0.1)
+    monkeypatch.setattr(frames, "SILENT_S", 0.1)
     told: list[str] = []
     described: set[str] = set()
 

@@ -41,8 +41,8 @@ def test_transactions_that_ended_differently(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int
 ) -> None:
     """Each is found once, whatever the shares."""
-    monkeypatch.setattr(executor, "_KEY_SHARE_BYTES", share_bytes)
-    monkeypatch.setattr(executor, "_KEY_BYTES", 100)
+    monkeypatch.setattr(executor, "KEY_SHARE_BYTES", share_bytes)
+    monkeypatch.setattr(executor, "KEY_BYTES", 100)
     data = str(made(tmp_path / "data"))
     done = run(spark, [data], tmp_path / "out", tables=("findings", "transactions"))
 

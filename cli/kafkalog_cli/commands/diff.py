@@ -91,8 +91,8 @@ def diff(
             write_provenance(place, target.command)
     else:
         with target.stream((old, new)) as stream:
-            told = tables == (INCIDENTS.name,) and not columns
-            if form in _REPORTS or (form == "table" and not everything and (not tables or told)):
+            only_incidents = tables == (INCIDENTS.name,) and not columns
+            if form in _REPORTS or (form == "table" and not everything and (not tables or only_incidents)):
                 from kafkalog_cli.render.report_forms import write_form
                 from kafkalog_cli.render.sinks import style
 

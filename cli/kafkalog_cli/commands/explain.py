@@ -132,8 +132,8 @@ def _near(word: str) -> list[str]:
 def _score(wanted: set[str], name: str, text: str) -> int:
     """Count the words of a question that a name and its text have; those of the name count thrice."""
     named = _stems(re.split(r"[^a-z0-9]+", name))
-    told = _stems(re.split(r"[^a-z0-9]+", text.lower()))
-    return 3 * len(wanted & named) + len(wanted & told)
+    words = _stems(re.split(r"[^a-z0-9]+", text.lower()))
+    return 3 * len(wanted & named) + len(wanted & words)
 
 
 def _stems(words: Iterable[str]) -> set[str]:

@@ -79,13 +79,13 @@ def salvage(
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
-            told = _Told(segment, wanted, sink, outcome)
+            rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
-                told.take(item)
-            told.findings()
+                rows.take(item)
+            rows.findings()
             sink.close()
-            told.nothing_whole()
+            rows.nothing_whole()
             mark_copied(str(output.parent))
     except UnreadableError as error:
         outcome.incomplete = True
@@ -93,18 +93,18 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in (*told.lines(output), *_next_steps(segment, output, told, limits)):
+        for line in (*rows.lines(output), *_next_steps(segment, output, rows, limits)):
             say(line)
     return outcome.status(exit_zero=exit_zero)
 
 
-def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iterator[str]:
+def _next_steps(segment: str, output: Path, rows: _SalvagedRows, limits: Limits) -> Iterator[str]:
     """Say what the copy changes for transactions, offsets and groups, and what to do with it."""
-    if not told.sums.holes:
+    if not rows.sums.holes:
         return
     from kafkalog.auditing.transactions import fates_after_salvage
 
-    fates = fates_after_salvage(segment, str(output), told.sums.holes, limits)
+    fates = fates_after_salvage(segment, str(output), rows.sums.holes, limits)
     if fates is None:
         yield "transactions: not looked at, the segment is in no partition's directory"
     elif not fates.total:
@@ -114,10 +114,10 @@ def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iter
         yield from (f"  {fate}" for fate in fates.first)
         if more := fates.total - len(fates.first):
             yield f"  and {more} more"
-    if told.sums.lost_tail:
+    if rows.sums.lost_tail:
         yield (
             f"the end of the segment is left out: if it is the log's last one, the broker writes the offsets after"
-            f" {told.sums.last} anew, and groups that have committed a later offset skip what it writes, or are reset"
+            f" {rows.sums.last} anew, and groups that have committed a later offset skip what it writes, or are reset"
         )
     yield (
         "before a broker gets the copy: stop the broker; if another replica is whole, delete this partition's directory"
@@ -137,7 +137,7 @@ def _has_place(finding: Finding) -> bool:
     return finding.position is not None and finding.length is not None
 
 
-class _Told:
+class _SalvagedRows:
     """Passes rows on, and sums them up."""
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:

@@ -122,7 +122,7 @@ def txn_audit(
     if incident is not None and (form != "table" or tables or everything or state):
         raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
     folder = target.is_folder(form)
-    told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
+    only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
     if folder and columns:
         raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
     if _PRODUCERLESS in tables and narrowing.of_producers:
@@ -178,7 +178,9 @@ def txn_audit(
                 command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
             _print_headline(source)
-        elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
+        elif form in REPORT_FORMS or (
+            form == "table" and not everything and not state and (not tables or only_incidents)
+        ):
             from kafkalog_cli.render.report_forms import write_form
             from kafkalog_cli.render.sinks import style
 
@@ -191,7 +193,7 @@ def txn_audit(
             with target.stream(paths) as stream:
                 write_form(
                     form, source, origin, stream, zone=zone, style=style(target.on_terminal),
-                    findings=findings, every=told, incident=incident,
+                    findings=findings, every=only_incidents, incident=incident,
                 )  # fmt: skip
         else:
             with target.stream(paths) as stream:

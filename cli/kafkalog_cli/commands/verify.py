@@ -138,8 +138,8 @@ def verify(
         _print_headline(found)
         return status
     with target.stream(paths) as stream:
-        told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
-        if form in _REPORTS or (form == "table" and not everything and (not tables or told)):
+        only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
+        if form in _REPORTS or (form == "table" and not everything and (not tables or only_incidents)):
             _write_report(
                 found, form, target, stream, paths, started, zone=zone, findings=findings, replicas=replicas
             )  # fmt: skip

@@ -13,9 +13,9 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns
 
-__all__ = ["ArrowSink", "arrow_directory", "arrow_stream", "write_stream"]
+__all__ = ["KEPT_ROWS", "ArrowSink", "arrow_directory", "arrow_stream", "write_stream"]
 
-_KEPT_ROWS: Final = 1 << 14
+KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19
 _GROUP_BYTES: Final = 64 << 20
 _PAGE_ROWS: Final = 1 << 14  # written at once
@@ -218,7 +218,7 @@ class _OfTable:
     def row(self, row: Sequence[Any]) -> None:
         self._take(self._blocks.last())
         self._rows.append(tuple(row))
-        if len(self._rows) >= _KEPT_ROWS:
+        if len(self._rows) >= KEPT_ROWS:
             self._flush()
 
     def block(self, rows: Rows) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 __all__ = [
+    "OUT_BYTES",
     "BlockLines",
     "BlockSink",
     "ChosenColumns",
@@ -230,7 +231,7 @@ def _template(
 # Lines of JSON and CSV before they are written: collected in a buffer that the kernel's writer fills, too.
 
 
-_OUT: Final = 1 << 18
+OUT_BYTES: Final = 1 << 18
 
 
 class BlockLines:
@@ -238,7 +239,7 @@ class BlockLines:
 
     def __init__(self, out: SupportsWrite[memoryview | bytes]) -> None:
         self._out = out
-        self._buffer = bytearray(_OUT)
+        self._buffer = bytearray(OUT_BYTES)
         self._used = 0
 
     def flush(self) -> None:
@@ -296,8 +297,8 @@ class BlockLines:
         """Write JSON as it is."""
         start, size = block.cells[at], block.cells[at + block.room]
         self.write(template.null if size < 0 else b"")
-        for piece in range(start, start + size, _OUT):
-            self.write(bytes(block.buf[piece : min(piece + _OUT, start + size)]))
+        for piece in range(start, start + size, OUT_BYTES):
+            self.write(bytes(block.buf[piece : min(piece + OUT_BYTES, start + size)]))
 
     def _bytes(self, block: Block, column: BlockColumn, at: int, template: RowTemplate) -> None:
         start, size, what = (block.cells[at + run * block.room] for run in range(3))
@@ -309,7 +310,7 @@ class BlockLines:
         if template.form == row_text.SAFE_CSV and column.kind is not Kind.JSON and size:
             mark = b"'" if row_text.is_marked(block.buf[start], in_base64=not is_text) else b""
         is_quoted = not template.is_csv or (is_text and row_text.is_quoted(block.buf, start, size))
-        if mark and is_quoted and size < _OUT:  # a blank after the mark needs no quotes
+        if mark and is_quoted and size < OUT_BYTES:  # a blank after the mark needs no quotes
             marked = mark + bytes(block.buf[start : start + size])
             is_quoted = row_text.is_quoted(marked, 0, len(marked))
         quote = b'"' if is_quoted else b""

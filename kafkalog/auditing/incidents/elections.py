@@ -174,15 +174,15 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     incident.partitions |= {loss.place for loss in together}
     incident.producer_ids |= {row["producer_id"] for loss in together for row in loss.lost}
     forks = [[_fork(known, row) for row in loss.forks] for loss in together]
-    told: list[str] = []
+    forked: list[str] = []
     for loss, of_loss in zip(together, forks, strict=True):
-        _tell(incident, loss, of_loss, told)
+        _tell(incident, loss, of_loss, forked)
         _tell_lost(known, incident, loss)
     if electing:
         incident.since = Since.of_brokers([_elected_ms(electing[0])])
     _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
-    incident.title = _title(incident, together, told)
+    incident.title = _title(incident, together, forked)
     if incident.certainty != "proved":
         incident.title += " Transactions that it left open may have ended after this copy."
     incident.steps = _save(known, [fork for of_loss in forks for fork in of_loss])
@@ -190,14 +190,14 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     return incident
 
 
-def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], told: list[str]) -> None:
+def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], forked: list[str]) -> None:
     """Say who became leader, and what only other replicas hold."""
     place = f"{loss.place[0]}-{loss.place[1]}"
     for election in loss.elections:
         incident.events += _elected(place, election)
     begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
     for fork in forks:
-        _tell_fork(incident, loss, fork, told)
+        _tell_fork(incident, loss, fork, forked)
         begun |= {
             (row["producer_id"], row["producer_epoch"]) for row in fork.transactions if row["first_offset"] is not None
         }
@@ -285,7 +285,7 @@ def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tu
     return [(one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 < other[0]]
 
 
-def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, told: list[str]) -> None:
+def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, forked: list[str]) -> None:
     """Say what only one replica holds, and whose it is."""
     row, kept = fork.row, fork.kept
     first, last = kept.first_offset, kept.last_offset
@@ -294,8 +294,8 @@ def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, told: list[str]) ->
     of_them = f" Of them {listed(whose, _EVENTS)}." if whose else ""
     verb = "exists" if first == last else "exist"
     said = f"{offsets(first, last)} of {row['topic']}-{row['partition']} (leader epoch {row['found']}) {verb} only"
-    told.append(f"{said} on {_node(kept)}: {fork.said()}.")
-    incident.events.append(Event(_elected_ms(loss), "broker", row["log"], first, f"{capital(told[-1])}{of_them}"))
+    forked.append(f"{said} on {_node(kept)}: {fork.said()}.")
+    incident.events.append(Event(_elected_ms(loss), "broker", row["log"], first, f"{capital(forked[-1])}{of_them}"))
     incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
     incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
 
@@ -342,17 +342,17 @@ def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
     return Consumers(f"{incident.consumers.read_committed} {gone}", gone)
 
 
-def _title(incident: Incident, together: Sequence[_Loss], told: Sequence[str]) -> str:
+def _title(incident: Incident, together: Sequence[_Loss], forked: Sequence[str]) -> str:
     where = incident.where()
     electing = next((loss for loss in together if loss.elections), None)
     if electing is None:
-        return f"The replicas of {where} have different histories: {' '.join(told[:1])}"
+        return f"The replicas of {where} have different histories: {' '.join(forked[:1])}"
     election = electing.elections[0]
     title = (
         f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
     )
-    if told and len(together) == 1:
-        return f"{title}: {told[0]}"
+    if forked and len(together) == 1:
+        return f"{title}: {forked[0]}"
     if incident.lost_records is not None:
         return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
     if all(loss.findings == loss.unread for loss in together):

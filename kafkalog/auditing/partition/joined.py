@@ -34,13 +34,13 @@ from kafkalog.tables.audit_tables import SEGMENTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["join", "open_at_start", "open_offsets", "placed", "segment_row"]
+__all__ = ["findings_and_damage", "join", "open_at_start", "open_offsets", "segment_row"]
 
 
 # Bytes of a log that are no whole batch, placed between the offsets around them.
 
 
-def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], list[DamagedBytes]]:
+def findings_and_damage(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], list[DamagedBytes]]:
     """Return the findings of a partition's segments, and their damage with the offsets before it across segments.
 
     Zeros up to the end of a segment are damage unless it is the last one. The batch that a `running` broker was writing
@@ -161,7 +161,7 @@ def join(
     """
     reported: list[Finding] = []
     opened = _begun_before(directory, share, reported.append)
-    of_segments, damaged = placed(scans, running=directory.running)
+    of_segments, damaged = findings_and_damage(scans, running=directory.running)
     whole = _joined(opened, scans)
     first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]

@@ -24,12 +24,12 @@ from kafkalog.settle import Reason, lowered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BatchEnd", "Neighbours", "WrongFields"]
+__all__ = ["KEPT_COLUMNS", "BatchEnd", "Neighbours", "WrongFields"]
 
-_KEPT: Final = (
+KEPT_COLUMNS: Final = (
     buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH, buffers.VALID,
 )  # fmt: skip
-_POSITION, _SIZE, _BASE, _LAST, _EPOCH, _VALID = range(len(_KEPT))
+_POSITION, _SIZE, _BASE, _LAST, _EPOCH, _VALID = range(len(KEPT_COLUMNS))
 
 
 class BatchEnd(NamedTuple):
@@ -61,7 +61,7 @@ class Neighbours:
     @property
     def end(self) -> tuple[BatchEnd, ...]:
         """Return the last two batches, none where there were fewer."""
-        rows = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2).T.tolist()
+        rows = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2).T.tolist()
         return tuple(BatchEnd(*row) for row in rows) if self._known > 1 else ()
 
     def chunk(self, chunk: Chunk) -> list[Finding]:
@@ -72,9 +72,9 @@ class Neighbours:
         heads = chunk.heads
         wrong: list[Finding] = []
         if headers.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
-            before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
+            before = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2)[:, 2 - self._known :]
             cells = heads.numpy()
-            rows = np.concatenate([before, cells[list(_KEPT)]], axis=1)
+            rows = np.concatenate([before, cells[list(KEPT_COLUMNS)]], axis=1)
             rows[_VALID, self._known :] &= cells[buffers.MAGIC] >= 2
             wrong += self._wrong(rows)
         if wrong:
@@ -88,7 +88,7 @@ class Neighbours:
         """Look at the last batch: after it comes the next segment, or the end of a log that was closed cleanly."""
         if self._known < 2:
             return
-        rows = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)
+        rows = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2)
         end = rows[_POSITION, -1] + rows[_SIZE, -1]
         after = np.array([[end], [0], [offset], [buffers.NONE], [buffers.NONE], [1]], np.int64)
         yield from self._wrong(np.concatenate([rows, after], axis=1))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIGEST_SIZE",
+    "KEPT_SCAN",
     "MESSAGE_ROWS",
     "SCAN_VERSION",
     "KeptAbout",
@@ -263,7 +264,7 @@ class KeptAbout(NamedTuple):
     sha256: str
 
 
-_KEPT: Final = Schema(
+KEPT_SCAN: Final = Schema(
     "kept-scan", SCAN_VERSION, (WireTable("about", KeptAbout._fields[:5], KeptAbout._fields[5:]),)
 )  # fmt: skip
 
@@ -315,7 +316,7 @@ def may_be_kept(scan: SegmentScan) -> bool:
 def kept_bytes(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
     """Return the file of a scan; `messages` are those of ``scan_messages``."""
     parts = [b""]
-    for message in (write_message(_KEPT, {"about": [tuple(about)]}), *messages):
+    for message in (write_message(KEPT_SCAN, {"about": [tuple(about)]}), *messages):
         parts += [_LENGTH.pack(len(message)), message]
     digest = hashlib.sha256()
     for part in parts:
@@ -328,7 +329,7 @@ def kept_about(data: bytes) -> KeptAbout:
     """Return what a file's scan is about. Raises WireError for bytes that are no kept scan of this version."""
     if hashlib.sha256(memoryview(data)[DIGEST_SIZE:]).digest() != data[:DIGEST_SIZE]:
         raise WireError("kept-scan: its checksum is wrong")
-    about = read_message(_KEPT, _messages(data, 1)[0]).rows("about")
+    about = read_message(KEPT_SCAN, _messages(data, 1)[0]).rows("about")
     if len(about) != 1 or None in about[0]:
         raise WireError("kept-scan: it does not say what it is about")
     return KeptAbout(*about[0])

@@ -27,11 +27,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
+__all__ = [
+    "TASK_BYTES",
+    "WORTH_A_FORK",
+    "Executor",
+    "InProcess",
+    "JudgedLogs",
+    "ProcessPool",
+    "Scanned",
+    "executor_for",
+]
 
-_TASK_BYTES: Final = 32 << 20
+TASK_BYTES: Final = 32 << 20
 _ROWS_OF_WORK: Final = 512  # that are joined while a partition of few is judged
-_WORTH_A_FORK: Final = 64  # such partitions, which take some 10 ms
+WORTH_A_FORK: Final = 64  # such partitions, which take some 10 ms
 _BUNDLES: Final = 8  # that each process judges
 _AT_ONCE: Final = 16  # segments of an object store that are looked at
 
@@ -171,7 +180,7 @@ class InProcess:
         reused = Reused(hashed=self.kept.keeping.hashed)
         sha256: dict[Segment, str | None] = {}
         watch().begin(sum(log.directory.size for log in logs), sum(len(log.directory.segments) for log in logs))
-        places, again = _each_once(segments_of(logs, _TASK_BYTES, known))
+        places, again = _each_once(segments_of(logs, TASK_BYTES, known))
         for place, found in self._scans(places):
             scan = found.scan
             reused = reused.with_scan(found.scanned_ms, self.kept.begun_ms)
@@ -260,7 +269,7 @@ class ProcessPool(InProcess):
         here = super()._judged
         sizes = [scanned.work(of_one) for of_one in groups]
         total = sum(sizes)
-        if total - max(sizes, default=0) < _WORTH_A_FORK:
+        if total - max(sizes, default=0) < WORTH_A_FORK:
             yield from here(groups, scanned, around)
             return
         ends = (done * _BUNDLES * self.jobs // total for done in accumulate(sizes))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     pass
 
 __all__ = [
+    "LEAST_SCAN",
     "Fingerprint",
     "Keeping",
     "KeptScans",
@@ -147,7 +148,7 @@ _KEY: Final = 40  # hexadecimal digits
 
 _GROWTH: Final = 16  # a scan takes at most so many times its segment's bytes
 
-_LEAST: Final = 1 << 20
+LEAST_SCAN: Final = 1 << 20
 
 
 @dataclass(slots=True)
@@ -270,7 +271,7 @@ def _name(key: str, inode: int) -> str:
 
 def _content(path: str, segment: Segment) -> bytes:
     """Read a kept scan. Raises UnreadableError, also for a file that is too big to be one of this segment."""
-    most = _LEAST + _GROWTH * segment.size
+    most = LEAST_SCAN + _GROWTH * segment.size
     with closing(open_source(path)) as source:
         if source.size > most:
             raise UnreadableError(f"{path}: {source.size} bytes are no scan of {segment.size}")
@@ -298,7 +299,7 @@ class KeptScans:
         """
         if self.keeping.folder is None and not self.earlier:
             return {}
-        kept = self._kept()
+        kept = self.may_be_taken()
         compacted = _compacted(clusters, logs, limits) if kept else set()
         keys = {(log.number, at): _key(log, segment, limits) for log, at, segment in _segments(logs)}
         often = Counter(keys.values())
@@ -312,7 +313,7 @@ class KeptScans:
                 found[log.number, at] = KnownSegment(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
 
-    def _kept(self) -> dict[str, str]:
+    def may_be_taken(self) -> dict[str, str]:
         """Return the paths of the scans that may be taken, by their segments' keys, and by their whole names."""
         found = {}
         for folder in self.earlier:

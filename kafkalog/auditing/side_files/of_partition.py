@@ -67,8 +67,8 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
         found=first,
     )
     if covered > end:
-        told = f"{finding.message}; a broker goes on from that .checkpoint, which has the state of all before it"
-        finding = finding._replace(message=told)
+        message = f"{finding.message}; a broker goes on from that .checkpoint, which has the state of all before it"
+        finding = finding._replace(message=message)
         if known <= covered:
             finding = lowered(finding, Reason.IN_CHECKPOINT)
     if is_missing:

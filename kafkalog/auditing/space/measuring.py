@@ -37,7 +37,17 @@ from kafkalog.tables.space_tables import (
     TRANSACTION_COSTS,
 )
 
-__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "judge_directory", "judged_items", "measure", "settle"]
+__all__ = [
+    "SMALL_BYTES",
+    "Held",
+    "Space",
+    "SpaceOptions",
+    "Weighed",
+    "judge_directory",
+    "judged_items",
+    "measure",
+    "settle",
+]
 
 _KINDS: Final = {
     FileKind.LOG: "segments",
@@ -47,7 +57,7 @@ _KINDS: Final = {
     FileKind.PRODUCER_SNAPSHOT: "producer snapshots",
     FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
 }
-_SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
+SMALL_BYTES: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +206,7 @@ def judge_directory(
     """
     now, doubt = moment.now, moment.doubt_ms
     try:
-        return judge(log, now, limits, is_keyed=keys or log.log_bytes < _SMALL, doubt_ms=doubt), log.unreadable
+        return judge(log, now, limits, is_keyed=keys or log.log_bytes < SMALL_BYTES, doubt_ms=doubt), log.unreadable
     except UnreadableError as error:
         directory = log.directory
         finding = Finding.of(

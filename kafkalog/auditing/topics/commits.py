@@ -32,6 +32,7 @@ __all__ = [
     "ABORTED",
     "COMMITTED",
     "COMMIT_TYPES",
+    "MOST_STORED",
     "PENDING",
     "STATES",
     "UNKNOWN",
@@ -507,7 +508,7 @@ _DECIDED: Final = [STATES.index(COMMITTED), STATES.index(ABORTED)]
 
 _UUID: Final = 16
 
-_MOST: Final = 1 << 21  # bytes that clients stored, in a block
+MOST_STORED: Final = 1 << 21  # bytes that clients stored, in a block
 
 _TEXTS: Final = ("group", "topic", "metadata", "topic_id")
 
@@ -541,7 +542,7 @@ class OffsetBlocks:
         first = 0
         while first < len(commits.rows):
             before = int(sizes[first - 1]) if first else 0
-            stop = max(int(np.searchsorted(sizes, before + _MOST, "right")), first + 1)
+            stop = max(int(np.searchsorted(sizes, before + MOST_STORED, "right")), first + 1)
             is_all = not first and stop == len(commits.rows)
             yield self._rows(commits if is_all else commits.part(first, stop), keys, fates)
             first = stop

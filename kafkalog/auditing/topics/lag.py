@@ -281,9 +281,9 @@ def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limit
     held = {place: one.read.held_by for place, one in found.items() if one.read.held_by is not None}
     producers = {(place[0], by["producer_id"]) for place, by in held.items()}
     names: dict[tuple[int, int], str] = {}
-    told: list[Finding] = []
-    state = topic_logs(clusters, STATE_TOPIC, limits, told.append, optional=True) if producers else []
-    for finding in told:
+    findings_of_state: list[Finding] = []
+    state = topic_logs(clusters, STATE_TOPIC, limits, findings_of_state.append, optional=True) if producers else []
+    for finding in findings_of_state:
         if not leaves_complete(finding.code):
             report(finding)
     for log in state:
