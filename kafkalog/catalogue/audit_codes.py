@@ -106,8 +106,9 @@ AUDITS: Final[dict[str, Code]] = {
         " broker ran.",
         "Consumers make no progress at the first such offset, and get no error.",
         "Take the objects from a version or a backup of the store, under the same names; an object without a finished"
-        " copy may have the offsets. Otherwise move the consumers, or delete the records with kafka-delete-records.sh"
-        " up to the next offset that is there.",
+        " copy may have the offsets. Only if there is none, move the consumers to the next offset that is there."
+        " Don't delete records up to it with kafka-delete-records.sh before that: it deletes all earlier ones, too,"
+        " also those that the store still has.",
     ),
     "remote-object-missing": Code(
         ERROR,
@@ -116,8 +117,8 @@ AUDITS: Final[dict[str, Code]] = {
         " or before the log's start, or it is a side object.",
         "Fetches of its offsets fail in the broker again and again. Without its indexes it is not found, without its"
         " transaction index read_committed consumers get aborted records.",
-        "Take the object from a version or a backup of the store. Side objects can be made again from the segment's"
-        " log.",
+        "Take the object from a version or a backup of the store. A segment's log can't be made again; from it its side"
+        " objects can.",
     ),
     "remote-object-size": Code(
         ERROR,
@@ -457,7 +458,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that it is missing here; a note if checkpoints say that it is empty, or if it may be newer than the"
         " copy.",
         "A starting broker creates it again, empty, and fetches it from the leader if another replica is left.",
-        "Before the broker starts, look for it in the node's other log directories, then on the other replicas.",
+        "Before the broker starts, look for it in the node's other log directories, then on the other replicas. If only"
+        " a part of the broker was copied on purpose, nothing is to do.",
     ),
     "decision-elsewhere": Code(
         WARNING,
@@ -478,7 +480,7 @@ AUDITS: Final[dict[str, Code]] = {
         WARNING,
         "A replica became leader without being in sync, and the inputs lack the replicas that show what was lost.",
         "Certain that it was elected so, and that no replica that was in sync has come back; there may be no loss.",
-        "They get the new leader's records; records that only the other replica has never reach them.",
+        "They get the new leader's records, and never those that only the other replica has.",
         "Copy the directories that it names before their brokers start, and audit all together.",
     ),
     "topic-missing": Code(

@@ -252,7 +252,8 @@ FILES: Final[dict[str, Code]] = {
         "Files with the suffix .cleaned: the cleaner was interrupted, or is still running.",
         "By their names, which are what the broker uses.",
         "A starting broker deletes them; the segments that they were made from are in place.",
-        "Nothing to do; they can be dumped. A cleaner that failed leaves them forever, and cleans no more.",
+        "If the broker neither stopped nor crashed, look in log-cleaner.log for the partition: a cleaner that failed"
+        " leaves them forever, and cleans no more. Otherwise nothing is to do; they can be dumped.",
     ),
     "files-swap": Code(
         NOTE,

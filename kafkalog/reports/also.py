@@ -155,7 +155,7 @@ def _its_records(row: Row) -> str:
     """Say which records were aborted with a transaction, or with several."""
     places = _places(row)
     if row["records"] is None:
-        return f"no records of it are here; it was in {places}" if places else "it had written nothing"
+        return f"its partitions are not among the inputs: {places}" if places else "it had written nothing"
     where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
     if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
         where = f" at offset {row['first_offset']}"

@@ -172,7 +172,7 @@ def _opened(one: Open) -> Event:
     place = offsets(one.row["first_offset"], one.row["last_offset"])
     since = one.since
     time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
-    begun = "" if since is None or since.latest is None else f" It began at {since.words}."
+    begun = "" if since is None or since.latest is None else f" It began {since.words.removeprefix('some time ')}."
     records = one.row["records"] or 0
     what = (
         f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no COMMIT or ABORT marker follows.{begun}"

@@ -336,7 +336,7 @@ def _offsets_of(incident: Incident) -> None:
 
 
 def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
-    gone = "They get the new leader's records; records that only the other replica has never reach them."
+    gone = "They get the new leader's records, and never those that only the other replica has."
     if not hanging:
         return Consumers(gone, gone)
     return Consumers(f"{incident.consumers.read_committed} {gone}", gone)
@@ -380,8 +380,8 @@ def _save(known: Known, forks: Sequence[_Fork]) -> list[Step]:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
         text = (
-            f"Save {what} of {listed(wanted)}, and write again what is still wanted: no command puts it back. What"
-            " was aborted is not among them."
+            f"Save {what} of {listed(wanted)}, and produce again those that are still wanted: no Kafka command restores"
+            " them. Aborted records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
         steps.append(known.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
@@ -398,8 +398,8 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
         if before is not None and _is_given(known, together, before["leader"]):
             steps.append(
                 Step(f"Look for a copy or a backup of broker {before['leader']}'s directory from before it followed the"
-                     " new leader: it led before, and what is given of it has been truncated since. Write again what is"
-                     " still wanted: no command puts it back.")
+                     " new leader: it led before, and what is given of it has been truncated since. Produce again"
+                     " what is still wanted: no Kafka command restores it.")
             )  # fmt: skip
         elif before is not None:
             steps.append(

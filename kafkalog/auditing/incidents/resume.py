@@ -110,8 +110,8 @@ def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_en
         yield Step(f"{_names(doubtful)} read past offset {first} of {place[0]}-{place[1]}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
     yield _reset(
-        f"Set a group back to {first} that had read past it before the election; it skips nothing, and gets the new"
-        " leader's records.", place, first,
+        f"Reset each group that had read past offset {first} before the election to {first}: it skips nothing, and gets"
+        " the new leader's records.", place, first,
     )  # fmt: skip
 
 

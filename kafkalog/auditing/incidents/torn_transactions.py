@@ -128,7 +128,7 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
                 "Look for the records in the partition's other replicas, and save what still has them.",
                 *OTHER_BROKERS,
             ),
-            Step("Write what is lost again by hand: no command puts it back."),
+            Step("Produce again what is lost: no Kafka command restores it."),
         ]  # fmt: skip
         return incident
     place = f" at {offsets(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
@@ -192,7 +192,9 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         time = row["marker_timestamp_ms"]
         older = row["older_records"]
         newer = many(row["records"] - older, "record")
-        begin = f"{many(older, 'record')} of an older epoch and {newer} of epoch {row['producer_epoch']} begin here."
+        begin = (
+            f"{many(older, 'record')} of an older epoch begin here; {newer} of epoch {row['producer_epoch']} follow."
+        )
         incident.events.append(
             Event(row["first_timestamp_ms"], "producer", finding["file"], row["first_offset"], begin)
         )
@@ -205,7 +207,10 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     name = next(iter(sorted(incident.transactional_ids)), None)
     who = f"producer {finding['producer_id']}" if name is None else f"{name} (producer {finding['producer_id']})"
     where = incident.where()
-    place = f" from offset {incident.first_offset} on" if incident.first_offset is not None else ""
+    span = incident.first_offset, incident.last_offset
+    place = (
+        "" if span[0] is None else f" among {offsets(*span)}" if span[1] is not None else f" from offset {span[0]} on"
+    )
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
     records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
     verb = "was" if incident.records == 1 else "were"
@@ -217,6 +222,9 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     )
     gets = "They get them" if fate == "committed" else "They skip them"
     incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
-    text = "Save the transaction's records, and decide whether those of the older epoch should count."
+    text = (
+        "Save the transaction's records, of which those of the older epoch come first, and ask the producer's owner"
+        " whether those should count."
+    )
     incident.steps = [known.save(text)]
     return incident
