@@ -354,6 +354,32 @@ def the_metadata_log_is_damaged(data: Path, copies: Copies) -> None:
     log.write_bytes(flipped(log.read_bytes(), 8 * (log.stat().st_size // 2)))
 
 
+def _other_disk(data: Path, partition: str) -> Path:
+    """Move a partition to a second log directory."""
+    other = data.with_name("other")
+    other.mkdir()
+    shutil.move(data / partition, other / partition)
+    text = (data / "meta.properties").read_text()
+    (other / "meta.properties").write_text(re.sub(r"directory\.id=\S+", "directory.id=AAAAAAAAAAAAAAAAAAABEQ", text))
+    return other
+
+
+@case("clean")
+def a_partition_on_another_disk(data: Path, copies: Copies) -> None:
+    _other_disk(data, "t-2")
+
+
+@case("clean")
+def a_disk_that_is_not_used(data: Path, copies: Copies) -> None:
+    other = _other_disk(data, "t-2")
+    (other / "t-2" / "leader-epoch-checkpoint").write_text("rubbish\n")
+
+
+@case("clean")
+def a_disk_without_meta_properties(data: Path, copies: Copies) -> None:
+    (_other_disk(data, "t-2") / "meta.properties").unlink()
+
+
 @case("clean")
 def one_partition_in_two_directories(data: Path, copies: Copies) -> None:
     other = data.with_name("other")
