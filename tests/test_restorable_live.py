@@ -424,9 +424,7 @@ def test_brokers_do_what_was_said(name: str, copies: Copies, tmp_path: Path) -> 
     is_up, text = _start(rig_module("rig"), tmp_path, homes)
     if folder := os.environ.get("KAFKALOG_LIVE_LOGS"):
         Path(folder, f"{name}.log").write_text(f"{said.verdict}\n{text}")
-    assert {row["what"] for row in rows if row["subject"] == "broker"} == {"starts" if is_up else "refuses"}, (
-        said.verdict
-    )
+    assert any(row["what"] == "refuses" for row in rows) == (not is_up), said.verdict
     if not is_up:
         return
     ends = {Path(folder).name: int(end) for folder, end in LOADED.findall(text)}
