@@ -59,6 +59,9 @@ class Reason(Enum):
     HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
     NEITHER_TIER = Weaker("Neither tier of the partition is among the inputs: it may be in another store.")
     MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
+    MAY_BE_COMMITTED = Weaker(
+        "No checkpoint of the older copy shows that the records were committed.", Severity.WARNING, "possible"
+    )
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
 
