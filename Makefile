@@ -53,7 +53,7 @@ exhaustive: $(READY)
 # KAFKA_RIG is the folder of the rig that starts brokers; it needs Java 17 and the release's jars.
 live: $(READY)
 	$(BIN)/pytest -m live tests/test_live.py tests/test_live_faults.py tests/test_remedies_live.py tests/test_resume_live.py \
-		tests/test_next_start_live.py tests/test_restorable_live.py
+		tests/test_next_start_live.py tests/test_restorable_live.py tests/test_diff_live.py tests/test_mirrors_live.py
 
 # Spark's tests with older Sparks, each in a venv of its own, which only this target makes; the oldest one with the oldest
 # packages, too.

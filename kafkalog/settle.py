@@ -53,11 +53,15 @@ class Reason(Enum):
     ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
     MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
+    LAST_COUNTS = Weaker("A broker takes the last of a partition's entries.")
     NOT_PROVED = Weaker("The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)
     AT_WORK = Weaker("A broker may be at work on it: it is the newest record about the partition.")
     HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
     NEITHER_TIER = Weaker("Neither tier of the partition is among the inputs: it may be in another store.")
     MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
+    MAY_BE_COMMITTED = Weaker(
+        "No checkpoint of the older copy shows that the records were committed.", Severity.WARNING, "possible"
+    )
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
 

@@ -10,12 +10,14 @@ from typing import Any, Final
 import pytest
 
 import build
+import plain
 from invoke import kafkalog
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.segments.readers import batches
 from official import FIXTURES
-from state_topic import key, value
+from plain import Batch
+from state_topic import T, key, value, write_state
 
 _LATER: Final = 1_795_260_000_000  # ms: after all that the fixture has
 
@@ -66,6 +68,24 @@ def test_a_second_reading_tells_what_ended_from_what_hangs(tmp_path: Path, monke
         row["partition"]: row["remedy"] for row in ended.table("findings") if row["code"] == "transaction-hanging"
     }
     assert "--partition 1 --start-offset 13" in remedies[1]
+
+
+def test_a_coordinator_that_is_quiet_leaves_no_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records end before the open transaction begins, in both readings: none of it is missing in the second one."""
+    ended = [
+        Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T),
+        Batch(0, 1, 1, "commit", 1000, 0, coordinator_epoch=0, timestamp=T + 2500),
+    ]
+    plain.write_segments(tmp_path / "t-0", [*ended, Batch(0, 2, 2, "data", 1000, 0, 1, timestamp=T + 60_000)])
+    listed = [("t", [0])]
+    steps = (value(1, partitions=listed), value(2, partitions=listed, update=T + 2000), value(4, partitions=[]))
+    write_state(tmp_path, *(("tx-1", step) for step in steps))
+    log = tmp_path / "t-0" / f"{0:020}.log"
+    more = build.batch(build.record(b"more"), base_offset=3, base_timestamp=T + 61_000, max_timestamp=T + 61_000)
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: _append(log, more))
+    rows = kafkalog("txn-audit", "--format", "ndjson", "--confirm", "7", tmp_path).table("transactions")
+
+    assert [(row["state"], row["certainty"]) for row in rows if row["marker_offset"] is None] == [("hanging", "proved")]
 
 
 def test_nothing_is_read_again_where_all_is_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

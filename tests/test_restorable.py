@@ -164,9 +164,15 @@ def test_metadata_in_zookeeper_can_not_be_judged() -> None:
     ]  # fmt: skip
 
 
-def test_brokers_that_are_needed_are_named() -> None:
-    """One of three, without the controller and without the partition's other replicas."""
-    home = Path(FIXTURES / "k4-f-marker-leaderless")
-    ended = asked(home / "data-1")
+def test_brokers_that_are_not_given_are_named() -> None:
+    """Partitions whose replicas are all on another broker are absent; together with it nothing is."""
+    homes = [FIXTURES / "k4-f-marker-leaderless" / name for name in ("data-1", "data-2")]
+    one = asked(homes[0])
 
-    assert ended.status == 1
+    assert one.status == 1
+    assert [row["node_id"] for row in told(one, "broker")["absent"]] == ["2"]
+    absent = {f"{row['topic']}-{row['partition']}" for row in told(one, "partition")["absent"]}
+    assert absent == {"__transaction_state-0", "__transaction_state-2", "quotes-orders.76-1"}
+    both = asked(*homes)
+    assert "absent" not in told(both, "broker") | told(both, "partition")
+    assert told(asked(homes[1]), "cluster")["no-quorum"]  # the controller is the other one

@@ -149,7 +149,7 @@ def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> No
 
 
 def test_of_two_entries_of_a_partition_a_broker_takes_the_last(tmp_path: Path) -> None:
-    """It says nothing of the one before, however wrong that is."""
+    """That there are two is a note, however wrong the one before is."""
     root = materialize(CASE, tmp_path) / "data"
     path = root / "recovery-point-offset-checkpoint"
     version, count, *rows = path.read_text().splitlines()
@@ -158,3 +158,27 @@ def test_of_two_entries_of_a_partition_a_broker_takes_the_last(tmp_path: Path) -
         path.write_text("\n".join([version, str(int(count) + 1), first, *rows[1:], last, ""]))
 
         assert [finding.code for finding in serious(verified(root))] == codes
+
+
+def test_an_epoch_that_is_there_twice_is_one(tmp_path: Path) -> None:
+    """A broker ignores an entry that says again what the one before it says; one of an older epoch cuts the list."""
+    root = materialize(CASE, tmp_path) / "data"
+    path = root / LOG / "leader-epoch-checkpoint"
+    assert path.read_text() == "0\n1\n0 0\n"
+    for text, codes in (("0\n2\n0 0\n0 0\n", []), ("0\n2\n1 5\n0 0\n", ["leader-epochs-mismatch"])):
+        path.write_text(text)
+
+        assert [finding.code for finding in serious(verified(root))] == codes
+
+
+def test_a_partition_whose_topic_id_is_missing_is_told(tmp_path: Path) -> None:
+    """A broker with KRaft puts it aside as -stray; brokers that knew no ids, and empty logs, have no such file."""
+    root = materialize(CASE, tmp_path) / "data"
+    (root / OF_PARTITION).unlink()
+    (finding,) = serious(verified(root))
+
+    assert (finding.code, finding.log) == ("partition-metadata-wrong", str(root / LOG))
+    assert "-stray when it starts" in finding.message
+    for segment in (root / LOG).glob("*.*"):
+        segment.unlink()
+    assert "partition-metadata-wrong" not in [one.code for one in serious(verified(root))]

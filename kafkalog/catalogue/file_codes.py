@@ -347,8 +347,8 @@ FILES: Final[dict[str, Code]] = {
     ),
     "checkpoint-wrong": Code(
         WARNING,
-        "A checkpoint's entry can't be what a broker wrote for this log: it is negative or, after a clean stop, not"
-        " what such a stop writes.",
+        "A checkpoint's entry can't be what a broker wrote for this log: it is negative, is there twice (a note) or,"
+        " after a clean stop, is not what such a stop writes.",
         "Certain for the rule that the message names.",
         "A recovery point that is too low costs time at the next start; a wrong high watermark is soon corrected.",
         "Compare with the log's own end and start.",
@@ -369,9 +369,9 @@ FILES: Final[dict[str, Code]] = {
     ),
     "partition-metadata-wrong": Code(
         WARNING,
-        "partition.metadata breaks its format, or holds an id that no topic has.",
+        "partition.metadata breaks its format, holds an id that no topic has, or is missing beside batches.",
         "Certain.",
-        "A broker takes the log directory offline.",
+        "A broker takes the log directory offline; without the file it puts the partition's directory aside as -stray.",
         "Compare with the topic's other partitions.",
     ),
     "topic-id-differs": Code(

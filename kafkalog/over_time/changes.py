@@ -213,6 +213,12 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
     replaced = (ids[0] != ids[1]) & (ids[0] != None) & (ids[1] != None)  # noqa: E711  # compares each cell
     changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced, severity="note")
+    disks = old.directory_ids()[both.old], new.directory_ids()[both.new]
+    moved = (disks[0] != disks[1]) & (disks[0] != None) & (disks[1] != None) & ~replaced  # noqa: E711  # as above
+    changes.of_logs(
+        "moved", (both.old[moved], both.new[moved]),
+        lambda one: f"To another log directory of the broker: from {one.old['log']} to {one.new['log']}.",
+    )  # fmt: skip
     same = np.flatnonzero(~replaced)
     logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
     forked = np.full(len(same), _NEVER)
@@ -240,6 +246,19 @@ def _new_history(changes: Changes, logs: Joined) -> _Ints:
     return cut
 
 
+def _uncleanly(changes: Changes, logs: Joined) -> _Mask:
+    """Say which logs have a leader that was elected although it was not in sync, since the older audit."""
+    place = np.full(len(changes.new.logs["log"]), -1)
+    place[logs.new] = np.arange(len(logs.new))
+    epochs = changes.new.epochs
+    of_log = np.where(epochs["log"] >= 0, place[epochs["log"]], -1)
+    before = changes.old.logs["leader_epoch"][logs.old]
+    found = np.zeros(len(logs.new), bool)
+    some = np.flatnonzero((of_log >= 0) & (epochs["change"] == "unclean-election"))
+    found[of_log[some[epochs["leader_epoch"][some] > before[of_log[some]]]]] = True
+    return found
+
+
 def _columns(changes: Changes, logs: Joined, name: str) -> tuple[_Ints, _Ints]:
     return changes.old.logs[name][logs.old], changes.new.logs[name][logs.new]
 
@@ -263,6 +282,15 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
             f" high watermark is {high_watermark[at]}"
         )
         changes.tell("committed-offsets-truncated", int(logs.new[at]), message, offset=first, last_offset=last)
+    known = np.where(high_watermark == NONE, 0, high_watermark)
+    for at in np.flatnonzero(is_cut & (known < before) & _uncleanly(changes, logs)).tolist():
+        first, last = int(max(cut[at], known[at])), int(before[at]) - 1
+        message = (
+            f"offsets {first}-{last} were truncated, as a leader was elected that was not in sync. They may have been"
+            f" committed: the older copy's checkpoint of the high watermark, {known[at]}, lags by seconds"
+        )
+        changes.tell("committed-offsets-truncated", int(logs.new[at]), message, Reason.MAY_BE_COMMITTED,
+                     offset=first, last_offset=last)  # fmt: skip
     lower = np.flatnonzero(~is_cut & (after < before))
     changes.of_logs(
         "end-lower", (logs.old[lower], logs.new[lower]),

@@ -29,7 +29,7 @@ _LOGS: Final = (
     "log", "topic", "partition", "cluster_id", "node_id", "topic_id", "log_start_offset", "log_end_offset",
     "high_watermark", "last_stable_offset", "records",
 )  # fmt: skip
-_EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset")
+_EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset", "change")
 _BY_CLEANER: Final = ("compaction", "cleaned-aborted-data", "removed-marker")
 
 
@@ -78,6 +78,14 @@ class Facts:
     def audits(self) -> list[LogAudit]:
         """Return the audit of each log, in the order of `logs`; none of an output."""
         return [] if self.made is None else [log for cluster in self.made.clusters for log in cluster.logs]
+
+    def directory_ids(self) -> NDArray[Any]:
+        """Return the id of each log's log directory, None where it is not known, as in an output."""
+        if self.made is None:
+            return np.full(len(self.logs["log"]), None, object)
+        ids = {node.path: node.directory_id for cluster in self.made.clusters for node in cluster.nodes}
+        audits = self.audits()
+        return np.fromiter((ids[log.node.path] for log in audits), object, len(audits))
 
     def metadata(self) -> dict[str, Metadata]:
         """Return the metadata of each cluster whose metadata log was read."""
@@ -146,7 +154,7 @@ def _numbers(number: Mapping[str, int], names: Iterable[str]) -> NDArray[np.int6
 
 
 def _no_epochs() -> dict[str, NDArray[Any]]:
-    return {name: np.empty(0, object if name == "log" else np.int64) for name in _EPOCHS}
+    return {name: np.empty(0, object if name in ("log", "change") else np.int64) for name in _EPOCHS}
 
 
 def _compacted(

@@ -41,6 +41,7 @@ Row = dict[str, Any]
 _Place = tuple[str, int]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
+_WRONG: Final = "side-files-wrong"  # as an error: consumers are given the wrong records
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _REASONS: Final = 5  # of a kind, in the sentence
 
@@ -90,6 +91,7 @@ class _Told:
     ends: dict[_Place, int] = field(default_factory=dict)
     skewed: bool = False
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
+    between: int = 0  # open transactions of which another file knows more
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -121,7 +123,7 @@ class _Told:
             return f"NO: {'; '.join([*said, *more, *skewed])}"
         if counts["cluster", "no-metadata"]:
             return "INCOMPLETE: the metadata is in ZooKeeper, which is in no file here; nothing else says no"
-        kept = sum(counts["partition", what] for what in ("loads", "recovers", "truncated"))
+        kept = sum(counts["partition", what] for what in ("loads", "recovers"))
         parts = [
             *skewed,
             f"{count_of(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
@@ -136,6 +138,7 @@ class _Told:
 
 
 _SAID: Final = {
+    ("broker", "absent"): ("with replicas is not here", "with replicas are not here"),
     ("partition", "truncated"): (
         "ends in a torn batch, which is cut off: what followed it is not here",
         "end in torn batches, which are cut off: what followed them is not here",
@@ -312,12 +315,13 @@ class _OfCluster:
 
     def _tell_absent(self, metadata: Metadata, here: Mapping[_Place, Sequence[Row]]) -> None:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
-        given = {broker.node_id for broker in self._brokers}
+        given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
             topic = metadata.topic_of(topic_id)
             if span.until is not None or topic is None:
                 continue
+            missing.update(str(one) for one in span.value.replicas if str(one) not in given)
             name, place = f"{topic.name}-{number}", {"topic": topic.name, "partition": number}
             replicas, isr = [str(one) for one in span.value.replicas], {str(one) for one in span.value.isr}
             rows = here.get((topic.name, number), ())
@@ -337,6 +341,9 @@ class _OfCluster:
             elif rows and isr and not isr & have:
                 message = f"{name} has no leader: its replicas in sync are on {', '.join(sorted(isr))}"
                 self._tell("partition", "offline", message, Severity.ERROR, **place)
+        for broker, count in missing.items():
+            message = f"Broker {broker} is not here, which has {count_of(count, 'replica')}"
+            self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
 
     def _reached(self, place: _Place) -> int | None:
         """Return the highest offset that a checkpoint has for a partition; None where none names it."""
@@ -349,7 +356,8 @@ def _losses(audited: Audit, told: _Told) -> None:
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in rows_of_audit(audited, FINDINGS.name))
     torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
     for incident in incidents_of_audit(audited):
-        if incident.kind not in _LOST or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
+        is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
+        if not is_wrong or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
             continue
         row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
         place: Row = {}
@@ -368,6 +376,7 @@ def _transactions(audited: Audit, told: _Told) -> None:
     for cells in unsettled_rows(audited):
         row = dict(zip(TRANSACTIONS.names, cells, strict=True))
         what, does = _FORGOTTEN if row["log"] in told.forgetful else _ENDS[row["state"]]
+        told.between += row["cause"] in ("copied-while-running", "marker-missing")
         place = f"{row['topic']}-{row['partition']}"
         who = row["transactional_id"] or f"producer {row['producer_id']}"
         cut = told.ends.get((row["topic"], row["partition"]))
@@ -464,6 +473,7 @@ def _contradictions(cluster: ClusterAudit, told: _Told, *, is_clean: bool) -> li
     if is_clean:
         return found
     absent = sum(row["what"] == "absent" for row in errors)
+    found += [f"{count_of(told.between, 'transaction')} of which another file knows more"] * bool(told.between)
     found += [f"{count_of(told.beyond, 'committed offset')} after a log's end"] * bool(told.beyond)
     return found + [f"{count_of(absent, 'partition')} of the metadata without a directory"] * bool(absent)
 

@@ -142,7 +142,7 @@ RESTORABLE: Final = Table(
                 "deleted",  # a topic that was deleted
                 "put-aside",  # it stays as it is: -stray, -future
                 "offline",  # no replica that is in sync is here, or its directory is not used
-                "absent",  # the metadata has it, and no directory
+                "absent",  # the metadata has it, and no directory; also of a broker
                 # of a transaction that is open
                 "committed",  # the coordinator writes the missing marker
                 "aborted",

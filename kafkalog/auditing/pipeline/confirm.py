@@ -57,7 +57,7 @@ def confirmed(
     time.sleep(seconds)
     readings = [
         audit(paths, chosen, only=lambda directory: directory.topic == STATE_TOPIC or directory.log in doubtful)
-        for chosen in (options, replace(options, snapshot=True))
+        for chosen in (options, replace(options, snapshot=False, again=True))
     ]
     again, sure = map(_by_cluster, readings)
     clusters = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, located
@@ -52,6 +52,7 @@ def epoch_faults(
     old = max((number for number, run in enumerate(runs) if run.epoch < 0), default=-1)
     cleared = runs[old].first if old >= 0 else 0
     runs = runs[old + 1 :]
+    entries = [entry for entry, _ in groupby(entries)]  # a broker ignores what is said again
     for number, ((epoch, start), (later, after)) in enumerate(pairwise(entries), 1):
         if later <= epoch or after <= start:
             message = (

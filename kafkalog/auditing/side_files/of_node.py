@@ -64,6 +64,7 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     the newest time in all logs (ms).
     """
     yield from _topic_ids(nodes, metadata)
+    yield from _without_topic_id(nodes, metadata)
     yield from twice_findings(nodes)
     yield from (copy_finding(node, of) for node, of in copies(nodes))
     if metadata is not None:
@@ -145,8 +146,13 @@ def _checkpoint(
     except UnreadableError:
         return
     there = {(directory.topic, directory.partition) for directory in node.partitions if not directory.suffix}
-    named = {(row.topic, row.partition): row for row in rows}  # a broker takes a partition's last entry
+    named: dict[tuple[str, int], PartitionOffset] = {}
     strange = []
+    for row in rows:
+        if (row.topic, row.partition) in named:
+            twice = Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} has two entries")
+            yield lowered(twice, Reason.LAST_COUNTS)
+        named[row.topic, row.partition] = row
     for key, row in named.items():
         audit = audits.get(key)
         if audit is None:  # it is not there, or could not be read, which has its own finding
@@ -242,6 +248,30 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     if number is None or number < newest:
         message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
+
+
+def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield the partitions with batches, of topics that the metadata log knows, that alone have no partition.metadata.
+
+    A running broker writes the file before the first batch.
+    """
+    for node in nodes if metadata is not None else ():
+        missing = [
+            directory
+            for directory in node.partitions
+            if directory.topic_id is None and not directory.suffix and directory.size
+            and not exists(os.path.join(directory.log, "partition.metadata"))
+        ]  # fmt: skip
+        if all(one.topic_id is None for one in node.partitions):
+            continue  # the files were left out of the copy
+        for directory in missing:
+            if metadata is not None and directory.topic in metadata.ids:
+                message = (
+                    "The file is missing: a broker with KRaft does not know the topic's id, and puts the directory"
+                    " aside as -stray when it starts"
+                )
+                path = os.path.join(directory.log, "partition.metadata")
+                yield _of_one_moment(_of(directory, "partition-metadata-wrong", path, message), directory)
 
 
 def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:

@@ -101,7 +101,7 @@ class Contradictions:
         What a broker that was stopped lacks is missing for certain; a remote store has closed segments alone.
         """
         metadata, topic, partition = self._around.metadata, directory.topic, directory.partition
-        if self._around.is_stopped(node) or directory.is_remote_alone:
+        if self._around.is_whole(node) or directory.is_remote_alone:
             return False
         if metadata is None:
             return not self._around.several_nodes

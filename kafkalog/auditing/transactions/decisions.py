@@ -199,7 +199,7 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
     proved = audit.newest_broker > completed
     if context.one_moment:
         whole_to = max(context.opened_ms, context.newest_broker - context.copy_ms)
-        has_its_end = context.is_stopped | (whole_to > completed)
+        has_its_end = context.is_whole | (whole_to > completed)
         proved |= has_its_end & ((audit.newest > completed) | (not context.several_nodes))
     bad = np.select(
         [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],

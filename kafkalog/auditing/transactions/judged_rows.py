@@ -109,7 +109,7 @@ CERTAINTY: Final = {word: number for number, word in enumerate(CERTAINTIES)}
 class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
-    `is_stopped` says that brokers were stopped cleanly, so that each log has its end, `one_moment` that they were, or
+    `is_whole` says that brokers were stopped cleanly, so that each log has its end, `one_moment` that they were, or
     that the user says so. Else `newest_broker`, the newest time (ms) that a broker wrote in any input, `copy_ms` and
     `max_timeout_ms` decide whether a transaction is too old for its marker to have come during the copy. `own_markers`
     are the markers in the log that answer the decisions that list the partition. `state_cleaned` says whether records
@@ -120,7 +120,7 @@ class Context:
     """
 
     coordinator: Coordinator
-    is_stopped: bool
+    is_whole: bool
     one_moment: bool
     newest_broker: int
     copy_ms: int
@@ -387,7 +387,7 @@ class _Judge:
             context.copy_ms, context.max_timeout_ms, never_comes,
         )  # fmt: skip
         known = self.moments.known(rows, read)
-        if context.is_stopped:
+        if context.is_whole:
             return [one._replace(is_proved=True, is_too_early=False) for one in known]
         if context.one_moment:
             ends = self._at_ends(rows, read, word)

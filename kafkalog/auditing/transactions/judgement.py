@@ -277,7 +277,7 @@ def _judge(
     own_markers = OwnMarkers(partition, coordinator, listing)
     has_end = not directory.is_remote_alone
     context = Context(
-        coordinator, around.is_stopped(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
+        coordinator, around.is_whole(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
         options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
         metadata, around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,

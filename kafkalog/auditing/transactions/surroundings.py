@@ -27,8 +27,9 @@ __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 class AuditOptions:
     """The options of an audit; times in ms.
 
-    `snapshot` says that the inputs are of one moment. An open transaction is overdue by the time `now`, by default
-    the newest time that a broker wrote.
+    `snapshot` says that the inputs are of one moment, `again` that they are read for the second time, so that all that
+    was written before the first time is there. An open transaction is overdue by the time `now`, by default the newest
+    time that a broker wrote.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -38,6 +39,7 @@ class AuditOptions:
     now: When | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
+    again: bool = False
 
 
 class StateLog(NamedTuple):
@@ -112,13 +114,13 @@ class Surroundings:
         until = self.newest_broker - (0 if snapshot else self.options.copy_ms)
         yield from elsewhere_findings(nodes, self.metadata, self.coordinator, until, snapshot=snapshot)
 
-    def is_stopped(self, node: LogDirectory) -> bool:
-        """Say whether a node's broker and those with the state topic were stopped cleanly: their logs are whole."""
-        return node.clean_shutdown and self.state_clean
+    def is_whole(self, node: LogDirectory) -> bool:
+        """Say whether a node's logs and the state topic have their ends: their brokers were stopped cleanly."""
+        return self.options.again or (node.clean_shutdown and self.state_clean)
 
     def one_moment(self, node: LogDirectory) -> bool:
-        """Say whether a node's logs and the state topic are of one moment: stopped cleanly, or the user says so."""
-        return self.options.snapshot or self.is_stopped(node)
+        """Say whether a node's logs and the state topic are of one moment: they are whole, or the user says so."""
+        return self.options.snapshot or self.is_whole(node)
 
     @property
     def has_all_states(self) -> bool:
