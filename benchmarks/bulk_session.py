@@ -39,9 +39,9 @@ def _core_seconds() -> float:
 
 
 def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]:
-    paths, split_bytes = asked["paths"], asked.get("split_bytes")
+    paths = asked["paths"]
     assert isinstance(paths, list)
-    more = {} if split_bytes is None else {"split_bytes": split_bytes}
+    more = {name: asked[name] for name in ("split_bytes", "share_bytes") if name in asked}
     output = Output(str(asked["output"]))
     output.make(overwrite=True, arguments=[str(time.time_ns())])  # nothing is taken from the run before
     earlier = asked.get("earlier", [])

@@ -213,7 +213,7 @@ class SparkExecutor:
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
         keys = ("group", "share", "log", "split_no", "row_no")
-        in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
+        in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
         judge = tasks.Judge(
@@ -301,6 +301,11 @@ def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator
     while rows:
         _, _, kind, batch, at = rows.pop()
         yield kind, batch["content"][at].as_py()
+
+
+def _in_turn(rows: DataFrame, number: int) -> DataFrame:
+    """Give groups and shares to tasks in turn: the shares of one log are about as big, and each has its own task."""
+    return spread(rows.withColumn("task", (F.col("group") + F.col("share")) % number), number, "task").drop("task")
 
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:

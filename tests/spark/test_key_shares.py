@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from held import held, run
+from pyspark.sql import functions as F  # noqa: N812  # as the documentation of Spark has it
 
 import build
 from kafkalog.auditing.pipeline.run import audit
@@ -48,3 +49,11 @@ def test_transactions_that_ended_differently(
     held(done, tmp_path / "out", audit([data]), ("findings", "transactions"))
     broken = sum(n for (code, _), n in done.summary.findings.items() if code == "atomicity-broken")
     assert broken == PRODUCERS // 5
+
+
+def test_each_share_of_a_log_has_a_task_of_its_own(spark: SparkSession) -> None:
+    """Shares go to tasks in turn: none waits for another one's task. Before 4.1 Spark chooses tasks by hash."""
+    rows = spark.createDataFrame([(3, share) for share in range(8)], "group int, share int")
+    tasks = executor._in_turn(rows, 8).select(F.spark_partition_id()).distinct().count()
+
+    assert tasks == 8 or not hasattr(rows, "repartitionById")

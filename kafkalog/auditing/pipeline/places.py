@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 SPLIT_BYTES: Final = 128 << 20
-SHARE_BYTES: Final = 4 << 30  # a bigger log's producers are shared out to several tasks
+SHARE_BYTES: Final = 2 << 30  # a bigger log's producers are shared out to several tasks
 
 
 @dataclass(frozen=True, slots=True)
