@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "STATES", "WORDS",
+    "BECOMES", "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "STATES", "WORDS",
 ]  # fmt: skip
 
 STATES: Final = {
@@ -117,6 +117,40 @@ REMOTE_HOLDS: Final = {
     "orphan": "Objects in the store that the metadata does not have, or says are deleted.",
 }
 
+BECOMES: Final = {
+    # of a cluster
+    "one-moment": "All directories were stopped cleanly.",
+    "running": "Copied while a broker ran, or after a kill; no file contradicts another.",
+    "skewed": "The files are of different moments: one knows what another one has not yet.",
+    "no-quorum": "Half of the controllers or more are not here: none can become active.",
+    "no-metadata": "No metadata log is here: nothing says which topics there are.",
+    # of a broker; `absent` is also one of a partition
+    "starts": "Nothing in its directories keeps the broker from starting.",
+    "refuses": "The broker does not start on its directories.",
+    "absent": "The metadata has it, and it is in none of the directories.",
+    # of a partition's directory, or of a partition
+    "loads": "The log is loaded as it is.",
+    "recovers": "The log's last segments are read again, and nothing is lost.",
+    "truncated": "All is cut off from the first torn or damaged batch on.",
+    "emptied": "The log's start is after its end: all segments are deleted.",
+    "torn-inside": "A torn batch stays after a clean stop, and what is written next can't be read.",
+    "damaged": "Records are missing or can't be read, whatever the start does.",
+    "stray": "The directory is renamed to -stray, because the metadata does not have it.",
+    "deleted": "The directory of a deleted topic is deleted.",
+    "put-aside": "The directory stays, and is not used.",
+    "offline": "No replica in sync is here, or the broker does not use the log directory.",
+    # of a transaction that is open
+    "committed": "The coordinator had decided to commit, and writes the missing marker.",
+    "aborted": "The coordinator had decided to abort, and writes the missing marker.",
+    "times-out": "The coordinator aborts the transaction when its timeout has passed.",
+    "hangs": "No coordinator ends the transaction.",
+    "forgotten": "No producer snapshot has the transaction: read_committed consumers are given its records.",
+    # of a group
+    "goes-on": "The group goes on where it was.",
+    "waits": "The group has a commit in an open transaction.",
+    "out-of-range": "The log does not have the group's offset: auto.offset.reset decides where it goes on.",
+}
+
 # By word: what it is a word of, and what it means. A word may have several.
 WORDS: Final[dict[str, list[tuple[str, str]]]] = {}
 for _of, _meanings in (
@@ -127,6 +161,7 @@ for _of, _meanings in (
     ("kind of a gap", GAP_KINDS),
     ("cause of a gap", GAP_CAUSES),
     ("what a remote segment is for a log", REMOTE_HOLDS),
+    ("what becomes of it when brokers start", BECOMES),
 ):
     for _word, _meaning in _meanings.items():
         WORDS.setdefault(_word, []).append((_of, _meaning))
