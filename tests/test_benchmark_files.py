@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ GENERATE = Path(__file__).parents[1] / "benchmarks" / "generate.py"
 
 
 def generated(output: Path, *options: str) -> dict[str, int]:
-    done = subprocess.run([sys.executable, GENERATE, *options, "-o", output], stdout=subprocess.PIPE, check=True)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # a Spark session sets it
+    arguments = [sys.executable, GENERATE, *options, "-o", output]
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, check=True, env=alone)
     counts: dict[str, int] = json.loads(done.stdout)
     return counts
 

@@ -59,7 +59,7 @@ def test_every_column_is_explained() -> None:
         ("zombie", "writer-fenced"),
         ("corruption", "crc-mismatch"),
         ("split-brain", "replicas-diverged"),
-        ("skewed", "copy-skewed"),
+        ("skew", "copy-skewed"),
     ],
 )
 def test_a_name_near_in_spelling_or_in_meaning_is_suggested(asked: str, name: str) -> None:

@@ -78,6 +78,7 @@ def test_an_unclean_election_elsewhere_is_open_until_its_replicas_are_read(tmp_p
     [incident] = [row for row in ended.table("incidents") if row["kind"] == "records-lost"]
     assert (incident["cause"], incident["severity"]) == ("unclean-election", "warning")
     assert "may be lost" in incident["title"]
+    assert kafkalog("txn-audit", case / "data-1").text.startswith("LOST  records of trades-coupons.95-0 may be lost to")
     assert findings(audit(case / "data-3")) == [(*wanted, "the directory of broker 2")]
     assert not findings(audit(*(case / f"data-{number}" for number in (1, 2, 3))))
     assert audit(case / "data-2").status == 0  # its files end before the election

@@ -102,6 +102,7 @@ def test_what_makes_it_no(change: Callable[[Path], None], subject: str, what: st
 
     assert ended.status == 1
     assert any(said in row["message"] for row in told(ended, subject)[what])
+    assert set(told(ended, "broker")) == {"refuses" if subject == "broker" else "starts"}
     text = re.sub(r"\s+", " ", kafkalog("verify", "--restorable", copy).text)
     assert text.startswith("NO ")
     assert said in text.partition(". ")[0]

@@ -354,6 +354,32 @@ def the_metadata_log_is_damaged(data: Path, copies: Copies) -> None:
     log.write_bytes(flipped(log.read_bytes(), 8 * (log.stat().st_size // 2)))
 
 
+def _other_disk(data: Path, partition: str) -> Path:
+    """Move a partition to a second log directory."""
+    other = data.with_name("other")
+    other.mkdir()
+    shutil.move(data / partition, other / partition)
+    text = (data / "meta.properties").read_text()
+    (other / "meta.properties").write_text(re.sub(r"directory\.id=\S+", "directory.id=AAAAAAAAAAAAAAAAAAABEQ", text))
+    return other
+
+
+@case("clean")
+def a_partition_on_another_disk(data: Path, copies: Copies) -> None:
+    _other_disk(data, "t-2")
+
+
+@case("clean")
+def a_disk_that_is_not_used(data: Path, copies: Copies) -> None:
+    other = _other_disk(data, "t-2")
+    (other / "t-2" / "leader-epoch-checkpoint").write_text("rubbish\n")
+
+
+@case("clean")
+def a_disk_without_meta_properties(data: Path, copies: Copies) -> None:
+    (_other_disk(data, "t-2") / "meta.properties").unlink()
+
+
 @case("clean")
 def one_partition_in_two_directories(data: Path, copies: Copies) -> None:
     other = data.with_name("other")
@@ -398,9 +424,7 @@ def test_brokers_do_what_was_said(name: str, copies: Copies, tmp_path: Path) -> 
     is_up, text = _start(rig_module("rig"), tmp_path, homes)
     if folder := os.environ.get("KAFKALOG_LIVE_LOGS"):
         Path(folder, f"{name}.log").write_text(f"{said.verdict}\n{text}")
-    assert {row["what"] for row in rows if row["subject"] == "broker"} == {"starts" if is_up else "refuses"}, (
-        said.verdict
-    )
+    assert any(row["what"] == "refuses" for row in rows) == (not is_up), said.verdict
     if not is_up:
         return
     ends = {Path(folder).name: int(end) for folder, end in LOADED.findall(text)}

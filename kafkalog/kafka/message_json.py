@@ -21,7 +21,7 @@ from kafkalog.kernel.buffers import Bytes
 __all__ = ["JSON_ENCODERS", "JsonPrograms", "JsonTexts", "kafka_json", "plain"]
 
 
-# Values as text, by the dialects of rows: as ``message_text`` writes messages.
+# Values as text, by the dialects of rows: as ``messages.write`` writes them.
 JSON_ENCODERS: Final[dict[int, Callable[[Value], str]]] = {
     ops.ASCII_JSON: json.JSONEncoder(separators=(",", ":")).encode,
     ops.SPACED_JSON: json.JSONEncoder(ensure_ascii=False).encode,
@@ -122,7 +122,7 @@ def plain(value: Value) -> Value:
     return value
 
 
-# The programs by which ``message_text`` writes messages as JSON, made from what the reading programs fill.
+# The programs by which ``messages.write`` writes messages as JSON, made from what the reading programs fill.
 
 
 _BEGIN: Final = b"nullAAAAAAAAAAAAAAAAAAAAAAtruefalse"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, open_tree
-from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
 from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import read_properties
@@ -35,7 +34,6 @@ _LEVELS: Final = {
 }  # fmt: skip
 _LOWEST: Final = 7
 _KRAFT_ONLY: Final = (4, 0)
-_FORMATS_DIRECTORIES: Final = (3, 7)  # from here on a broker writes the meta.properties of its other directories
 
 # Files that take their log directory offline where they can't be read as what they are.
 _OFFLINE: Final = frozenset({*CHECKPOINTS.values(), "leader-epoch-checkpoint", "partition.metadata"})
@@ -89,7 +87,7 @@ def why_not(
 
     `findings` are all of the verification. Directories that it would go on without are noted in `broker`.
     """
-    reasons = [reason for home in broker.homes for reason in _of_home(home, release)]
+    reasons = [reason for home in broker.homes for reason in _of_home(home)]
     reasons += _of_findings(broker, findings)
     told = [reason.text for reason in reasons if reason.home is None]
     told += _of_release(broker, metadata, release)
@@ -101,14 +99,12 @@ def why_not(
     return list(dict.fromkeys(told))
 
 
-def _of_home(home: LogDirectory, release: Release | None) -> Iterator[_Reason]:
+def _of_home(home: LogDirectory) -> Iterator[_Reason]:
     """Yield what a directory's own names show."""
     if home.alone:
         yield _Reason(f"only the partition's directory {home.path} was given, not the log directory around it")
         return
-    has_metadata = any(one.topic == METADATA_TOPIC for one in home.partitions)
-    is_formatted = exists(os.path.join(home.home, _META))
-    if not is_formatted and (has_metadata or home.node_id is None or (release or _KRAFT_ONLY) < _FORMATS_DIRECTORIES):
+    if not exists(os.path.join(home.home, _META)):  # only a directory without partitions may be without it
         yield _Reason(f"{home.path} has no {_META}")
     try:
         entries = open_tree(home.home, deep=False).entries(home.home)
@@ -127,13 +123,14 @@ def _of_findings(broker: Broker, findings: Iterable[Finding]) -> Iterator[_Reaso
             continue
         name = os.path.basename(finding.file)
         told = f"{finding.file}: {finding.message}"
-        is_there = finding.code not in ("meta-properties-wrong", "checkpoint-malformed") or exists(finding.file)
         is_loaded = finding.severity > Severity.NOTE and _is_newest(home, finding.file)
-        if finding.code in _REFUSED or is_loaded or (finding.code, name) == ("checkpoint-malformed", "quorum-state"):
-            if is_there:
-                yield _Reason(told)
-        elif name in _OFFLINE and finding.code in ("checkpoint-malformed", "partition-metadata-wrong"):
+        is_wrong = finding.code in ("checkpoint-malformed", "partition-metadata-wrong")
+        if not (is_wrong or is_loaded or finding.code in _REFUSED) or not exists(finding.file):
+            continue  # what is missing is judged by its directory
+        if is_wrong and name in _OFFLINE:
             yield _Reason(told, home.home)
+        elif not is_wrong or name == "quorum-state":
+            yield _Reason(told)
 
 
 def _is_below(path: str, home: str) -> bool:

@@ -243,7 +243,8 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = number_of(number, "record") if number else "records"
     verb = "is" if number == 1 else "are"
-    may = "may be" if all(row["certainty"] != "proved" for row in rows) else verb
+    is_sure = any(row["certainty"] == "proved" and (row["severity"] == "error" or row["lost_records"]) for row in rows)
+    may = verb if is_sure else "may be"
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
     of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
     to = "" if of_metadata else " to consumers"  # brokers and controllers read it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.tables import words
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -117,44 +118,7 @@ RESTORABLE: Final = Table(
     (
         Column("subject", "string", "what it is about",
                words=("cluster", "broker", "partition", "transaction", "group")),
-        Column(
-            "what",
-            "string",
-            "what becomes of it",
-            words=(
-                # of a cluster
-                "one-moment",  # all directories were stopped cleanly
-                "running",  # copied while a broker ran, or after a kill; no file contradicts another
-                "skewed",  # files of different moments
-                "no-quorum",  # less than half of the controllers are here
-                "no-metadata",  # no metadata log is here: no topic is known
-                # of a broker
-                "starts",
-                "refuses",
-                # of a partition's directory, or of a partition
-                "loads",  # as it is
-                "recovers",  # its last segments are read again, and nothing is cut off
-                "truncated",  # from the first torn or damaged batch on
-                "emptied",  # its start is after its end: all segments are deleted
-                "torn-inside",  # a torn batch stays, and what is written next comes after it
-                "damaged",  # batches that can't be read stay
-                "stray",  # renamed to -stray, because the metadata does not have it
-                "deleted",  # a topic that was deleted
-                "put-aside",  # it stays as it is: -stray, -future
-                "offline",  # no replica that is in sync is here, or its directory is not used
-                "absent",  # the metadata has it, and no directory; also of a broker
-                # of a transaction that is open
-                "committed",  # the coordinator writes the missing marker
-                "aborted",
-                "times-out",  # the coordinator aborts it when its timeout has passed
-                "hangs",  # no coordinator will end it
-                "forgotten",  # no producer snapshot has it: consumers are given its records
-                # of a group
-                "goes-on",  # where it was
-                "waits",  # for a transaction that is open
-                "out-of-range",  # auto.offset.reset decides where it goes on
-            ),
-        ),
+        Column("what", "string", "what becomes of it", words=tuple(words.BECOMES)),
         Column("severity", "string", "an error makes the answer no; null for what is as it should be",
                words=("note", "warning", "error")),
         Column("cluster_id", "string", "from meta.properties; null if that file is missing"),

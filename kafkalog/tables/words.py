@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "SPACE_CAUSES", "STATES",
-    "WORDS",
+    "BECOMES", "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "SPACE_CAUSES",
+    "STATES", "WORDS",
 ]  # fmt: skip
 
 STATES: Final = {
@@ -121,26 +121,56 @@ REMOTE_HOLDS: Final = {
 SPACE_CAUSES: Final = {
     "open-transaction": "The cleaner does not pass the last stable offset. Retention does.",
     "cleaner-stopped": "Several partitions of the broker could be cleaned, and were not. The files can't show that the"
-    " cleaner's thread ended, so certainty is likely; the broker's log says kafka-log-cleaner-thread …"
-    " Stopped.",
+    " cleaner's thread ended, so certainty is likely; the broker's log says kafka-log-cleaner-thread … Stopped.",
     "partition-uncleanable": "A batch that the cleaner can't read: its records can't be decompressed or decoded. A"
-    " wrong CRC alone"
-    " does not stop it.",
+    " wrong CRC alone does not stop it.",
     "cleaning-disabled": "log.cleaner.enable=false, which also ends the retention of compact,delete topics; an empty"
-    " cleanup.policy; or a topic that sets retention.ms or retention.bytes and whose policy is compact"
-    " alone.",
+    " cleanup.policy; or a topic that sets retention.ms or retention.bytes and whose policy is compact alone.",
     "compaction-lag": "Segments have records younger than min.compaction.lag.ms.",
     "dirty-ratio": "Less is dirty than min.cleanable.dirty.ratio asks for.",
     "active-segment": "The active segment is never cleaned, and retention.bytes never takes it.",
     "future-timestamp": "A record's timestamp is after now: retention.ms counts from a segment's largest timestamp,"
-    " and stops"
-    " there.",
+    " and stops there.",
     "retention-unlimited": "retention.ms=-1 and retention.bytes=-1.",
     "delete-horizon": "Tombstones and markers stay for delete.retention.ms after they were cleaned first.",
     "leftovers": "Files with .deleted, .cleaned, .swap; directories with -delete, -stray, -future. No broker ever"
     " removes a -stray directory: its reclaimable_bytes is 0.",
     "tiered-copy-pending": "Local retention waits for the copy to the remote store.",
     "none": "Nothing can be freed.",
+}
+
+BECOMES: Final = {
+    # of a cluster
+    "one-moment": "All directories were stopped cleanly.",
+    "running": "Copied while a broker ran, or after a kill; no file contradicts another.",
+    "skewed": "The files are of different moments: one knows what another one has not yet.",
+    "no-quorum": "Half of the controllers or more are not here: none can become active.",
+    "no-metadata": "No metadata log is here: nothing says which topics there are.",
+    # of a broker; `absent` is also one of a partition
+    "starts": "Nothing in its directories keeps the broker from starting.",
+    "refuses": "The broker does not start on its directories.",
+    "absent": "The metadata has it, and it is in none of the directories.",
+    # of a partition's directory, or of a partition
+    "loads": "The log is loaded as it is.",
+    "recovers": "The log's last segments are read again, and nothing is lost.",
+    "truncated": "All is cut off from the first torn or damaged batch on.",
+    "emptied": "The log's start is after its end: all segments are deleted.",
+    "torn-inside": "A torn batch stays after a clean stop, and what is written next can't be read.",
+    "damaged": "Records are missing or can't be read, whatever the start does.",
+    "stray": "The directory is renamed to -stray, because the metadata does not have it.",
+    "deleted": "The directory of a deleted topic is deleted.",
+    "put-aside": "The directory stays, and is not used.",
+    "offline": "No replica in sync is here, or the broker does not use the log directory.",
+    # of a transaction that is open
+    "committed": "The coordinator had decided to commit, and writes the missing marker.",
+    "aborted": "The coordinator had decided to abort, and writes the missing marker.",
+    "times-out": "The coordinator aborts the transaction when its timeout has passed.",
+    "hangs": "No coordinator ends the transaction.",
+    "forgotten": "No producer snapshot has the transaction: read_committed consumers are given its records.",
+    # of a group
+    "goes-on": "The group goes on where it was.",
+    "waits": "The group has a commit in an open transaction.",
+    "out-of-range": "The log does not have the group's offset: auto.offset.reset decides where it goes on.",
 }
 
 # By word: what it is a word of, and what it means. A word may have several.
@@ -154,6 +184,7 @@ for _of, _meanings in (
     ("cause of a gap", GAP_CAUSES),
     ("what a remote segment is for a log", REMOTE_HOLDS),
     ("what holds bytes that could be freed", SPACE_CAUSES),
+    ("what becomes of it when brokers start", BECOMES),
 ):
     for _word, _meaning in _meanings.items():
         WORDS.setdefault(_word, []).append((_of, _meaning))

@@ -251,18 +251,27 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
 
 
 def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
-    """Yield the partitions with batches, of topics that the metadata log knows, that have no partition.metadata.
+    """Yield the partitions with batches, of topics that the metadata log knows, that alone have no partition.metadata.
 
     A running broker writes the file before the first batch.
     """
-    for directory in (one for node in nodes if not node.alone for one in node.partitions if not one.suffix):
-        path = os.path.join(directory.log, "partition.metadata")
-        if metadata is not None and directory.topic in metadata.ids and directory.size and not exists(path):
-            message = (
-                "The file is missing: a broker with KRaft does not know the topic's id, and puts the directory aside"
-                " as -stray when it starts"
-            )
-            yield _of_one_moment(_of(directory, "partition-metadata-wrong", path, message), directory)
+    for node in nodes if metadata is not None else ():
+        missing = [
+            directory
+            for directory in node.partitions
+            if directory.topic_id is None and not directory.suffix and directory.size
+            and not exists(os.path.join(directory.log, "partition.metadata"))
+        ]  # fmt: skip
+        if all(one.topic_id is None for one in node.partitions):
+            continue  # the files were left out of the copy
+        for directory in missing:
+            if metadata is not None and directory.topic in metadata.ids:
+                message = (
+                    "The file is missing: a broker with KRaft does not know the topic's id, and puts the directory"
+                    " aside as -stray when it starts"
+                )
+                path = os.path.join(directory.log, "partition.metadata")
+                yield _of_one_moment(_of(directory, "partition-metadata-wrong", path, message), directory)
 
 
 def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
