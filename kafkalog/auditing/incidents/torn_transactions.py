@@ -207,10 +207,10 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     name = next(iter(sorted(incident.transactional_ids)), None)
     who = f"producer {finding['producer_id']}" if name is None else f"{name} (producer {finding['producer_id']})"
     where = incident.where()
-    span = incident.first_offset, incident.last_offset
-    place = (
-        "" if span[0] is None else f" among {offsets(*span)}" if span[1] is not None else f" from offset {span[0]} on"
-    )
+    first, last = incident.first_offset, incident.last_offset
+    place = ""
+    if first is not None:
+        place = f" from offset {first} on" if last is None else f" among {offsets(first, last)}"
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
     records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
     verb = "was" if incident.records == 1 else "were"
