@@ -177,3 +177,12 @@ def test_brokers_that_are_not_given_are_named() -> None:
     both = asked(*homes)
     assert "absent" not in told(both, "broker") | told(both, "partition")
     assert told(asked(homes[1]), "cluster")["no-quorum"]  # the controller is the other one
+
+
+def test_partitions_of_which_the_same_is_said_are_counted(copy: Path) -> None:
+    """The first sentence names one of them."""
+    for home in [one for one in copy.iterdir() if one.is_dir() and not one.name.startswith("__")]:
+        shutil.rmtree(home)
+    text = re.sub(r"\s+", " ", kafkalog("verify", "--restorable", copy).text)
+
+    assert re.match(r"NO each of \d+ partitions, such as \S+, has no directory on broker 1, and begins empty there", text)

@@ -118,9 +118,9 @@ class _Told:
         if not any(row["subject"] == "partition" for row in self.rows):
             return "NO: no partition is here"
         if errors:
-            said = [row["message"].removesuffix(".") for row in errors[:_REASONS]]
-            more = [f"{len(errors) - _REASONS:,} more reasons are in the table restorable"] * (len(errors) > _REASONS)
-            return f"NO: {'; '.join([*said, *more, *skewed])}"
+            said = _reasons(errors)
+            more = [f"{len(said) - _REASONS:,} more reasons are in the table restorable"] * (len(said) > _REASONS)
+            return f"NO: {'; '.join([*said[:_REASONS], *more, *skewed])}"
         if counts["cluster", "no-metadata"]:
             return "INCOMPLETE: the metadata is in ZooKeeper, which is in no file here; nothing else says no"
         kept = sum(counts["partition", what] for what in ("loads", "recovers"))
@@ -135,6 +135,21 @@ class _Told:
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
         return f"{count_of(number, key[0])} {_SAID[key][number > 1]}" if number else ""
+
+
+def _reasons(rows: Sequence[Row]) -> list[str]:
+    """Return what rows say; partitions of which the same is said are counted, with the first of them."""
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        message = row["message"].removesuffix(".")
+        place = f"{row['topic']}-{row['partition']}"
+        same = message.removeprefix(f"{place} ")
+        said.setdefault(same, []).append("" if same == message else place)
+    return [
+        f"each of {len(places):,} partitions, such as {places[0]}, {same}" if len(places) > 1 and places[0]
+        else f"{places[0]} {same}".lstrip()
+        for same, places in said.items()
+    ]  # fmt: skip
 
 
 _SAID: Final = {
