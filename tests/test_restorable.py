@@ -185,4 +185,6 @@ def test_partitions_of_which_the_same_is_said_are_counted(copy: Path) -> None:
         shutil.rmtree(home)
     text = re.sub(r"\s+", " ", kafkalog("verify", "--restorable", copy).text)
 
-    assert re.match(r"NO each of \d+ partitions, such as \S+, has no directory on broker 1, and begins empty there", text)
+    assert re.match(
+        r"NO each of \d+ partitions, such as \S+, has no directory on broker 1, and begins empty there", text
+    )

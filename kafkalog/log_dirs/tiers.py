@@ -26,7 +26,7 @@ from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
 
 __all__ = [
-    "METADATA_TOPIC",
+    "REMOTE_METADATA_TOPIC",
     "TierMetadata",
     "join_tiers",
     "partitions_of",
@@ -36,7 +36,7 @@ __all__ = [
     "with_tier",
 ]
 
-METADATA_TOPIC: Final = "__remote_log_metadata"
+REMOTE_METADATA_TOPIC: Final = "__remote_log_metadata"
 
 _SIDE: Final = ("index", "leader_epoch_checkpoint", "snapshot", "timeindex")  # what each segment has beside its log
 _READINGS: Final = 3
@@ -56,7 +56,7 @@ def read_remote_log_metadata(logs: Iterable[Sequence[Segment]], report: list[Fin
             try:
                 _read(segment, found)
             except UnreadableError as error:
-                report.append(Finding.of("file-unreadable", segment.path, str(error), topic=METADATA_TOPIC))
+                report.append(Finding.of("file-unreadable", segment.path, str(error), topic=REMOTE_METADATA_TOPIC))
     return found
 
 
@@ -105,7 +105,7 @@ class TierMetadata(NamedTuple):
         logs: dict[int, PartitionDirectory] = {}
         for node in nodes:
             for directory in node.partitions:
-                if directory.topic == METADATA_TOPIC and directory.segments and not directory.suffix:
+                if directory.topic == REMOTE_METADATA_TOPIC and directory.segments and not directory.suffix:
                     known = logs.get(directory.partition)
                     if known is None or _reach(directory) > _reach(known):
                         logs[directory.partition] = directory
@@ -214,7 +214,7 @@ def _of_deleted(tier: Tier) -> Iterator[Finding]:
         size = sum(one.object_bytes for one in left)
         yield Finding.of(
             "remote-object-orphan", tier.place,
-            f"objects of {len(left)} segments, {size} bytes, are in the store: {METADATA_TOPIC} says that"
+            f"objects of {len(left)} segments, {size} bytes, are in the store: {REMOTE_METADATA_TOPIC} says that"
             f" {tier.key.topic}-{tier.key.partition} was deleted", found=size,
         )  # fmt: skip
 
@@ -226,7 +226,7 @@ def _of_neither(tier: Tier) -> Iterator[Finding]:
         first = tier.copied[0].start_offset
         found = Finding.of(
             "remote-object-missing", tier.remote.path,
-            f"{METADATA_TOPIC} says that {len(tier.copied)} segments of {name}, offsets {first} to"
+            f"{REMOTE_METADATA_TOPIC} says that {len(tier.copied)} segments of {name}, offsets {first} to"
             f" {tier.highest_remote_offset}, {size} bytes, are copied; neither the store nor a log directory among the"
             " inputs has any of them: nothing of it was read",
             offset=first, last_offset=tier.highest_remote_offset,
@@ -406,8 +406,8 @@ def tier_findings(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding
     yield from _waiting(tier, local)
     if not tier.has_metadata:
         message = (
-            f"the records of {METADATA_TOPIC} about {tier.key.topic}-{tier.key.partition} are not among the inputs:"
-            " each object with a log is taken for a whole copy"
+            f"the records of {REMOTE_METADATA_TOPIC} about {tier.key.topic}-{tier.key.partition} are not among the"
+            " inputs: each object with a log is taken for a whole copy"
         )
         yield Finding.of("remote-metadata-missing", tier.place, message)
 
@@ -428,7 +428,7 @@ def _lost(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding]:
         of = [one for one in tier.copied if one.log is None and one.start_offset <= last and one.end_offset >= first]
         ids = ", ".join(one.segment_id for one in of[:_SHOWN]) + (" and more" if len(of) > _SHOWN else "")
         why = (
-            f"the store lacks the log of segment {ids}, which {METADATA_TOPIC} says is copied"
+            f"the store lacks the log of segment {ids}, which {REMOTE_METADATA_TOPIC} says is copied"
             if of
             else "no whole copy of them is in the remote store"
         )
@@ -470,7 +470,11 @@ def _of_segment(tier: Tier, one: RemoteSegment, start: int, local_start: int) ->
         )  # fmt: skip
         yield lowered(found, Reason.AT_WORK) if at_work else found
     elif one.objects and tier.has_metadata:
-        why = f"{METADATA_TOPIC} says that it was deleted" if one.states else f"{METADATA_TOPIC} has no record about it"
+        why = (
+            f"{REMOTE_METADATA_TOPIC} says that it was deleted"
+            if one.states
+            else f"{REMOTE_METADATA_TOPIC} has no record about it"
+        )
         yield Finding.of(
             "remote-object-orphan", one.objects[0].path,
             f"{len(one.objects)} objects of {which}, {one.object_bytes} bytes, are in the store: {why}",
@@ -492,7 +496,7 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
     if log is None:
         found = Finding.of(
             "remote-object-missing", tier.place,
-            f"{METADATA_TOPIC} says that {which}, {one.size} bytes, is copied, but its log is not in the store",
+            f"{REMOTE_METADATA_TOPIC} says that {which}, {one.size} bytes, is copied, but its log is not in the store",
             offset=first, last_offset=last,
         )  # fmt: skip
         is_needed = one.end_offset >= start and one.start_offset < local_start
@@ -501,7 +505,7 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
     if one.size >= 0 and log.size != one.size and not tier.layout.is_packed:
         yield Finding.of(
             "remote-object-size", log.path,
-            f"The log of {which} has {log.size} bytes in the store, {METADATA_TOPIC} says {one.size}",
+            f"The log of {which} has {log.size} bytes in the store, {REMOTE_METADATA_TOPIC} says {one.size}",
             offset=first, last_offset=last, needed=one.size, found=log.size,
         )  # fmt: skip
     types = {suffix[1:] for suffix, _ in one.side_files}
@@ -514,7 +518,7 @@ def _of_copy(tier: Tier, one: RemoteSegment, which: str, start: int, local_start
     if missing and one.states:
         found = Finding.of(
             "remote-object-missing", tier.place,
-            f"{METADATA_TOPIC} says that {which} is copied, but these objects of it are not in the store:"
+            f"{REMOTE_METADATA_TOPIC} says that {which} is copied, but these objects of it are not in the store:"
             f" {', '.join(missing)}", offset=first, last_offset=last,
         )  # fmt: skip
         yield lowered(found, Reason.HAD_ELSEWHERE)
