@@ -96,6 +96,8 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
     if "nights/" in command and not (folder / "nights").exists():
         shell = f"{SHELL}mkdir nights; kafkalog txn-audit DIR -o nights/2026-11-20"
         subprocess.run(["bash", "-c", shell], cwd=folder, timeout=60, check=False)
+    if "sql asked" in command and not (folder / "asked").exists():
+        subprocess.run(["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o asked"], cwd=folder, timeout=60, check=False)
     ended = _run(line, folder)
 
     # A name that the folder's directories don't have, or an offset.

@@ -23,7 +23,10 @@ def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1
     rows = Columns.empty(MARKER_COLUMNS)
     rows += Columns({"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}).packed()
     others = Columns.empty(MARKER_COLUMNS)
-    audit: Any = SimpleNamespace(transactions=rows, others=others, newest_broker=newest_broker, newest=newest)
+    directory = SimpleNamespace(is_remote_alone=False)
+    audit: Any = SimpleNamespace(
+        transactions=rows, others=others, newest_broker=newest_broker, newest=newest, directory=directory
+    )
     return Moments(audit)
 
 

@@ -58,7 +58,7 @@ def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
 
     assert row["records"] == 2
     assert row["title"].startswith("2 records of an older epoch of coupons-seats.22 (producer 0) in")
-    assert row["events"][0]["what"].startswith("2 records of an older epoch and 2 records of epoch 1 begin here.")
+    assert row["events"][0]["what"].startswith("2 records of an older epoch begin here; 2 records of epoch 1 follow.")
 
 
 def test_a_marker_cut_through_a_running_transaction() -> None:

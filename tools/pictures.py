@@ -5,16 +5,11 @@ python tools/pictures.py docs/pictures
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
 import shlex
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 from io import StringIO
 from pathlib import Path
 from typing import Final
@@ -24,6 +19,11 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser import CHROMIUM, browser, opened  # noqa: E402  # a module of the tests, as the next one
+from pseudo import on_terminal  # noqa: E402
+
 FIXTURE: Final = "fixtures/k4-f-hanging-late-produce-tv0/data"
 # Each picture of a terminal: where, the command, and how many lines of it are shown.
 TERMINALS: Final = {
@@ -36,18 +36,9 @@ _COLUMNS: Final = 112
 
 def terminal(folder: Path, command: str, lines: int) -> str:
     """Return the SVG of a terminal in which a command was given in `folder`, with the first lines that it printed."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, _COLUMNS, 0, 0))
     program, *arguments = shlex.split(command)
     assert program == "kafkalog"
-    ran = [sys.executable, "-m", "kafkalog_cli", *arguments]
-    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
-    with subprocess.Popen(ran, cwd=ROOT / folder, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
-        os.close(theirs)
-        printed = b""
-        while piece := _read(ours):
-            printed += piece
-    os.close(ours)
+    _, printed, _ = on_terminal(*arguments, columns=_COLUMNS, err=False, cwd=ROOT / folder)
     shown = printed.decode().replace("\r\n", "\n").splitlines()
     more = ["…"] if len(shown) > lines else []
     console = Console(width=_COLUMNS, record=True, file=StringIO(), color_system="truecolor", no_color=False)
@@ -56,17 +47,8 @@ def terminal(folder: Path, command: str, lines: int) -> str:
     return console.export_svg(title="", theme=MONOKAI, code_format=form, unique_id="terminal")
 
 
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 1 << 16)
-    except OSError:  # Linux says that the other end is closed by EIO
-        return b""
-
-
 def page(folder: Path) -> None:
     """Write the pictures of the page."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from browser import browser, opened  # a module of the tests
     from kafkalog.auditing.pipeline import audit
     from kafkalog.reports import page, source_of
 
@@ -89,9 +71,6 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     for name, shown in TERMINALS.items():
         (folder / name).write_text(terminal(*shown))
-    sys.path.insert(0, str(ROOT / "tests"))
-    from browser import CHROMIUM
-
     if CHROMIUM is None:
         print("no chromium: the pictures of the page stay as they are", file=sys.stderr)
     else:

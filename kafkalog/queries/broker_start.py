@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
     from kafkalog.log_dirs.log_directory import LogDirectory
 
-__all__ = ["Broker", "Release", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
+__all__ = ["Release", "StartingBroker", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
 
 _CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
 _META: Final = "meta.properties"
@@ -53,7 +53,7 @@ def release_of(text: str) -> Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class StartingBroker:
     """A node with its log directories; `offline` are those that it does not use, with the reason of each."""
 
     node_id: str | None
@@ -65,11 +65,11 @@ class Broker:
         return f"Broker {self.node_id}" if self.node_id is not None else self.homes[0].home
 
 
-def brokers_of(nodes: Sequence[LogDirectory]) -> list[Broker]:
+def brokers_of(nodes: Sequence[LogDirectory]) -> list[StartingBroker]:
     """Put the log directories of one broker together."""
-    found: dict[str, Broker] = {}
+    found: dict[str, StartingBroker] = {}
     for node in nodes:
-        found.setdefault(node.node_id or node.home, Broker(node.node_id, [])).homes.append(node)
+        found.setdefault(node.node_id or node.home, StartingBroker(node.node_id, [])).homes.append(node)
     return list(found.values())
 
 
@@ -81,7 +81,7 @@ class _Reason(NamedTuple):
 
 
 def why_not(
-    broker: Broker, findings: Iterable[Finding], metadata: Metadata | None, release: Release | None
+    broker: StartingBroker, findings: Iterable[Finding], metadata: Metadata | None, release: Release | None
 ) -> list[str]:  # fmt: skip
     """Say why a broker of a release would not start on its directories; empty if nothing shows that.
 
@@ -115,7 +115,7 @@ def _of_home(home: LogDirectory) -> Iterator[_Reason]:
             yield _Reason(f"{home.path} has the directory {entry.name}, whose name is no partition's")
 
 
-def _of_findings(broker: Broker, findings: Iterable[Finding]) -> Iterator[_Reason]:
+def _of_findings(broker: StartingBroker, findings: Iterable[Finding]) -> Iterator[_Reason]:
     """Yield what findings about a broker's files show."""
     for finding in findings:
         home = next((one for one in broker.homes if _is_below(finding.file, one.home)), None)
@@ -144,7 +144,7 @@ def _is_newest(home: LogDirectory, path: str) -> bool:
     return name == max(names, default=None)
 
 
-def _of_release(broker: Broker, metadata: Metadata | None, release: Release | None) -> Iterator[str]:
+def _of_release(broker: StartingBroker, metadata: Metadata | None, release: Release | None) -> Iterator[str]:
     """Yield what a release can't read."""
     if release is None:
         return

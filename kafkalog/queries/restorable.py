@@ -19,7 +19,7 @@ from kafkalog.auditing.transactions import AuditOptions, count_of, unsettled_row
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import by_number, iso
-from kafkalog.queries.broker_start import Broker, brokers_of, uses_zookeeper, why_not
+from kafkalog.queries.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -233,7 +233,7 @@ class _OfCluster:
                 " are needed for an active one", Severity.ERROR,
             )  # fmt: skip
 
-    def _tell_broker(self, broker: Broker) -> None:
+    def _tell_broker(self, broker: StartingBroker) -> None:
         reasons = why_not(broker, self._findings, self._metadata, self._release)
         if reasons:
             message = f"{broker.name} does not start: {'; '.join(reasons)}"
@@ -242,7 +242,7 @@ class _OfCluster:
             release = "" if self._release is None else f" with Kafka {'.'.join(map(str, self._release))}"
             self._tell("broker", "starts", f"{broker.name} starts{release}", node_id=broker.node_id)
 
-    def _directory(self, broker: Broker, home: LogDirectory, directory: PartitionDirectory) -> Row:
+    def _directory(self, broker: StartingBroker, home: LogDirectory, directory: PartitionDirectory) -> Row:
         """Tell what the start makes of a partition's directory."""
         log = read_space(home, directory, Settings(self._metadata, {}, {}), self._limits)
         starts = dict(zip(NEXT_START.names, next_start_row(log, self._metadata, self._limits), strict=True))
@@ -260,7 +260,7 @@ class _OfCluster:
         )  # fmt: skip
 
     def _becomes(
-        self, broker: Broker, home: LogDirectory, log: LogSpace, starts: Mapping[str, Any]
+        self, broker: StartingBroker, home: LogDirectory, log: LogSpace, starts: Mapping[str, Any]
     ) -> tuple[str, Severity | None, str]:
         """Return the word, the severity and the sentence of a partition's directory."""
         directory = log.directory
