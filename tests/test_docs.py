@@ -48,6 +48,7 @@ def _shown() -> list[tuple[str, str, str | None]]:
     return found
 
 
+AUDITS: Final = ("last-night", "tonight", "asked", "before-upgrade")  # what commands above a command make
 MAKE_BEFORE = "kafkalog verify --hash sha256 --format ndjson -o before DIR"
 
 
@@ -89,15 +90,13 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
     (folder.parent / "elsewhere").mkdir(exist_ok=True)
     if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
         subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
-    if "last-night/" in command and not (folder / "last-night").exists():  # an audit of the night before
-        subprocess.run(
-            ["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o last-night"], cwd=folder, timeout=60, check=False
-        )
+    for name in AUDITS:
+        if re.search(rf"(?<!-o ){name}\b", command) and not (folder / name).exists():
+            made = f"{SHELL}kafkalog txn-audit DIR -o {name}"
+            subprocess.run(["bash", "-c", made], cwd=folder, timeout=60, check=False)
     if "nights/" in command and not (folder / "nights").exists():
         shell = f"{SHELL}mkdir nights; kafkalog txn-audit DIR -o nights/2026-11-20"
         subprocess.run(["bash", "-c", shell], cwd=folder, timeout=60, check=False)
-    if "sql asked" in command and not (folder / "asked").exists():
-        subprocess.run(["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o asked"], cwd=folder, timeout=60, check=False)
     ended = _run(line, folder)
 
     # A name that the folder's directories don't have, or an offset.
