@@ -342,7 +342,7 @@ def test_an_object_store_is_listed_again(store: ObjectStore) -> None:
 
 
 def test_a_report_of_an_audit_in_a_store(store: ObjectStore, tmp_path: Path) -> None:
-    """Is that of the same audit on a disk; what is missing or changed there is told as it is here."""
+    """The report is that of the same audit on a disk; missing and changed objects are reported alike in both."""
     assert (
         kafkalog("txn-audit", "--exit-zero", FIXTURES / "v2.8-hanging" / "data", "-o", tmp_path / "audit").status == 0
     )

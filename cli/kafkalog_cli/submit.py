@@ -237,6 +237,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__context__
 
 
+_output_option = click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
+_overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
@@ -249,8 +251,8 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
     metavar="DIR",
     help="A broker's log directory, or a pattern; repeat for more.",
 )
-@click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+@_output_option
+@_overwrite_option
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
 )
@@ -357,8 +359,8 @@ _OF_SPACE = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     metavar="DIR",
     help="A broker's log directory, or a pattern; repeat for more.",
 )
-@click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+@_output_option
+@_overwrite_option
 @click.option(
     "--split-bytes",
     type=Size(),

@@ -59,7 +59,7 @@ _CHOOSES: Final = "TMPDIR chooses the directory for temporary files"
 def temporary_folder() -> str:
     """Return the directory for temporary files, TMPDIR or /tmp.
 
-    Raises UnsupportedError if it is in a log directory, UnreadableError if it is none.
+    Raises UnsupportedError if it is in a log directory, and UnreadableError if it is no directory.
     """
     folder = os.environ.get("TMPDIR") or "/tmp"  # tempfile may choose the working directory, which may be evidence
     try:

@@ -1,7 +1,8 @@
 """A segment as Aiven's tiered-storage-for-apache-kafka stores it: chunks, each a zstd frame where it compresses.
 
 A ``.rsm-manifest`` beside the log object says how it was made, and where in the ``.indexes`` object each index is. This
-is built from the plugin's documentation; no object of its own was at hand. What it has encrypted can't be read.
+is built from the plugin's documentation; it was not tried on objects that the plugin wrote. Encrypted ones can't be
+read.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def _parts(said: Any) -> dict[str, tuple[int, int]]:
 
 
 def read_manifest(data: bytes, path: str) -> SegmentManifest:
-    """Read a manifest. Raises UnreadableError if it is none, and of a segment that is encrypted."""
+    """Read a manifest. Raises UnreadableError if the bytes are no manifest, or if its segment is encrypted."""
     wrong = f"{path}: no manifest of a remote segment"
     try:
         said = untrusted_json(data)

@@ -367,7 +367,7 @@ class _OfCluster:
 
 
 def _losses(audited: Audit, told: _Told) -> None:
-    """Tell of records that are lost or can't be read already, whatever a start does; torn ends are told of before."""
+    """Add rows for records that are lost or damaged before any start; torn ends have their rows already."""
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in rows_of_audit(audited, FINDINGS.name))
     torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
     for incident in incidents_of_audit(audited):
