@@ -58,6 +58,7 @@ def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
 
     assert row["records"] == 2
     assert row["title"].startswith("2 records of an older epoch of coupons-seats.22 (producer 0) in")
+    assert " among offsets 4-7 were committed" in row["title"]
     assert row["events"][0]["what"].startswith("2 records of an older epoch begin here; 2 records of epoch 1 follow.")
 
 
