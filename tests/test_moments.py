@@ -17,13 +17,13 @@ COPY, TIMEOUT = 600_000, 900_000
 PROVED, SKEWED = "proved", "unless-copied-while-running"
 
 
-def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1) -> Moments:
+def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1, remote: bool = False) -> Moments:
     """A log with markers at (offset, time), and an open transaction, which has none."""
     offsets, times = zip(*markers, (NONE, NONE), strict=True)
     rows = Columns.empty(MARKER_COLUMNS)
     rows += Columns({"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}).packed()
     others = Columns.empty(MARKER_COLUMNS)
-    directory = SimpleNamespace(is_remote_alone=False)
+    directory = SimpleNamespace(is_remote_alone=remote)
     audit: Any = SimpleNamespace(
         transactions=rows, others=others, newest_broker=newest_broker, newest=newest, directory=directory
     )
@@ -53,6 +53,13 @@ def test_both_logs_go_on_past_the_transaction() -> None:
     log = moments((3, T), (9, T + 20), newest_broker=T + 20)
 
     assert known(log, row(5, T + 10), read(T + 30, T + 30, said=T + 15)) == (PROVED, False, True)
+
+
+def test_what_the_remote_store_alone_has_proves_nothing_open() -> None:
+    """Its closed segments end before the log does: a marker may follow in what is not there."""
+    log = moments((3, T), (9, T + 20), newest_broker=T + 20, remote=True)
+
+    assert known(log, row(5, T + 10), read(T + 30, T + 30, said=T + 15)) == (SKEWED, True, True)
 
 
 @pytest.mark.parametrize("clock", [-7_200_000, 7_200_000])
