@@ -73,6 +73,8 @@ FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are 
 
 _AT_ONCE: Final = 4096  # rows that are objects at a time
 
+_SPLIT_ROWS: Final = 1 << 16  # rows that are shared out together: each share of them is a block of its own
+
 _NO_CELLS: Final = np.empty(0, np.int64)
 
 _places: dict[tuple[str, ...], dict[str, int]] = {}  # of columns in a table
@@ -207,6 +209,19 @@ class Columns:
             found.append(Columns._of(self.names, (block,)) if some.all() else rows.take(some).packed())
             start += block.length
         return Columns.chained(found, self.names)
+
+    def split(self, name: str, count: int) -> list[Columns]:
+        """Share the rows out by what is left of a column divided by `count`: each share in order, packed."""
+        shares: list[list[Columns]] = [[] for _ in range(count)]
+        for some in self.pieces(_SPLIT_ROWS):
+            rows = some.columns(*self.names)
+            numbers = rows[name] % count
+            order = np.argsort(numbers, kind="stable")
+            ends = np.searchsorted(numbers[order], np.arange(count), "right").tolist()
+            in_order = rows.take(order)
+            for share, start, end in zip(shares, [0, *ends], ends, strict=False):
+                share.append(in_order.take(slice(start, end)).packed())
+        return [Columns.chained(share, self.names) for share in shares]
 
     def known(self, make: Callable[[Columns], _T]) -> _T:
         """Return what `make` makes of the rows, made once. It is always the same function."""

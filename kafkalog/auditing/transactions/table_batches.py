@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -55,7 +54,7 @@ def together(parts: Sequence[ColumnsByName], table: Table) -> RecordBatch:
         columns = [part[name] for part in parts]
         texts = [one for one in columns if isinstance(one, TextColumn)]
         if texts:
-            return list(chain.from_iterable(one.tolist() for one in texts))
+            return _worded(TextColumn.concat(texts))
         return _with_absent(np.concatenate([one for one in columns if not isinstance(one, TextColumn)]))
 
     return arrow_batch(column, arrow_schema(table))
@@ -63,7 +62,15 @@ def together(parts: Sequence[ColumnsByName], table: Table) -> RecordBatch:
 
 def _column(columns: ColumnsByName, name: str) -> Numbers | Iterable[Any]:
     column = columns[name]
-    return column.tolist() if isinstance(column, TextColumn) else _with_absent(column)
+    return _worded(column) if isinstance(column, TextColumn) else _with_absent(column)
+
+
+def _worded(texts: TextColumn) -> Numbers | Iterable[Any]:
+    """Return texts for Arrow: a few words by their numbers, as making an object of each costs more than a row."""
+    few = texts.few()
+    if few is None or not few[1].is_utf8():
+        return texts.tolist()
+    return Numbers.worded(few[0], tuple(few[1].tolist()) or ("",))  # none says one of them where no row has a text
 
 
 def _with_absent(column: NDArray[Any]) -> Numbers:
