@@ -49,11 +49,12 @@ class _Loss:
     forks: list[Row] = field(default_factory=list)
     lost: list[Row] = field(default_factory=list)
     unread: list[Row] = field(default_factory=list)  # the directories that may show a loss
+    records: list[Row] = field(default_factory=list)  # the first records that differ after a fork of a state partition
     hanging: list[Open] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Row]:
-        return [*self.forks, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
+        return [*self.forks, *self.records, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
 
 
 @dataclass(slots=True)
@@ -130,6 +131,8 @@ def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
             loss.hanging.append(one)
         else:
             pool.give_back(one.finding)
+    for row in pool.take("state-replicas-differ", when=lambda row: _may_follow(row, by_place)):
+        by_place[row["topic"], row["partition"]].records.append(row)
     for row in pool.take("election-elsewhere", when=lambda row: _may_follow(row, by_place)):
         by_place[row["topic"], row["partition"]].unread.append(row)
     return iter(by_place.values())
@@ -195,6 +198,7 @@ def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], forked: list[
     place = f"{loss.place[0]}-{loss.place[1]}"
     for election in loss.elections:
         incident.events += _elected(place, election)
+    incident.events += (Event(None, "broker", row["file"], row["offset"], row["message"]) for row in loss.records)
     begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
     for fork in forks:
         _tell_fork(incident, loss, fork, forked)

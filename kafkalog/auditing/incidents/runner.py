@@ -64,7 +64,7 @@ _FOLLOWS: Final = {"atomicity-broken", "transaction-hanging"}  # of a loss, wher
 
 # In this order: each story takes the findings that it explains; `others` makes incidents of what is left.
 _STORIES: Final = (
-    _Story(elections, frozenset({"replicas-fork", "election-elsewhere", *_FOLLOWS})),
+    _Story(elections, frozenset({"replicas-fork", "state-replicas-differ", "election-elsewhere", *_FOLLOWS})),
     _Story(losses, frozenset({*LOST, *UNREADABLE, "late-data-adopted", *_FOLLOWS})),
     _Story(lost_objects, OBJECTS),
     _Story(torn, frozenset({"atomicity-broken", "late-data-adopted"})),
