@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import plain
+from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
@@ -796,6 +797,17 @@ def test_a_disagreement_of_replicas_is_said(tmp_path: Path) -> None:
     rows = _disagreements(one, other)
 
     assert [row["offset"] for row in rows if row["code"] == "state-replicas-differ"] == [1]
+
+
+def test_a_fork_of_a_state_partition_is_one_incident(tmp_path: Path) -> None:
+    """The batches of two leader epochs and the records in them are one fork, whichever finding says it."""
+    one = replica(tmp_path, 1, value(0), ONGOING, epochs=((0, 0),))
+    other = replica(tmp_path, 2, value(0), value(0, epoch=1), epoch=3, epochs=((3, 0),))
+    found = audit((one, other))
+    of_code = {row["code"]: row["id"] for row in table(found, "findings")}
+    [incident] = [one for one in incidents_of_audit(found) if of_code["replicas-fork"] in one.findings]
+
+    assert of_code["state-replicas-differ"] in incident.findings
 
 
 def test_a_replica_that_is_behind_does_not_disagree(tmp_path: Path) -> None:

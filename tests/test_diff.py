@@ -183,6 +183,23 @@ def test_what_was_done_to_a_log_is_said_and_nothing_else(
     assert bool(worse) == bool(kinds)
 
 
+@pytest.mark.parametrize("fault", [cut, rewrite, flip_bit, lose_segment], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("written", [False, True], ids=["directories", "outputs"])
+def test_a_change_is_as_severe_as_the_finding_that_says_the_same(
+    fault: Fault, written: bool, copies: tuple[Path, Path]
+) -> None:
+    """A finding is less severe where the cleaner may have worked, or where an incident says the same: so is its row."""
+    fault(copies[1])
+    ended = kafkalog("diff", "--format", "ndjson", *(audited(*copies) if written else copies))
+    of_finding = {_CODES[row["code"]]: row["severity"] for row in ended.table("findings") if row["code"] in _CODES}
+    rows = {row["what"]: row["severity"] for row in ended.table("changes") if row["what"] in _CODES.values()}
+
+    assert rows == of_finding
+
+
+_CODES: Final = {"log-end-lower": "end-lower", "log-rewritten": "rewritten", "log-lacks-offsets": "lacking"}
+
+
 def place(folder: Path, *brokers: str, log_of: dict[str, str]) -> Path:
     """Lay out brokers of the unclean election; `log_of` says whose log a broker has, if it has one."""
     for broker in brokers:

@@ -157,7 +157,7 @@ def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> 
     assert imported & {
         "kafkalog.kafka.checkpoint", "kafkalog.kafka.control", "kafkalog.kafka.message_definitions", "kafkalog.kafka.index", "kafkalog.kafka.snapshot",
         "kafkalog.segments.resync", "kafkalog.segments.damage", "kafkalog.segments.indexes",
-        "kafkalog.segments.readers", "kafkalog_cli.render.kafka.side_file_lines", "kafkalog_cli.render.row_formats", "json",
+        "kafkalog.segments.readers", "kafkalog_cli.render.row_formats", "json",
     } == set()  # fmt: skip
 
 

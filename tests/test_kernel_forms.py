@@ -28,7 +28,7 @@ from kafkalog.kernel import buffers, checksums, interpreted, kafka_text, search
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
-from kafkalog_cli.render.kafka.templates import line_template
+from kafkalog_cli.render.kafka.segment_lines import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
 _LOOPS: Final = ("checksums", "headers", "records", "search")

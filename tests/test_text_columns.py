@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.texts import JsonColumn, TextColumn, joined, moments, sentences
+from kafkalog.columns.texts import JsonColumn, TextColumn, moments, sentences
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
@@ -37,7 +39,8 @@ def test_a_few_words_are_numbers(parts: list[list[str | None]]) -> None:
     every = [text for part in parts for text in part]
     columns = [TextColumn.of(words).take(np.array([words.index(text) for text in part], np.intp))
                for part in parts for words in [sorted(set(part), key=str)]]  # fmt: skip
-    texts = TextColumn.concat(columns)
+    ends = np.cumsum([0, *map(len, columns)]).tolist()
+    texts = TextColumn.joined(len(every), [(slice(*at), one) for at, one in zip(pairwise(ends), columns, strict=True)])
     few = texts.few()
 
     assert texts.tolist() == every
@@ -56,7 +59,7 @@ def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: s
     column = TextColumn.of(some)
     rows = np.array(data.draw(st.lists(st.integers(0, len(some) - 1), max_size=9) if some else st.just([])), np.intp)
     places = np.arange(len(rows)) * 2
-    spread = joined(2 * len(rows), [(places, column.take(rows))]).tolist()
+    spread = TextColumn.joined(2 * len(rows), [(places, column.take(rows))]).tolist()
 
     assert column.tolist() == some
     assert column[1:3].tolist() == some[1:3]

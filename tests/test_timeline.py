@@ -11,7 +11,7 @@ from kafkalog.columns.named import NONE
 from kafkalog.quantities import iso
 from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
 from kafkalog.reports.lanes import on_brokers_clock, time_axis
-from kafkalog_cli.render.lanes_text import timeline_lines
+from kafkalog_cli.commands.timeline import timeline_lines
 from made_audits import MadeAudit, many_transactions
 from official import FIXTURES
 

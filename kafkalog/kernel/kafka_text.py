@@ -4,7 +4,7 @@
 The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
 begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
 them ended by a -1; then words, pairs of (start, size). Literals and words are in one buffer of bytes. A step writes its
-literal, then its value by kind. `kafkalog_cli.render.kafka.templates` builds them.
+literal, then its value by kind. `kafkalog_cli.render.kafka.segment_lines` builds them.
 """
 
 from __future__ import annotations

@@ -99,7 +99,10 @@ def _places(facts: Facts, *, has_nodes: bool) -> list[tuple[str, str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE."""
+    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE.
+
+    `told` are the numbers of the findings that say the same of each, whose severity it has.
+    """
 
     what: str
     old: _Ints
@@ -109,6 +112,7 @@ class _Block:
     count: _Ints
     severity: str | None
     words: Callable[[_Said], str]
+    told: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +139,30 @@ class Changes:
     def of_logs(
         self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, first: _Ints | None = None,
         last: _Ints | None = None, count: _Ints | None = None, severity: str | None = None,
+        told: Sequence[int] = (),
     ) -> None:  # fmt: skip
-        """Take what happened to some logs, given by their rows in both audits; `words` says it of one."""
+        """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
+
+        `told` are the numbers of the findings that say the same of each.
+        """
         if len(which[0]):
             none = np.full(len(which[0]), NONE)
             cells = [none if column is None else column for column in (first, last, count)]
-            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], severity, words))
+            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], severity, words, told))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
         every = dict.fromkeys(CHANGES.names) | cells
         self._rows.append(CHANGES.of(**every | {"subject": subject, "what": what, "message": message}))
 
-    def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> None:
-        """Take a finding about a log of the newer audit, less severe for a `reason`."""
+    def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> int:
+        """Take a finding about a log of the newer audit, less severe for a `reason`; return its number."""
         logs = self.new.logs
         place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
         place["partition"] = int(place["partition"])
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
         self.findings.append(finding if reason is None else lowered(finding, reason))
+        return len(self.findings) - 1
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield all rows, those of logs first."""
@@ -173,6 +182,8 @@ class Changes:
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
         columns |= {"subject": repeat("log"), "what": repeat(block.what), "severity": repeat(block.severity)}
+        if block.told:
+            columns["severity"] = [self.findings[number].severity.word for number in block.told]
         columns["message"] = map(block.words, said)
         return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
 
@@ -292,16 +303,18 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
         changes.tell("committed-offsets-truncated", int(logs.new[at]), message, Reason.MAY_BE_COMMITTED,
                      offset=first, last_offset=last)  # fmt: skip
     lower = np.flatnonzero(~is_cut & (after < before))
+    told = []
+    for at in lower.tolist():
+        message = f"the log ends at {after[at]}; it ended at {before[at]}, and no new leader epoch begins there"
+        number = changes.tell("log-end-lower", int(logs.new[at]), message, _doubt(changes, logs, at),
+                              offset=int(after[at]), last_offset=int(before[at]) - 1)  # fmt: skip
+        told.append(number)
     changes.of_logs(
         "end-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log ends at {one.new['log_end_offset']}; it ended at {one.old['log_end_offset']}, and no new"
         " leader epoch explains it.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], severity="error",
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
     )  # fmt: skip
-    for at in lower.tolist():
-        message = f"the log ends at {after[at]}; it ended at {before[at]}, and no new leader epoch begins there"
-        changes.tell("log-end-lower", int(logs.new[at]), message, _doubt(changes, logs, at),
-                     offset=int(after[at]), last_offset=int(before[at]) - 1)  # fmt: skip
     start = np.where(is_cut, cut, before)
     more = np.flatnonzero(after > start)
     changes.of_logs(
@@ -411,18 +424,20 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Segments, new: Se
     end, ended = _columns(changes, logs, "log_end_offset")[::-1]
     is_shorter = has_both & is_active & (sizes < old.size) & (end >= ended)[old.log]
     is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter
-    odd = np.flatnonzero(is_odd)
-    changes.of_logs(
-        "rewritten", (logs.old[old.log[odd]], logs.new[old.log[odd]]),
-        lambda one: f"The segment at offset {one.first} has other bytes.", first=old.base_offset[odd], severity="error",
-    )  # fmt: skip
+    odd, told = np.flatnonzero(is_odd), []
     for at in odd.tolist():
         base, row = int(old.base_offset[at]), int(old.log[at])
         how = (
             f"{sizes[at]} bytes, before {old.size[at]}" if sizes[at] != old.size[at] else "other bytes of the same size"
         )
         message = f"the segment at offset {base} has {how}"
-        changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
+        number = changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
+        told.append(number)
+    changes.of_logs(
+        "rewritten", (logs.old[old.log[odd]], logs.new[old.log[odd]]),
+        lambda one: f"The segment at offset {one.first} has other bytes.", first=old.base_offset[odd],
+        told=told,
+    )  # fmt: skip
     by_cleaner = (is_smaller | (is_bigger & takes_next) | (is_other & (compacted == 1))) & ~is_odd
     return np.bincount(old.log[by_cleaner], minlength=len(logs.new)) > 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.files.names import FileKind
 from kafkalog.findings import Finding, numbered_id
+from kafkalog.kafka.batch import CONTROL, Batch
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
+from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.segments.blocks import BatchBlocks, Block, ControlBlocks, RecordBlocks, Rows
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import ROOM, RecordBlock, record_cells
@@ -25,15 +28,10 @@ from kafkalog.tables.internal_tables import INTERNAL
 
 if TYPE_CHECKING:
     from kafkalog.folds.fates import BatchFates
-    from kafkalog.segments.decoded_values import Decoding
     from kafkalog.segments.internal_rows import InternalBlocks
     from kafkalog.values.value import Decode
 
 __all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "one_by_one", "segment_rows", "side_file_rows"]
-
-
-# Which tables a file has, by its kind.
-
 
 # The tables that a file of each kind can give; the first is the default.
 TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
@@ -131,8 +129,6 @@ def segment_rows(
     """
     segment = _Segment(file, wanted, selection, internal, most_records, room, spaced=spaced)
     if decoders and "records" in wanted:
-        from kafkalog.segments.decoded_values import Decoding  # only for a format that was chosen
-
         segment.decoding = Decoding(file, decoders)
     for chunk in chunks:
         yield from segment.rows(chunk)
@@ -249,6 +245,67 @@ class _Segment:
                 self.file, self._topic, self.wanted["internal"], block.recs.capacity, spaced=self._spaced
             )
         yield from self._internal_blocks.of(chunk.heads, block, picks)
+
+
+# Keys and values of a block of the table ``records`` in a chosen format: their text replaces their bytes.
+
+
+_MOST_REASONS: Final = 20  # that are said of a file's keys, and of its values
+
+
+@dataclass(slots=True)
+class Decoding:
+    """What the keys and the values of one file are decoded with; a reason is said once."""
+
+    file: str
+    decoders: Mapping[str, Decode]  # by the name of the column
+    _said: dict[str, set[str]] = field(default_factory=dict)
+
+    def write(self, block: Block, records: RecordBlock, picks: Picks) -> Iterator[Finding]:
+        """Decode the picked rows of a block. What can't be decoded stays bytes, in base64; so do control records."""
+        from kafkalog.values.value import Undecoded  # with json, which few dumps need
+
+        block.freeze()
+        buf, room, count = bytearray(block.buf), block.room, picks.count
+        cells = block.cells
+        for name, decode in self.decoders.items():
+            column = next((one for one in block.columns if one.name in (name, f"{name}_base64")), None)
+            if column is None:
+                continue
+            at, coded = column.at, []
+            for row in range(count):
+                start, size = cells[at + row], cells[at + room + row]
+                if size < 0 or _is_control(records, picks.rows[row]):
+                    continue
+                found = decode(bytes(buf[start : start + size]))
+                if isinstance(found, Undecoded):
+                    coded.append(row)
+                    yield from self._say(name, found.why, records, picks.rows[row], size)
+                    continue
+                text = (found.text or "").encode(errors="replace")
+                cells[at + row], cells[at + room + row] = len(buf), len(text)
+                cells[block.weight + row] += len(text)
+                buf += text
+            bytes_kinds(buf, cells, at, at + room, at + 2 * room, count)
+            for row in coded:
+                cells[at + 2 * room + row] = BASE64
+        block.buf = buf
+
+    def _say(self, what: str, why: str, records: RecordBlock, number: int, size: int) -> Iterator[Finding]:
+        said = self._said.setdefault(what, set())
+        if why in said or len(said) >= _MOST_REASONS:
+            return
+        said.add(why)
+        from kafkalog.segments.readers import key_undecodable  # with the readers of side files, which few dumps need
+
+        batch = Batch.of(records.heads, records.recs.cell(buffers.BATCH, number))
+        offset = records.recs.cell(buffers.OFFSET, number)
+        yield key_undecodable(self.file, batch, offset, what, size, f"{why}; this is not repeated for later ones")
+
+
+def _is_control(records: RecordBlock, number: int) -> bool:
+    row = records.recs.cell(buffers.BATCH, number)
+    return bool(records.heads.cell(buffers.MAGIC, row) >= 2 and records.heads.cell(buffers.ATTRIBUTES, row) & CONTROL)
 
 
 def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:

@@ -81,14 +81,10 @@ def show(
     """
     file, kind = os.fspath(path), parse_name(Path(path).name).kind
     if kind in _SEGMENTS or kind is FileKind.UNKNOWN:
-        pass
-
         found = show_batch(file, position, offset, limits or Limits())
     elif position is None:
         raise UnsupportedError(f"{file}: only segments can be searched for an offset; give a position")
     else:
-        pass
-
         found = show_entry(file, kind, position)
     for where, field in found:
         start = field.position

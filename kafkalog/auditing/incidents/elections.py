@@ -32,6 +32,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import after_fork
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.quantities import iso
 
 __all__ = ["elections"]
@@ -49,11 +50,12 @@ class _Loss:
     forks: list[Row] = field(default_factory=list)
     lost: list[Row] = field(default_factory=list)
     unread: list[Row] = field(default_factory=list)  # the directories that may show a loss
+    records: list[Row] = field(default_factory=list)  # the first records that differ after a fork of a state partition
     hanging: list[Open] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Row]:
-        return [*self.forks, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
+        return [*self.forks, *self.records, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
 
 
 @dataclass(slots=True)
@@ -130,6 +132,8 @@ def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
             loss.hanging.append(one)
         else:
             pool.give_back(one.finding)
+    for row in pool.take("state-replicas-differ", when=lambda row: _may_follow(row, by_place)):
+        by_place[row["topic"], row["partition"]].records.append(row)
     for row in pool.take("election-elsewhere", when=lambda row: _may_follow(row, by_place)):
         by_place[row["topic"], row["partition"]].unread.append(row)
     return iter(by_place.values())
@@ -165,9 +169,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     subject = Subject(*min(loss.place for loss in together))
     incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
     incident.findings = [row["id"] for row in findings]
-    incident.certainty = next(
-        (row["certainty"] for row in findings if (row["certainty"] or "proved") != "proved"), "proved"
-    )
+    incident.certainty = first_doubt(row["certainty"] for row in findings)
     hanging = [one for loss in together for one in loss.hanging]
     if hanging:
         describe(known, incident, hanging)
@@ -183,7 +185,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
     incident.title = _title(incident, together, forked)
-    if incident.certainty != "proved":
+    if not is_proved(incident.certainty):
         incident.title += " Transactions that it left open may have ended after this copy."
     incident.steps = _save(known, [fork for of_loss in forks for fork in of_loss])
     incident.steps += _steps(known, incident, together, hanging)
@@ -195,6 +197,7 @@ def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], forked: list[
     place = f"{loss.place[0]}-{loss.place[1]}"
     for election in loss.elections:
         incident.events += _elected(place, election)
+    incident.events += (Event(None, "broker", row["file"], row["offset"], row["message"]) for row in loss.records)
     begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
     for fork in forks:
         _tell_fork(incident, loss, fork, forked)
@@ -408,7 +411,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
                     " hold what was lost. Copy it before that broker starts.", AUDIT, "DIR", "OLD_LEADER_DIR",
                 )
             )  # fmt: skip
-    if hanging and incident.certainty == "proved":
+    if hanging and is_proved(incident.certainty):
         steps += abort_steps(known, hanging)
     for loss in together[:SHOWN]:
         if loss.forks:
