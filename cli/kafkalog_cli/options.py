@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_FORMS",
     "SHOWN",
-    "TABLE_NAMES",
     "audit_options",
     "audit_options_of",
     "columns_option",

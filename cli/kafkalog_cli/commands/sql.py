@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     from pyarrow import RecordBatchReader
 
-__all__ = ["Answer", "Query", "database", "sql"]
+__all__ = ["Answer", "sql"]
 
 
 @click.command("sql", cls=GroupedCommand)

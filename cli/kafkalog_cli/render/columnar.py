@@ -13,7 +13,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns
 
-__all__ = ["KEPT_ROWS", "ArrowSink", "arrow_directory", "arrow_stream", "write_stream"]
+__all__ = ["KEPT_ROWS", "arrow_directory", "arrow_stream", "write_stream"]
 
 KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from kafkalog.segments.column_blocks import AnyColumns
 
-__all__ = ["Lag", "LagColumns", "lags_of", "no_lag"]
+__all__ = ["LagColumns", "lags_of", "no_lag"]
 
 LagColumns = Callable[["NDArray[np.intp]"], "AnyColumns"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition
