@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows
-from kafkalog.columns.named import NONE
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import JsonColumn, TextColumn
-from kafkalog.segments.column_blocks import rows_of
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR
 from kafkalog_cli.render.column_lines import write_columns
@@ -31,7 +30,7 @@ def written(form: str, name: str, columns: tuple[str, ...], parts: list, *, by_r
     sink = sink_of(form, stream, columns, (name,), terminal=False, csv_safe=safe)
     if by_row:
         for part in parts:
-            for row in rows_of(part):
+            for row in part.rows():
                 sink.row(TABLES[name], row)
     else:
         write_columns(sink, TABLES[name], parts)
@@ -52,7 +51,9 @@ def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) 
     chosen = tuple(data.draw(st.lists(st.sampled_from(COORDINATOR.names), unique=True, max_size=3)))
     for form in FORMS:
         for safe in (False, True):
-            ways = [written(form, COORDINATOR.name, chosen, [part], by_row=one, safe=safe) for one in (False, True)]
+            ways = [
+                written(form, COORDINATOR.name, chosen, [Columns(part)], by_row=one, safe=safe) for one in (False, True)
+            ]
             assert ways[0] == ways[1]
 
 
@@ -65,7 +66,7 @@ def test_tables_of_an_audit_are_the_same_by_column_and_by_row(name: str) -> None
         found = audit([root], AuditOptions(jobs=1))
         parts = list(audit_columns(found, name))
         rows = list(audit_rows(found, name))
-        assert [row for part in parts for row in rows_of(part)] == rows
+        assert [row for part in parts for row in part.rows()] == rows
         seen += len(rows)
         for form in FORMS:
             assert written(form, name, (), parts, by_row=False) == written(form, name, (), parts, by_row=True)

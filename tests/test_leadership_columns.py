@@ -12,7 +12,6 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_columns
 from kafkalog.auditing.topics.metadata_log import metadata_of
 from kafkalog.log_dirs.log_directory import open_log_directory
-from kafkalog.segments.column_blocks import rows_of
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.metadata_tables import LEADERSHIP
 from metadata_topic import write_changes
@@ -47,7 +46,7 @@ def _held(node: Path) -> int:
         wanted = list(_one_by_one(metadata, places, moment))
         for spaced in (False, True):
             columns = leadership_columns(metadata.partitions, places, "d", moment, spaced=spaced)
-            assert [row for some in columns for row in rows_of(some)] == wanted
+            assert [row for some in columns for row in some.rows()] == wanted
     return len(places)
 
 

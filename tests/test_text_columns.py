@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.texts import JsonColumn, TextColumn, joined, moments, sentences
+from kafkalog.columns.texts import JsonColumn, TextColumn, moments, sentences
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
@@ -37,7 +37,7 @@ def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: s
     column = TextColumn.of(some)
     rows = np.array(data.draw(st.lists(st.integers(0, len(some) - 1), max_size=9) if some else st.just([])), np.intp)
     places = np.arange(len(rows)) * 2
-    spread = joined(2 * len(rows), [(places, column.take(rows))]).tolist()
+    spread = TextColumn.joined(2 * len(rows), [(places, column.take(rows))]).tolist()
 
     assert column.tolist() == some
     assert column[1:3].tolist() == some[1:3]

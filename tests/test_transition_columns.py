@@ -13,7 +13,6 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import STATE_TYPES, TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.segments.column_blocks import rows_of
 from kafkalog.segments.moment import Moment
 from transition_model import modelled_transitions
 
@@ -73,4 +72,4 @@ def test_steps_are_those_of_the_records_one_after_the_other(
     chosen = np.ones(len(made.states), np.bool_) if moment is None else last_steps(made, moment)
     for spaced in (False, True):
         columns = transition_columns(made, chosen, until, spaced=spaced)
-        assert [row for some in columns for row in rows_of(some)] == wanted
+        assert [row for some in columns for row in some.rows()] == wanted

@@ -18,20 +18,8 @@ from typing import Any, Final, NamedTuple
 
 # Differences that were read and are meant: the code of the finding, or the table, and the column, with the reason.
 # A column "*" is the whole row: it is only in one of both.
-# They are those of the newest change of words; whoever changes others begins with an empty list.
-ALLOWED: Final[dict[tuple[str, str], str]] = {
-    ("incidents", "id"): "of cluster, kind, cause, place and producer alone; it also orders what is alike in all else",
-    ("incidents", "title"): "no names of codes; `no COMMIT or ABORT marker follows`",
-    (
-        "incidents",
-        "events",
-    ): "a partition is added to a transaction; the broker of the coordinator is named once",
-    ("incidents", "consumers"): "blocked at an offset, with offsets behind it",
-    ("incidents", "next_steps"): "steps are actions: `Find out whether` in place of `Look whether`",
-    ("incidents", "since_until_ms"): "a new column: the latest time at which it can have begun",
-    ("incidents", "records"): "late data that another transaction's marker ended: only the records of the older epoch",
-    ("transaction-hanging", "remedy"): "where aborting it would lose what was committed, its records are saved first",
-}
+# Whoever changes words begins with an empty list.
+ALLOWED: Final[dict[tuple[str, str], str]] = {}
 
 _SECONDS: Final = 600
 _MOST: Final = 20  # differences of a case that are printed

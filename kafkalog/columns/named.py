@@ -1,20 +1,26 @@
-"""Columns of equal length under names: what the folds take and give."""
+"""The table type, from the fold upwards: columns of equal length under names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from kafkalog.columns.texts import TextColumn
 from kafkalog.kernel.buffers import NONE
+from kafkalog.tables.arrow import Numbers, arrow_batch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FEW", "NONE", "Columns", "give_back", "narrowed", "one_cell", "widened"]
+    from kafkalog.tables.arrow import RecordBatch, Schema
+
+__all__ = ["FEW", "NONE", "AnyColumn", "Columns", "give_back", "narrowed", "one_cell", "widened"]
+
+AnyColumn: TypeAlias = "NDArray[Any] | Numbers | TextColumn"
 
 
 # A column of whole numbers kept small: one cell for all, or its least value and the narrow differences from it.
@@ -83,16 +89,17 @@ _empty: dict[tuple[str, ...], Columns] = {}  # of each shape one: most tables of
 
 
 class Columns:
-    """Named int64 columns of equal length, in blocks of rows that are kept as they were given, or packed.
+    """Named columns of equal length, in blocks of rows that are kept as they were given, or packed.
 
-    Adding two puts the second's rows after the first's, and copies none. Offsets and times of neighbours are close
-    together, and many cells are the same in all rows: packed, a finished transaction of eighteen columns takes some 30
-    bytes instead of 144.
+    A column is an array of int64, where ``NONE`` is no value; ``Numbers``, where any number is a value or numbers stand
+    for words; or texts. Adding two puts the second's rows after the first's, and copies none. Offsets and times of
+    neighbours are close together, and many cells are the same in all rows: packed, a finished transaction of eighteen
+    columns takes some 30 bytes instead of 144.
     """
 
     __slots__ = ("_blocks", "_known", "names")
 
-    def __init__(self, columns: Mapping[str, NDArray[np.int64]]) -> None:
+    def __init__(self, columns: Mapping[str, AnyColumn]) -> None:
         names = tuple(columns)
         self.names = _names.setdefault(names, names)
         length = next(map(len, columns.values()), 0)
@@ -138,17 +145,32 @@ class Columns:
         return cls.chained(parts, names).columns(*names)
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
+        """Return a column that is an array."""
+        found: NDArray[np.int64] = self._column(name)
+        return found
+
+    def texts(self, name: str) -> TextColumn:
+        """Return a column of texts."""
+        found: TextColumn = self._column(name) if self._blocks else TextColumn()
+        return found
+
+    def column(self, name: str) -> AnyColumn:
+        """Return a column of any kind; where there are no rows, an array."""
+        found: AnyColumn = self._column(name)
+        return found
+
+    def _column(self, name: str) -> Any:
         if len(self._blocks) == 1:
             return self._blocks[0].column(name)
         if name not in self.names:
             raise KeyError(name)
-        return np.concatenate([block.column(name) for block in self._blocks]) if self._blocks else _NO_CELLS
+        return _chained([block.column(name) for block in self._blocks]) if self._blocks else _NO_CELLS
 
     def __len__(self) -> int:
         return sum([block.length for block in self._blocks])
 
     def __iter__(self) -> Iterator[dict[str, int]]:
-        """Yield the rows as mappings of plain integers."""
+        """Yield the rows as mappings of plain integers; ``rows`` has texts, too."""
         names = self.names
         for row in self.tuples(*names):
             yield dict(zip(names, row, strict=True))
@@ -160,13 +182,22 @@ class Columns:
             for start in range(0, block.length, _AT_ONCE):
                 yield from zip(*(column[start : start + _AT_ONCE].tolist() for column in columns), strict=True)
 
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows as tuples of plain objects, None where there is no value."""
+        for block in self._blocks:
+            yield from zip(*(_objects(block.column(name)) for name in self.names), strict=True)
+
+    def to_arrow(self, schema: Schema) -> RecordBatch:
+        """Return the columns of a schema as one batch of Arrow."""
+        return arrow_batch(lambda name: _for_arrow(self.column(name)) if self._blocks else (), schema)
+
     def __add__(self, other: Columns) -> Columns:
         return Columns._of(self.names, self._blocks + other._blocks)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Columns) or self.names != other.names:
             return NotImplemented
-        return len(self) == len(other) and all(np.array_equal(self[name], other[name]) for name in self.names)
+        return len(self) == len(other) and all(_are_equal(self.column(name), other.column(name)) for name in self.names)
 
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
@@ -177,7 +208,7 @@ class Columns:
         """Cross to another process: few rows as one buffer, many packed."""
         if not self._blocks:
             return Columns.empty, (self.names,)
-        if len(self._blocks) == 1 and self._blocks[0].length < FEW:
+        if len(self._blocks) == 1 and self._blocks[0].length < FEW and self._blocks[0].is_plain:
             return _of_cells, (self.names, self._blocks[0].flat(self.names).tobytes())
         return Columns._of, (self.names, self._blocks)
 
@@ -197,7 +228,11 @@ class Columns:
             return Columns.empty(names)
         if len(self._blocks) == 1:
             return Columns._of(names, (self._blocks[0].opened(names),))
-        return Columns({name: self[name] for name in names})
+        return Columns({name: self.column(name) for name in names})
+
+    def with_columns(self, more: Mapping[str, AnyColumn]) -> Columns:
+        """Return the same rows with more columns, or with others under the same names."""
+        return Columns({name: self.column(name) for name in self.names} | dict(more))
 
     def where(self, chosen: NDArray[np.bool_] | Callable[[Columns], NDArray[np.bool_]]) -> Columns:
         """Return the rows that `chosen` says, packed."""
@@ -306,8 +341,40 @@ def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> NDArray[np.intp]
     return np.array([table.index(name) for name in names], np.intp)
 
 
+def _chained(columns: Sequence[Any]) -> Any:
+    """Return columns of one kind one after the other."""
+    first = columns[0]
+    if isinstance(first, Numbers):
+        values, there = (
+            np.concatenate(some) for some in zip(*((one.values, one.are_there()) for one in columns), strict=True)
+        )
+        return Numbers(values, there, first.words)
+    if not isinstance(first, TextColumn):
+        return np.concatenate(columns)
+    ends = [*accumulate(map(len, columns))]
+    return first.joined(ends[-1], [(slice(end - len(one), end), one) for one, end in zip(columns, ends, strict=True)])
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def _objects(column: AnyColumn) -> Iterable[Any]:
+    """Return a column's cells as plain objects, None for no value."""
+    if not isinstance(column, np.ndarray):
+        return column.tolist()
+    return [None if cell == NONE else cell for cell in column.tolist()]
+
+
+def _for_arrow(column: AnyColumn) -> Numbers | Iterable[Any]:
+    if isinstance(column, np.ndarray):
+        there = column != NONE
+        return Numbers(column, None if there.all() else there)
+    return column.tolist() if isinstance(column, TextColumn) else column
+
+
 class _Block:
-    """Some rows: each column is an array, or a number and the differences from it, or its place in a `table`."""
+    """Some rows: each column is as it was given, or a number and the differences from it, or its place in a `table`."""
 
     __slots__ = ("_columns", "_table", "length")
 
@@ -321,16 +388,20 @@ class _Block:
         block = self.packed(tuple(self._columns))
         return _Block, (block._columns, block.length, block._table)
 
-    def column(self, name: str) -> NDArray[np.int64]:
-        """Return the cells of a column."""
+    @property
+    def is_plain(self) -> bool:
+        """Say whether all columns are whole numbers of 64 bits."""
+        return self._table is not None or all(type(one) is tuple or _is_plain(one) for one in self._columns.values())
+
+    def column(self, name: str) -> Any:
+        """Return a column, not packed."""
         found: Any = self._columns[name]
         if self._table is not None:
             found = self._table[found]
         elif type(found) is tuple:
             low, above = found
             found = widened(low, above, self.length)
-        column: NDArray[np.int64] = found
-        return column
+        return found
 
     def cells(self, name: str) -> tuple[int, NDArray[Any] | None]:
         """Return a column as a number and the differences from it, None where all cells are the same."""
@@ -339,13 +410,13 @@ class _Block:
 
     def packed(self, names: tuple[str, ...]) -> _Block:
         """Return the rows kept small, with these columns; few are kept as they are."""
-        if self.length < FEW or (self._table is None and all(type(self._columns[name]) is tuple for name in names)):
+        if self.length < FEW or (self._table is None and not any(_is_plain(self._columns[name]) for name in names)):
             return self
-        columns = {name: narrowed(self.column(name)) for name in names}
-        return _Block(columns, self.length)
+        columns = {name: self.column(name) for name in names}
+        return _Block({name: narrowed(one) if _is_plain(one) else one for name, one in columns.items()}, self.length)
 
     def opened(self, names: tuple[str, ...]) -> _Block:
-        """Return the rows with these columns, or more, as arrays."""
+        """Return the rows with these columns, or more, not packed."""
         if self._table is not None or not any(type(self._columns[name]) is tuple for name in names):
             return self
         return _Block({name: self.column(name) for name in names}, self.length)
@@ -363,6 +434,10 @@ class _Block:
         if self._table is not None and _places.get(names) is self._columns:
             return Columns.of_table(names, self._table[:, rows])
         return Columns({name: self.column(name)[rows] for name in names})
+
+
+def _is_plain(column: Any) -> bool:
+    return type(column) is np.ndarray and column.dtype == np.int64
 
 
 _MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows

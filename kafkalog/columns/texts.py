@@ -21,7 +21,7 @@ from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JsonColumn", "Numbered", "TextColumn", "joined", "moments", "sentences"]
+__all__ = ["JsonColumn", "Numbered", "TextColumn", "moments", "sentences"]
 
 # Strings of bytes that occur many times, kept once and numbered.
 
@@ -148,6 +148,16 @@ class TextColumn:
         """Return one text `count` times."""
         return cls.of([text]).take(np.zeros(count, np.int64))
 
+    @classmethod
+    def joined(cls, count: int, parts: Sequence[tuple[NDArray[Any] | slice, TextColumn]]) -> Self:
+        """Put the texts for some of `count` rows each together; rows that no part has get no text."""
+        starts, sizes = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+        before = 0
+        for rows, texts in parts:
+            starts[rows], sizes[rows] = texts.starts.astype(np.int64) + before, texts.sizes
+            before += len(texts.data)
+        return cls(b"".join(texts.data for _, texts in parts), starts, sizes)
+
     def is_utf8(self) -> bool:
         """Say whether each text is UTF-8: all are together, and none begins inside of a character."""
         try:
@@ -166,11 +176,11 @@ class TextColumn:
     @overload
     def __getitem__(self, rows: int) -> str: ...
     @overload
-    def __getitem__(self, rows: slice) -> Self: ...
-    def __getitem__(self, rows: int | slice) -> str | Self:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Self: ...
+    def __getitem__(self, rows: int | slice | NDArray[Any]) -> str | Self:
         """Return one text, which is there, or some."""
-        if isinstance(rows, slice):
-            return type(self)(self.data, self.starts[rows], self.sizes[rows])
+        if isinstance(rows, (slice, np.ndarray)):
+            return self.take(rows)
         start = int(self.starts[rows])
         return self.data[start : start + int(self.sizes[rows])].decode("utf-8", "surrogateescape")
 
@@ -186,7 +196,7 @@ class TextColumn:
         texts = self.together()
         return type(self).of_sizes, (texts.data, texts.sizes)
 
-    def take(self, rows: NDArray[Any]) -> Self:
+    def take(self, rows: NDArray[Any] | slice) -> Self:
         """Return the texts at these places, of the same bytes."""
         return type(self)(self.data, self.starts[rows], self.sizes[rows])
 
@@ -316,16 +326,6 @@ class JsonColumn(TextColumn):
 _TENS: Final = 10 ** np.arange(1, 20, dtype=np.uint64)
 
 
-def joined(count: int, parts: Sequence[tuple[NDArray[Any], TextColumn]]) -> TextColumn:
-    """Put the texts for some rows each together; rows that no part has get no text."""
-    starts, sizes = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    before = 0
-    for rows, texts in parts:
-        starts[rows], sizes[rows] = texts.starts.astype(np.int64) + before, texts.sizes
-        before += len(texts.data)
-    return TextColumn(b"".join(texts.data for _, texts in parts), starts, sizes)
-
-
 def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextColumn:
     """Write `count` sentences of the same parts: texts that are always the same, numbers, texts of columns."""
     literals, steps = bytearray(), array("q")
@@ -388,4 +388,4 @@ def moments(times: NDArray[np.int64]) -> TextColumn:
     width = 24
     even = TextColumn(written.tobytes(), np.arange(len(written)) * width, np.full(len(written), width))
     odd = TextColumn.of([iso_marked(time) for time in times[~usual].tolist()])
-    return joined(len(times), [(np.flatnonzero(usual), even), (np.flatnonzero(~usual), odd)])
+    return TextColumn.joined(len(times), [(np.flatnonzero(usual), even), (np.flatnonzero(~usual), odd)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 import numpy as np
 
 from kafkalog.columns.named import give_back, one_cell
-from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn, joined
+from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import JSON_ENCODERS
 from kafkalog.kafka.transaction_state import StateRecord, TransactionState
@@ -260,5 +260,4 @@ def listed_partitions(states: StateColumns, *, spaced: bool = False) -> JsonColu
         for first, end in zip(firsts[many].tolist(), ends[many].tolist(), strict=True)
     ]
     parts = [(empty, JsonColumn.of([encode([])]).take(np.zeros(len(empty), np.intp))), (single, alone)]
-    found = joined(len(states), [*parts, (many, JsonColumn.of(lists))])
-    return JsonColumn(found.data, found.starts, found.sizes)
+    return JsonColumn.joined(len(states), [*parts, (many, JsonColumn.of(lists))])

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
-from kafkalog.columns.named import NONE
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
@@ -310,8 +310,8 @@ def _id_of(states: StateColumns, row: int) -> str:
 class _TextsAsObjects(Mapping[str, "NDArray[Any]"]):
     """Columns, those of texts as objects once they are asked for: most readers need few, and of some rows alone."""
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        self._columns = dict(columns)
+    def __init__(self, columns: Columns) -> None:
+        self._columns: dict[str, Any] = {name: columns.column(name) for name in columns.names}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         column = self._columns[name]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import TextColumn
-from kafkalog.kernel.buffers import NONE
 from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
@@ -17,14 +17,10 @@ from kafkalog.tables.arrow import Numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AnyColumns", "ColumnBlock", "ColumnsByName", "rows_of"]
+__all__ = ["ColumnBlock"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
 _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
-
-
-ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
-AnyColumns = Mapping[str, "NDArray[Any] | TextColumn | Numbers"]
 
 
 class ColumnBlock:
@@ -39,7 +35,7 @@ class ColumnBlock:
         self._names = names
         self._block: Block | None = None
 
-    def _made(self, given: AnyColumns) -> Block:
+    def _made(self, given: Columns) -> Block:
         """Return the block for columns like these."""
         types = {column.name: column.type for column in self._table.columns}
         columns: list[BlockColumn] = []
@@ -48,7 +44,7 @@ class ColumnBlock:
             if name == "file" and self._file is not None:
                 columns.append(BlockColumn(name, Kind.FILE))
                 continue
-            one = given[name]
+            one = given.column(name)
             if isinstance(one, TextColumn):
                 columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
                 runs += 3
@@ -61,33 +57,31 @@ class ColumnBlock:
         block.weight = runs * ROOM
         return block
 
-    def items(self, columns: AnyColumns) -> Iterator[Rows | tuple[Table, tuple[Any, ...]]]:
+    def items(self, columns: Columns) -> Iterator[Rows | tuple[Table, tuple[Any, ...]]]:
         """Yield rows that are given as columns, all columns of the table; the next rows use the same cells.
 
         Where a text is not UTF-8, as a path may be, rows come one by one.
         """
-        table = self._table
-        for start in range(0, len(next(iter(columns.values()))), ROOM):
-            some = {name: column[start : start + ROOM] for name, column in columns.items()}
+        file = () if self._file is None else (self._file,)
+        for start in range(0, len(columns), ROOM):
+            some = columns.take(slice(start, start + ROOM))
             rows = self._of(some) if self._names else None
             if rows is not None:
                 yield rows
             else:
-                if self._file is not None:
-                    some = {"file": TextColumn.same(self._file, len(next(iter(some.values())))), **some}
-                yield from ((table, row) for row in rows_of(some))
+                yield from ((self._table, (*file, *row)) for row in some.rows())
 
-    def _of(self, columns: AnyColumns) -> Rows | None:
+    def _of(self, columns: Columns) -> Rows | None:
         """Return the rows of columns; None where a text is not UTF-8."""
         if self._block is None:
             self._block = self._made(columns)
-        block, count = self._block, len(next(iter(columns.values())))
+        block, count = self._block, len(columns)
         cells, valid = np.frombuffer(block.cells, np.int64), np.frombuffer(block.valid, np.uint8)
         weight, buffers, before = np.zeros(count, np.int64), [], 0
         for column in block.columns:
             if column.kind is Kind.FILE:
                 continue
-            found, at = columns[column.name], column.at
+            found, at = columns.column(column.name), column.at
             if isinstance(found, TextColumn):
                 cells[at : at + count] = found.starts.astype(np.int64) + before
                 cells[at + ROOM : at + ROOM + count] = found.sizes
@@ -114,15 +108,5 @@ def _numbers(column: NDArray[Any] | Numbers) -> tuple[NDArray[Any], NDArray[np.b
     """Return a column's numbers, and which of them are there."""
     if not isinstance(column, Numbers):
         return column, column != NONE
-    there = np.ones(len(column), np.bool_) if column.there is None else column.there
+    there = column.are_there()
     return np.where(there, column.values, 0) if column.words else column.values, there
-
-
-def rows_of(columns: AnyColumns) -> Iterator[tuple[Any, ...]]:
-    """Return columns, which are in the order of their table, as rows."""
-    return zip(*map(_cells, columns.values()), strict=True)
-
-
-def _cells(column: NDArray[Any] | TextColumn | Numbers) -> list[Any]:
-    cells: list[Any] = column.tolist()
-    return cells if isinstance(column, TextColumn | Numbers) else [None if cell == NONE else cell for cell in cells]

@@ -19,7 +19,6 @@ from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import CROWDED, Chunk, Limits
-from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.cursor import CHUNK_ROOM, WINDOW, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.tables.arrow import Numbers
@@ -486,20 +485,22 @@ class SalvagedStretches(NamedTuple):
     stretches: Columns
     taken: NDArray[np.bool_]
 
-    def columns(self) -> AnyColumns:
+    def columns(self) -> Columns:
         """Return them as columns of the table ``stretches``."""
         rows = self.stretches
-        return {
-            "position": rows["position"],
-            "size_bytes": rows["size"],
-            "batches": rows["batches"],
-            "records": rows["records"],
-            "first_offset": rows["first_offset"],
-            "last_offset": rows["last_offset"],
-            "grade": Numbers.worded(rows["grade"], GRADES),
-            "taken": self.taken.astype(np.int64),
-            "reason": Numbers.worded(rows["reason"], REASONS),
-        }
+        return Columns(
+            {
+                "position": rows["position"],
+                "size_bytes": rows["size"],
+                "batches": rows["batches"],
+                "records": rows["records"],
+                "first_offset": rows["first_offset"],
+                "last_offset": rows["last_offset"],
+                "grade": Numbers.worded(rows["grade"], GRADES),
+                "taken": self.taken.astype(np.int64),
+                "reason": Numbers.worded(rows["reason"], REASONS),
+            }
+        )
 
     def findings(self) -> dict[str, NDArray[np.int64]]:
         """Return which of them have a finding, by its code: those that were found after damage."""

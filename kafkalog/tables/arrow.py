@@ -159,8 +159,21 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: slice) -> Numbers:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Numbers:
         return Numbers(self.values[rows], None if self.there is None else self.there[rows], self.words)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Numbers):
+            return NotImplemented
+        return self.tolist() == other.tolist()
+
+    __hash__ = None  # type: ignore[assignment]  # many numbers are no key
+
+    def are_there(self) -> NDArray[np.bool_]:
+        """Say which have a value."""
+        import numpy as np
+
+        return np.ones(len(self), np.bool_) if self.there is None else self.there
 
     def tolist(self) -> list[Any]:
         """Return the values, None where there is none."""

@@ -21,11 +21,10 @@ from kafkalog.auditing.transactions import (
     gap_rows,
     log_rows,
     notable_columns,
-    together,
 )
+from kafkalog.columns.named import Columns
 from kafkalog.findings import Severity
 from kafkalog.folds.shares import Share
-from kafkalog.segments.column_blocks import ColumnsByName
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -41,7 +40,7 @@ LOST: Final = "lost"  # the gaps that they need
 
 _ROWS: Final = 1 << 12
 _GATHERED: Final = 1 << 14  # rows that are columns
-_COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
+_COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
     TRANSACTIONS.name: MANY_ROWS[TRANSACTIONS.name],
     PRODUCERS.name: MANY_ROWS[PRODUCERS.name],
     NOTABLE.name: notable_columns,
@@ -62,7 +61,7 @@ class JudgedTables:
         self._codes: Counter[tuple[str, Severity]] = Counter()
         self.sizes: Counter[str] = Counter()
         self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
-        self._columns: dict[tuple[str, int], list[ColumnsByName]] = {}  # ditto
+        self._columns: dict[tuple[str, int], list[Columns]] = {}  # ditto
         self._gathered_rows: Counter[tuple[str, int]] = Counter()
 
     def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
@@ -83,17 +82,18 @@ class JudgedTables:
                 yield from self._complete(name, cluster)
                 held += islice(rows, _ROWS)
 
-    def _gathered(self, name: str, cluster: int, columns: ColumnsByName) -> Iterator[Row]:
+    def _gathered(self, name: str, cluster: int, columns: Columns) -> Iterator[Row]:
         """Add rows that are columns; yield rows of ``tasks.JUDGED`` of what is complete."""
         key = (name, cluster)
         self._columns.setdefault(key, []).append(columns)
-        self._gathered_rows[key] += len(columns["log"])
+        self._gathered_rows[key] += len(columns)
         if self._gathered_rows[key] >= _GATHERED:
             yield from self._together(*key)
 
     def _together(self, name: str, cluster: int) -> Iterator[Row]:
         parts, self._gathered_rows[name, cluster] = self._columns.pop((name, cluster)), 0
-        yield from self._written(name, cluster, together(parts, _TABLES[name]))
+        whole = Columns.chained(parts, parts[0].names)
+        yield from self._written(name, cluster, whole.to_arrow(arrow_schema(_TABLES[name])))
 
     def rest(self) -> Iterator[Row]:
         """Yield rows of ``tasks.JUDGED`` of all that is left; files are complete then."""

@@ -16,6 +16,7 @@ from kafkalog.auditing.incidents.remaining import others
 from kafkalog.auditing.incidents.remote_tier import OBJECTS, lost_objects
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
+from kafkalog.certainty import is_proved
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
@@ -98,7 +99,7 @@ def _copied_first(incident: Incident) -> None:
 
     What the inputs lack comes before that.
     """
-    if incident.certainty == "proved" or incident.kind in _COUNTED or incident.cause == "state-partition-missing":
+    if is_proved(incident.certainty) or incident.kind in _COUNTED or incident.cause == "state-partition-missing":
         return
     incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
 

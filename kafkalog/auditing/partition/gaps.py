@@ -18,7 +18,6 @@ import numpy as np
 
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.folds.fold import GAP_COLUMNS
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
 
@@ -175,9 +174,8 @@ def missing_offsets(scans: Sequence[SegmentScan]) -> Gaps:
                 parts.append(Columns.of_table(_MISSING, row.T))
             due = folded.last_offset + 1
         if count := len(folded.gaps):
-            cells = {name: folded.gaps[name] for name in GAP_COLUMNS}
             same = {"file": np.full(count, number), "at_seam": np.zeros(count, np.int64)}
-            parts.append(Columns(cells | same))
+            parts.append(folded.gaps.with_columns(same))
     return Gaps(Columns.concat(parts, _MISSING), [scan.segment.path for scan in scans])
 
 
@@ -201,8 +199,7 @@ def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]
     if policies and None not in policies:
         compacted = any("compact" in (policy or "") for policy in policies)
         kind, cause = _by_policy(missing, kind, cause, evidence, orphans, compacted=compacted)
-    columns = {name: rows[name] for name in _MISSING} | {"kind": kind, "cause": cause}
-    return Gaps(Columns(columns).packed(), missing.files)
+    return Gaps(rows.with_columns({"kind": kind, "cause": cause}).packed(), missing.files)
 
 
 def _by_files(missing: Gaps, evidence: Evidence, orphans: _Mask) -> tuple[_Numbers, _Numbers]:

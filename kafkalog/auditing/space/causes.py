@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanable, run_pass
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
+from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC
@@ -491,7 +492,7 @@ def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: in
     stopped = [*sound, *ending] if len(sound) > 1 or (sound and (is_old or ending)) else []
     since = min((one.since_cleanable for one in sound if one.since_cleanable is not None), default=None)
     for one in stopped:
-        one.cause, one.certainty, one.since_ms = "cleaner-stopped", "likely", since
+        one.cause, one.certainty, one.since_ms = "cleaner-stopped", certainty_of(Doubt.THREAD_NOT_SEEN), since
         one.evidence += f"; {len(sound)} partitions of this broker wait in the same way"
     waiting = {id(one) for one in stopped}
     for _, one in pending:

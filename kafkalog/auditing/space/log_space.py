@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kafkalog.auditing.partition import PartitionAudit, join
 from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
+from kafkalog.certainty import PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
@@ -100,7 +101,7 @@ class SpaceCause:
     next_step: str | None = None
     since_ms: int | None = None
     since_offset: int | None = None
-    certainty: str = "proved"
+    certainty: str = PROVED
     is_pending: bool = False
     is_damaged: bool = False
     could_end_it: bool = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
@@ -18,7 +18,6 @@ from kafkalog.kernel.columns import BASE64, bytes_kinds
 from kafkalog.narrowing import matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
-from kafkalog.segments.column_blocks import AnyColumns
 from kafkalog.segments.internal_blocks import InternalRecords, Part
 from kafkalog.segments.moment import Moment
 from kafkalog.tables import internal_tables as tables
@@ -419,7 +418,7 @@ class Committed:
         key = np.flatnonzero(is_there & (self._columns["offset"] >= 0))
         return InForce(self.keys, key, self._columns["offset"][key], self._columns["leader_epoch"][key])
 
-    def columns(self, log: str, lag: Callable[[NDArray[np.intp]], AnyColumns]) -> Iterator[AnyColumns]:
+    def columns(self, log: str, lag: Callable[[NDArray[np.intp]], Mapping[str, AnyColumn]]) -> Iterator[Columns]:
         """Yield the table ``committed``, by group, topic and partition.
 
         `lag` gives the columns that the partitions' logs fill, by the numbers of the keys.
@@ -440,9 +439,9 @@ class Committed:
                 **lag(at),
                 "log": TextColumn.same(log, len(at)),
             }
-            yield {name: values[name] for name in tables.COMMITTED.names}
+            yield Columns({name: values[name] for name in tables.COMMITTED.names})
 
-    def _state(self, found: dict[str, NDArray[np.int64]], is_waiting: NDArray[np.bool_]) -> AnyColumns:
+    def _state(self, found: dict[str, NDArray[np.int64]], is_waiting: NDArray[np.bool_]) -> dict[str, AnyColumn]:
         is_here = found["order"] >= 0
         there = is_here & (found["is_tombstone"] == 0)
         states = [_STATES.index(word) for word in ("committed", "deleted", "pending", "aborted")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from kafkalog.auditing.topics.commits import InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, topic_logs
-from kafkalog.columns.named import NONE
+from kafkalog.columns.named import NONE, AnyColumn
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import STATE_TOPIC
@@ -33,11 +33,10 @@ from kafkalog.tables.metadata_tables import LEADERSHIP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.segments.column_blocks import AnyColumns
 
 __all__ = ["LagColumns", "lags_of", "no_lag"]
 
-LagColumns = Callable[["NDArray[np.intp]"], "AnyColumns"]  # by numbers of keys
+LagColumns = Callable[["NDArray[np.intp]"], "Mapping[str, AnyColumn]"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition
 
 _BEFORE, _BEYOND, _OTHER = map(OUT_OF_RANGE.index, ("before-start", "beyond-end", "other-history"))
@@ -136,7 +135,7 @@ class Lag:
         for row in np.flatnonzero(flags >= 0).tolist():
             self._columns["out_of_range_since_ms"][key[row]] = found.since(int(flags[row]), int(epoch[row]))
 
-    def columns(self, at: NDArray[np.intp]) -> AnyColumns:
+    def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
         of, stuck = self._of[at], self._stuck[at]
         there = of >= 0
@@ -156,7 +155,7 @@ class Lag:
 _BOUNDS: Final = ("log_start_offset", "log_end_offset", "last_stable_offset")
 
 
-def no_lag(at: NDArray[np.intp]) -> AnyColumns:
+def no_lag(at: NDArray[np.intp]) -> dict[str, AnyColumn]:
     """Return the columns of so many commits where no partition's log was read."""
     return Lag(len(at)).columns(np.arange(len(at)))
 

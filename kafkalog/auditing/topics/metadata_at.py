@@ -24,7 +24,8 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, PartitionSpans, Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
-from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn, joined
+from kafkalog.columns.named import AnyColumn, Columns
+from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types
@@ -41,7 +42,7 @@ from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
-from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock, ColumnsByName, rows_of
+from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords, Part, internal_blocks
 from kafkalog.segments.internal_rows import InternalBlocks
 from kafkalog.segments.moment import Moment
@@ -89,11 +90,13 @@ class Named:
         self._numbers = {name: np.full(count, NONE, np.int64) for name in _NUMBERS}
         self._texts: dict[str, list[tuple[NDArray[Any], TextColumn]]] = {name: [] for name in _TEXTS}
 
-    def columns(self) -> ColumnsByName:
+    def columns(self) -> dict[str, AnyColumn]:
         """Return the columns."""
-        texts = {name: joined(self._count, parts) for name, parts in self._texts.items()}
-        isr = texts["isr"]
-        return {**self._numbers, **texts, "isr": JsonColumn(isr.data, isr.starts, isr.sizes)}
+        texts = {
+            name: (JsonColumn if name == "isr" else TextColumn).joined(self._count, parts)
+            for name, parts in self._texts.items()
+        }
+        return {**self._numbers, **texts}
 
     def take(self, records: InternalRecords, part: Part, rows: NDArray[Any], kind: str) -> None:
         """Take the fields of records of one kind, which are these rows here."""
@@ -184,7 +187,7 @@ class MetadataBlocks:
                 of = np.array(self._decoded.numbers[item.start : item.stop], np.int64)
                 yield from self._block.items(self._columns(records, of, item))
 
-    def _columns(self, records: InternalRecords, rows: NDArray[np.int64], decoded: Rows) -> AnyColumns:
+    def _columns(self, records: InternalRecords, rows: NDArray[np.int64], decoded: Rows) -> Columns:
         """Return the columns of records; those that are in `decoded`, too, are taken from there."""
         block, places = decoded.block, slice(decoded.start, decoded.stop)
         types, kinds, versions, fields, unknown = block.columns
@@ -200,21 +203,23 @@ class MetadataBlocks:
         starts, sizes = cells(fields.at), cells(fields.at + block.room)
         end = int((starts + sizes)[sizes > 0].max(initial=0))
         same, named = np.zeros(len(rows), np.int64), self._named(records, rows)
-        return {
-            "log": self._log.take(same),
-            "file": TextColumn.of([records.file]).take(same),
-            "offset": Numbers(records.offset[rows]),
-            "timestamp_ms": Numbers(records.timestamp[rows]),
-            "controller_epoch": records.of_batches(LEADER_EPOCH)[rows],
-            "type": cells(types.at),
-            "kind": self._words.take(present(cells(kinds.at), kinds.bit, len(self._words) - 1)),
-            "version": present(cells(versions.at), versions.bit, NONE),
-            **{name: named[name] for name in METADATA.names if name in NAMED},
-            "fields": JsonColumn(bytes(memoryview(block.buf)[:end]), starts, sizes),
-            "unknown": cells(unknown.at) != 0,
-        }
+        return Columns(
+            {
+                "log": self._log.take(same),
+                "file": TextColumn.of([records.file]).take(same),
+                "offset": Numbers(records.offset[rows]),
+                "timestamp_ms": Numbers(records.timestamp[rows]),
+                "controller_epoch": records.of_batches(LEADER_EPOCH)[rows],
+                "type": cells(types.at),
+                "kind": self._words.take(present(cells(kinds.at), kinds.bit, len(self._words) - 1)),
+                "version": present(cells(versions.at), versions.bit, NONE),
+                **{name: named[name] for name in METADATA.names if name in NAMED},
+                "fields": JsonColumn(bytes(memoryview(block.buf)[:end]), starts, sizes),
+                "unknown": cells(unknown.at) != 0,
+            }
+        )
 
-    def _named(self, records: InternalRecords, rows: NDArray[np.int64]) -> ColumnsByName:
+    def _named(self, records: InternalRecords, rows: NDArray[np.int64]) -> dict[str, AnyColumn]:
         named = Named(len(rows), self._encode)
         is_certain = ~records.is_doubtful[rows]
         certain = rows[is_certain]
@@ -242,7 +247,7 @@ _LISTS: Final = ("isr", "replicas", "adding", "removing", "eligible")
 def leadership_columns(
     history: PartitionHistory, places: Sequence[tuple[str | None, Key]], log: str, moment: Moment | None = None,
     *, spaced: bool = False,
-) -> Iterator[AnyColumns]:  # fmt: skip
+) -> Iterator[Columns]:  # fmt: skip
     """Yield the rows of these partitions, each with its topic's name, in this order; with a moment those of then.
 
     JSON has blanks if it is `spaced`.
@@ -263,19 +268,21 @@ def leadership_columns(
         numbers = np.array([number for _, (_, number) in some], np.int64)
         for start in range(0, len(spans.of), _AT_ONCE):
             part = spans.take(slice(start, start + _AT_ONCE))
-            yield {
-                "topic": names.take(part.of),
-                "topic_id": ids.take(part.of),
-                "partition": numbers[part.of],
-                **_state(history, part, listed),
-                "since_ms": Numbers(part.since),
-                "until_ms": Numbers(part.until, part.has_ended),
-                "offset": Numbers(part.offset),
-                "log": TextColumn.same(log, len(part.of)),
-            }
+            yield Columns(
+                {
+                    "topic": names.take(part.of),
+                    "topic_id": ids.take(part.of),
+                    "partition": numbers[part.of],
+                    **_state(history, part, listed),
+                    "since_ms": Numbers(part.since),
+                    "until_ms": Numbers(part.until, part.has_ended),
+                    "offset": Numbers(part.offset),
+                    "log": TextColumn.same(log, len(part.of)),
+                }
+            )
 
 
-def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Brokers], str]) -> AnyColumns:
+def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Brokers], str]) -> dict[str, AnyColumn]:
     """Return what the partitions were: a state that occurs many times is looked at once."""
     numbers, of = np.unique(spans.state, return_inverse=True)
     states = [history.state(number) for number in numbers.tolist()]
@@ -494,7 +501,7 @@ def leadership_rows(metadata: Metadata, log: str, topic: str, partition: int) ->
     """Yield the table ``leadership`` of a partition of all topics of a name, over all time."""
     keys = ((topic_id, partition) for topic_id in metadata.ids.get(topic, ()))
     places = [(topic, key) for key in keys if key in metadata.partitions]
-    return chain.from_iterable(map(rows_of, leadership_columns(metadata.partitions, places, log)))
+    return chain.from_iterable(map(Columns.rows, leadership_columns(metadata.partitions, places, log)))
 
 
 def _leadership(

@@ -11,6 +11,7 @@ import numpy as np
 from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, held_by, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
+from kafkalog.columns.named import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
@@ -24,7 +25,7 @@ from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import all_plausible
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
-from kafkalog.segments.column_blocks import AnyColumns, ColumnBlock
+from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.column import Table
@@ -67,7 +68,7 @@ def state_number(word: str) -> int:
 
 def transition_columns(
     coordinator: Coordinator, wanted: NDArray[np.bool_], until: int | None, *, spaced: bool
-) -> Iterator[AnyColumns]:
+) -> Iterator[Columns]:
     """Yield the steps of the `wanted` records, ids in order.
 
     With a time, `until`, a step took that long, not to the next one. JSON is as of ``listed_partitions``.
@@ -96,7 +97,7 @@ def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
 def _columns(
     coordinator: Coordinator, rows: NDArray[np.int64], states: StateColumns, until: int | None,
     where: tuple[TextColumn, NDArray[np.int64]], *, spaced: bool,
-) -> AnyColumns:  # fmt: skip
+) -> Columns:  # fmt: skip
     is_there = states.state != TOMBSTONE
     around = _Around(coordinator, coordinator.said_first(rows))
     after = np.minimum(rows + 1, len(coordinator.states) - 1)
@@ -112,26 +113,28 @@ def _columns(
     is_known = has_end & all_plausible(times) & all_plausible(ends)
     fenced = around.follows & ((states.state == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
-    return {
-        "transactional_id": states.ids.gather(states.transactional_id),
-        "timestamp_ms": Numbers(times),
-        "state": Numbers.worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
-        "step": Numbers.worded(around.steps(), STEPS),
-        "duration_ms": np.subtract(ends, times, out=np.full(len(rows), NONE), where=is_known),
-        "producer_id": there(states.producer_id),
-        "producer_epoch": there(states.producer_epoch),
-        "previous_producer_id": Numbers(*around.replaced()),
-        "next_producer_id": Numbers(states.next_producer_id, states.next_producer_id != -1),
-        "decided_by": Numbers.worded(decided_by, DECIDED_BY),
-        "fenced_epoch": np.where(fenced, around.before("producer_epoch"), NONE),
-        "transaction_version": there(states.client_transaction_version),
-        "partitions": listed_partitions(states, spaced=spaced),
-        "start_timestamp_ms": there(states.start_timestamp),
-        "timeout_ms": there(states.timeout_ms),
-        "log": log,
-        "partition": partition,
-        "offset": Numbers(states.offset),
-    }
+    return Columns(
+        {
+            "transactional_id": states.ids.gather(states.transactional_id),
+            "timestamp_ms": Numbers(times),
+            "state": Numbers.worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
+            "step": Numbers.worded(around.steps(), STEPS),
+            "duration_ms": np.subtract(ends, times, out=np.full(len(rows), NONE), where=is_known),
+            "producer_id": there(states.producer_id),
+            "producer_epoch": there(states.producer_epoch),
+            "previous_producer_id": Numbers(*around.replaced()),
+            "next_producer_id": Numbers(states.next_producer_id, states.next_producer_id != -1),
+            "decided_by": Numbers.worded(decided_by, DECIDED_BY),
+            "fenced_epoch": np.where(fenced, around.before("producer_epoch"), NONE),
+            "transaction_version": there(states.client_transaction_version),
+            "partitions": listed_partitions(states, spaced=spaced),
+            "start_timestamp_ms": there(states.start_timestamp),
+            "timeout_ms": there(states.timeout_ms),
+            "log": log,
+            "partition": partition,
+            "offset": Numbers(states.offset),
+        }
+    )
 
 
 class _Around:

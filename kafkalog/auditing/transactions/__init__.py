@@ -26,7 +26,6 @@ from kafkalog.auditing.transactions.table_batches import (
     audit_batches,
     coordinator_batches,
     log_batches,
-    together,
 )
 from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
@@ -95,7 +94,6 @@ __all__ = [
     "own_epoch_keys",
     "partition_row",
     "speaker_of",
-    "together",
     "transaction_columns",
     "unsettled_rows",
     "with_own_epoch",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,13 +11,11 @@ import numpy as np
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.table_rows import MANY_ROWS, audit_rows, log_rows
-from kafkalog.columns.named import NONE
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.segments.column_blocks import ColumnsByName
-from kafkalog.tables import TABLES, Table
+from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, PRODUCERS, TRANSACTIONS
 
@@ -33,7 +29,6 @@ __all__ = [
     "audit_batches",
     "coordinator_batches",
     "log_batches",
-    "together",
 ]
 
 
@@ -44,31 +39,8 @@ def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
     schema = arrow_schema(TABLES[table])
     if table in MANY_ROWS:
-        return (arrow_batch(partial(_column, columns), schema) for columns in MANY_ROWS[table](log))
+        return (columns.to_arrow(schema) for columns in MANY_ROWS[table](log))
     return arrow_batches(log_rows(log, table), schema)
-
-
-def together(parts: Sequence[ColumnsByName], table: Table) -> RecordBatch:
-    """Return rows of several logs, given as columns, as one batch: making one costs as much as some hundred rows."""
-
-    def column(name: str) -> Numbers | Iterable[Any]:
-        columns = [part[name] for part in parts]
-        texts = [one for one in columns if isinstance(one, TextColumn)]
-        if texts:
-            return list(chain.from_iterable(one.tolist() for one in texts))
-        return _with_absent(np.concatenate([one for one in columns if not isinstance(one, TextColumn)]))
-
-    return arrow_batch(column, arrow_schema(table))
-
-
-def _column(columns: ColumnsByName, name: str) -> Numbers | Iterable[Any]:
-    column = columns[name]
-    return column.tolist() if isinstance(column, TextColumn) else _with_absent(column)
-
-
-def _with_absent(column: NDArray[Any]) -> Numbers:
-    there = column != NONE
-    return Numbers(column, None if there.all() else there)
 
 
 def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:

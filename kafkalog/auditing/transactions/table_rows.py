@@ -14,10 +14,11 @@ from kafkalog.auditing.partition import PartitionAudit, visible_batches
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.moments import NEVER, Moments
+from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.certainty import NEVER
+from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import among, distinct
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
@@ -29,7 +30,6 @@ from kafkalog.kafka.batch import CONTROL
 from kafkalog.kafka.state_records import TOMBSTONE, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
-from kafkalog.segments.column_blocks import ColumnsByName, rows_of
 from kafkalog.segments.file_rows import DistinctIds, finding_row, finding_rows
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables import Column
@@ -71,7 +71,7 @@ __all__ = [
 
 # The tables of an audit that have a row for each transaction or producer, as columns: some thousand rows at a time.
 #
-# A column of numbers is int64, with NONE for a missing value; the other columns are texts or JSON.
+# A column of numbers is an array; the other columns are texts or JSON.
 
 
 _AT_ONCE: Final = 4096  # findings that become columns together
@@ -79,37 +79,39 @@ _AT_ONCE: Final = 4096  # findings that become columns together
 _STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
 
 
-def transaction_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+def transaction_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the table ``transactions`` of a log."""
     for rows, words in log.verdicts.in_order():
         yield transactions_at(log, rows, words)
 
 
-def transactions_at(log: LogAudit, rows: Columns, words: Words) -> ColumnsByName:
+def transactions_at(log: LogAudit, rows: Columns, words: Words) -> Columns:
     """Return some transactions as rows of their table."""
-    return {
-        **_where_many(log, len(rows)),
-        "producer_id": rows["producer_id"],
-        "producer_epoch": rows["last_epoch"],
-        "transactional_id": words.transactional_id,
-        "state": words.state,
-        "first_offset": rows["first_offset"],
-        "last_offset": rows["last_offset"],
-        "marker_offset": rows["marker_offset"],
-        "marker_epoch": rows["marker_epoch"],
-        "coordinator_epoch": rows["coordinator_epoch"],
-        "batches": rows["batches"],
-        "records": rows["records"],
-        "size_bytes": rows["size"],
-        "first_timestamp_ms": rows["min_timestamp"],
-        "last_timestamp_ms": rows["max_timestamp"],
-        "marker_timestamp_ms": rows["marker_timestamp"],
-        "certainty": words.certainty,
-        "cause": words.cause,
-    }
+    return Columns(
+        {
+            **_where_many(log, len(rows)),
+            "producer_id": rows["producer_id"],
+            "producer_epoch": rows["last_epoch"],
+            "transactional_id": words.transactional_id,
+            "state": words.state,
+            "first_offset": rows["first_offset"],
+            "last_offset": rows["last_offset"],
+            "marker_offset": rows["marker_offset"],
+            "marker_epoch": rows["marker_epoch"],
+            "coordinator_epoch": rows["coordinator_epoch"],
+            "batches": rows["batches"],
+            "records": rows["records"],
+            "size_bytes": rows["size"],
+            "first_timestamp_ms": rows["min_timestamp"],
+            "last_timestamp_ms": rows["max_timestamp"],
+            "marker_timestamp_ms": rows["marker_timestamp"],
+            "certainty": words.certainty,
+            "cause": words.cause,
+        }
+    )
 
 
-def producer_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+def producer_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the table ``producers`` of a log."""
     producers, verdicts = log.partition.producers, log.verdicts
     if not len(producers):
@@ -119,23 +121,25 @@ def producer_columns(log: LogAudit) -> Iterator[ColumnsByName]:
     for rows in producers.blocks():
         some = slice(start, start + len(rows))
         start = some.stop
-        yield {
-            **_where_many(log, len(rows)),
-            "producer_id": rows["producer_id"],
-            "transactional_id": verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])),
-            "first_epoch": rows["first_epoch"],
-            "last_epoch": rows["last_epoch"],
-            "last_sequence": rows["last_sequence"],
-            "batches": rows["batches"],
-            "records": rows["records"],
-            "transactions": committed[some] + aborted[some] + opened[some],
-            "committed": committed[some],
-            "aborted": aborted[some],
-            "first_offset": rows["first_offset"],
-            "last_offset": rows["last_offset"],
-            "first_timestamp_ms": rows["first_timestamp"],
-            "last_timestamp_ms": rows["last_timestamp"],
-        }
+        yield Columns(
+            {
+                **_where_many(log, len(rows)),
+                "producer_id": rows["producer_id"],
+                "transactional_id": verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])),
+                "first_epoch": rows["first_epoch"],
+                "last_epoch": rows["last_epoch"],
+                "last_sequence": rows["last_sequence"],
+                "batches": rows["batches"],
+                "records": rows["records"],
+                "transactions": committed[some] + aborted[some] + opened[some],
+                "committed": committed[some],
+                "aborted": aborted[some],
+                "first_offset": rows["first_offset"],
+                "last_offset": rows["last_offset"],
+                "first_timestamp_ms": rows["first_timestamp"],
+                "last_timestamp_ms": rows["last_timestamp"],
+            }
+        )
 
 
 def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -151,34 +155,37 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
     return committed, aborted, opened
 
 
-def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
+def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
     """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
     logs = TextColumn.of(coordinator.logs)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
-        yield {
-            "transactional_id": states.ids.take(states.transactional_id),
-            "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
-            "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
-            "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
-            "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
-            "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
-            "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
-            "partitions": listed_partitions(states),
-            "offset": states.offset.astype(np.int64),
-            "log": logs.take(coordinator.of_log[rows]),
-        }
+        yield Columns(
+            {
+                "transactional_id": states.ids.take(states.transactional_id),
+                "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
+                "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
+                "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
+                "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
+                "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
+                "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
+                "partitions": listed_partitions(states),
+                "offset": states.offset.astype(np.int64),
+                "log": logs.take(coordinator.of_log[rows]),
+            }
+        )
 
 
-def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+def finding_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the table ``findings`` of a log."""
     distinct = DistinctIds()
     yield from _columns_of(distinct(finding_row(finding, log.node.node_id)) for finding in log.findings)
 
 
-def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[ColumnsByName]:
+def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[Columns]:
     while some := list(islice(rows, _AT_ONCE)):
-        yield dict(zip(FINDINGS.names, map(_column, FINDINGS.columns, zip(*some, strict=True)), strict=True))
+        columns = map(_column, FINDINGS.columns, zip(*some, strict=True))
+        yield Columns(dict(zip(FINDINGS.names, columns, strict=True)))
 
 
 def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any] | TextColumn:
@@ -187,7 +194,7 @@ def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any] | TextColumn
     return np.array([NONE if cell is None else cell for cell in cells], np.int64)
 
 
-def _where_many(log: LogAudit, count: int) -> ColumnsByName:
+def _where_many(log: LogAudit, count: int) -> dict[str, AnyColumn]:
     directory = log.partition.directory
     return {
         "log": TextColumn.same(directory.log, count),
@@ -198,14 +205,14 @@ def _where_many(log: LogAudit, count: int) -> ColumnsByName:
 
 COLUMN_TABLES: Final = frozenset((COORDINATOR.name, FINDINGS.name, PRODUCERS.name, TRANSACTIONS.name))
 
-MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
+MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
     TRANSACTIONS.name: transaction_columns,
     PRODUCERS.name: producer_columns,
     FINDINGS.name: finding_columns,
 }
 
 
-def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
+def audit_columns(audit: Audit, table: str) -> Iterator[Columns]:
     """Yield all rows of one of these tables."""
     for cluster in audit.clusters:
         if table == COORDINATOR.name:
@@ -240,7 +247,7 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
         for log in cluster.logs:
             if not log.judged.spoken_for:
                 for rows, words in log.verdicts.unsettled():
-                    yield from rows_of(transactions_at(log, rows, words))
+                    yield from transactions_at(log, rows, words).rows()
 
 
 def partition_row(summary: LogSummary) -> Row:
@@ -297,7 +304,7 @@ def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
 
 def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
     """Yield the rows of the table ``coordinator``."""
-    return chain.from_iterable(map(rows_of, coordinator_columns(coordinator)))
+    return chain.from_iterable(map(Columns.rows, coordinator_columns(coordinator)))
 
 
 def _visible(log: LogAudit) -> Iterator[Row]:
@@ -351,7 +358,7 @@ _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
 def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
     """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose rows are made of summaries."""
     if table in MANY_ROWS:
-        return chain.from_iterable(map(rows_of, MANY_ROWS[table](log)))
+        return chain.from_iterable(map(Columns.rows, MANY_ROWS[table](log)))
     return _OF_LOG[table](log)
 
 
@@ -386,10 +393,10 @@ def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's.
     """
-    return chain.from_iterable(map(rows_of, notable_columns(log)))
+    return chain.from_iterable(map(Columns.rows, notable_columns(log)))
 
 
-def notable_columns(log: LogAudit) -> Iterator[ColumnsByName]:
+def notable_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the rows of ``notable_rows`` as columns, if there are any."""
     places = _places(log)
     if not len(places):
@@ -402,14 +409,15 @@ def notable_columns(log: LogAudit) -> Iterator[ColumnsByName]:
         has_begin = rows["first_offset"][is_open] != NONE
         not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
         not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
-    yield {
-        **transactions_at(log, rows, words),
-        "not_before_ms": not_before,
-        "not_after_ms": not_after,
-        "after_commit": among(places, log.verdicts.judged.places[log.verdicts.judged.committed]),
-        "forked_records": _forked_records(log, rows),
-        "older_records": rows["older_records"],
-    }
+    yield transactions_at(log, rows, words).with_columns(
+        {
+            "not_before_ms": not_before,
+            "not_after_ms": not_after,
+            "after_commit": among(places, log.verdicts.judged.places[log.verdicts.judged.committed]),
+            "forked_records": _forked_records(log, rows),
+            "older_records": rows["older_records"],
+        }
+    )
 
 
 def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
