@@ -10,7 +10,7 @@ from kafkalog.reports.also import age, number_of
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
-from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time
+from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
@@ -52,6 +52,7 @@ __all__ = [
     "page",
     "prometheus",
     "rows_with",
+    "shortened",
     "source_of",
     "source_of_verification",
     "space_page",

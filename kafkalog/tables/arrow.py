@@ -34,7 +34,6 @@ __all__ = [
     "ParquetFile",
     "Strings",
     "Words",
-    "arrow_array",
     "arrow_batch",
     "arrow_batches",
     "arrow_schema",

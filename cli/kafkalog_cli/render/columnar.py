@@ -13,7 +13,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns
 
-__all__ = ["KEPT_ROWS", "ArrowSink", "arrow_directory", "arrow_stream", "write_stream"]
+__all__ = ["KEPT_ROWS", "arrow_directory", "arrow_stream", "write_stream"]
 
 KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19
@@ -256,14 +256,15 @@ def write_stream(form: str, stream: BinaryIO, schema: Any, batches: Iterable[Any
 
 @contextmanager
 def arrow_directory(
-    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str]
+    form: str, folder: Path, place: str, columns: Sequence[str], tables: Sequence[str], files: Sequence[str]
 ) -> Iterator[ArrowSink]:
-    """Give the sink for tables that become files of a directory."""
+    """Give the sink for tables that become files of a directory; `place` is the name of each, with {table}."""
     streams: list[BinaryIO] = []
 
     def opened(table: Table) -> BinaryIO:
-        file = (folder / f"{table.name}.{form}").open("wb")
-        streams.append(file)
+        path = folder / place.format(table=table.name)
+        path.parent.mkdir(exist_ok=True)
+        streams.append(file := path.open("wb"))
         return file
 
     try:

@@ -17,17 +17,7 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import iso
 from kafkalog.segments.chunk import Limits
 
-__all__ = [
-    "Compaction",
-    "Due",
-    "by_retention",
-    "due_by_size",
-    "due_by_time",
-    "due_now",
-    "judge",
-    "local_due",
-    "settle_broker",
-]
+__all__ = ["Compaction", "judge", "local_due", "settle_broker"]
 
 
 # What holds bytes that a compaction could take.
