@@ -88,7 +88,7 @@ def _partition_of(name: str, partitions: int) -> int:
     value = 0
     for unit in array("H", name.encode("utf-16-le")):
         value = (value * 31 + unit) & 0xFFFFFFFF
-    return abs(value - (value >> 31 << 32)) % partitions
+    return abs(value - (value >> 31 << 32)) % (1 << 31) % partitions
 
 
 def _name(number: int) -> str:
