@@ -39,11 +39,11 @@ class Deadlines(NamedTuple):
             now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
         started, updated = (
             np.clip(column[entry], -_LATEST, _LATEST)
-            for column in (states.start_timestamp, states.last_update_timestamp)
+            for column in (states["start_timestamp"], states["last_update_timestamp"])
         )
-        timeout = states.timeout_ms[entry].astype(np.int64)
+        timeout = states["timeout_ms"][entry].astype(np.int64)
         timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long
         overdue = now > started + timeout + _SCAN_MS
-        ongoing = states.state[entry] == TransactionState.ONGOING
+        ongoing = states["state"][entry] == TransactionState.ONGOING
         passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
         return passed

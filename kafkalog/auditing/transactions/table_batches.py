@@ -64,19 +64,19 @@ def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     topics = TextColumn.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
     before = _texts(topics)
     for rows, states in coordinator.by_name():
-        gone = states.state == TOMBSTONE
+        gone = states["state"] == TOMBSTONE
         there = ~gone if gone.any() else None
         columns: dict[str, Numbers | Iterable[Any]] = {
-            "transactional_id": _texts(states.ids.gather(states.transactional_id)),
-            "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATES),
+            "transactional_id": _texts(states.ids.gather(states["transactional_id"])),
+            "state": Numbers(states["state"].astype(np.int32) - TOMBSTONE, None, _STATES),
             "partitions": _listed(states, gone, before),
-            "offset": Numbers(np.ascontiguousarray(states.offset)),
+            "offset": Numbers(np.ascontiguousarray(states["offset"])),
             "log": logs.take(_numbers(coordinator.of_log[rows])),
         }
         for name in ("producer_id", "producer_epoch", "timeout_ms"):
-            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
+            columns[name] = Numbers(np.ascontiguousarray(states[name]), there)
         for name in ("start_timestamp", "last_update_timestamp"):
-            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(states[name]), there)
         yield arrow_batch(columns.__getitem__, schema)
 
 
@@ -85,10 +85,10 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    counts = states.partitions_count
+    counts = states["partitions_count"]
     offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
-    numbers = pa.array(np.ascontiguousarray(states.listed_partition)).cast(pa.string())
-    names = pc.binary_join_element_wise(before.take(_numbers(states.listed_topic)), numbers, '"', "")
+    numbers = pa.array(np.ascontiguousarray(states.listed["partition"])).cast(pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
     lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
     texts = pc.binary_join_element_wise("[", lists, "]", "")
     return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)

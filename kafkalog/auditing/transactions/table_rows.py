@@ -158,18 +158,18 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
     """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
     logs = TextColumn.of(coordinator.logs)
     for rows, states in coordinator.by_name():
-        gone = states.state == TOMBSTONE
+        gone = states["state"] == TOMBSTONE
         yield Columns(
             {
-                "transactional_id": states.ids.take(states.transactional_id),
-                "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
-                "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
-                "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
-                "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
-                "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
-                "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
+                "transactional_id": states.ids.take(states["transactional_id"]),
+                "producer_id": np.where(gone, NONE, states["producer_id"].astype(np.int64)),
+                "producer_epoch": np.where(gone, NONE, states["producer_epoch"].astype(np.int64)),
+                "state": _STATES.take(states["state"].astype(np.intp) - TOMBSTONE),
+                "timeout_ms": np.where(gone, NONE, states["timeout_ms"].astype(np.int64)),
+                "start_timestamp_ms": np.where(gone, NONE, states["start_timestamp"].astype(np.int64)),
+                "last_update_timestamp_ms": np.where(gone, NONE, states["last_update_timestamp"].astype(np.int64)),
                 "partitions": listed_partitions(states),
-                "offset": states.offset.astype(np.int64),
+                "offset": states["offset"].astype(np.int64),
                 "log": logs.take(coordinator.of_log[rows]),
             }
         )

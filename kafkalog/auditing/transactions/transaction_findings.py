@@ -183,7 +183,7 @@ def _each(
             continue
         made = decisions.get(number)
         said = entry if decision < 0 else decision
-        is_committed = said >= 0 and coordinator.states.state[said] in _COMMITTED
+        is_committed = said >= 0 and coordinator.states["state"][said] in _COMMITTED
         one = _Reported(
             report.code, verdict, names[number], row, entry, made, bool(judged.committed[number]),
             is_committed and verdict.cause != "data-after-marker",
@@ -246,9 +246,7 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
             f" Needed: {_missing_states(coordinator)}."
         )
     if one.code == "transaction-overdue":
-        timeout, began = (
-            int(column[one.entry]) for column in (coordinator.states.timeout_ms, coordinator.states.start_timestamp)
-        )
+        timeout, began = (int(coordinator.states[name][one.entry]) for name in ("timeout_ms", "start_timestamp"))
         longer = f", longer than its timeout of {timeout} ms allows: it began at"
         if timeout == NO_TIMEOUT:
             longer = (
