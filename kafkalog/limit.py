@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkalog.certainty import PROVED
 from kafkalog.findings import Finding
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def not_all_judged(what: str, count: int, file: str, first_offset: int | None) -
         f"{count:,} more {what}{where}, are only counted: an audit judges the first {IN_A_LOG:,} of a log, and"
         f" {IN_A_RUN:,} open transactions in all."
     )
-    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty="proved")
+    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty=PROVED)
 
 
 def first_findings(findings: Iterable[Finding]) -> list[Finding]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CLOCKS_MS",
@@ -12,6 +16,7 @@ __all__ = [
     "LAST_MS",
     "Ago",
     "When",
+    "all_plausible",
     "at_newest",
     "by_number",
     "bytes_of",
@@ -40,9 +45,9 @@ _AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNOR
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-FIRST_MS: Final = 1_262_304_000_000  # 2010
+FIRST_MS: Final = 1_262_304_000_000  # 2010-01-01; Kafka's first release is from 2011
 
-LAST_MS: Final = 2_208_988_800_000  # 2040
+LAST_MS: Final = 2_208_988_800_000  # 2040-01-01
 
 
 def by_number(name: str) -> tuple[str, str]:
@@ -131,6 +136,12 @@ def at_newest(when: When | None, newest: int) -> int:
 def plausible(ms: int) -> bool:
     """Say whether a time is one of Kafka's: between 2010 and 2040."""
     return FIRST_MS <= ms < LAST_MS
+
+
+def all_plausible(times: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which times are of Kafka's."""
+    found: NDArray[np.bool_] = (times >= FIRST_MS) & (times < LAST_MS)
+    return found
 
 
 # Times as people read them.

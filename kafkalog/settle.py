@@ -1,4 +1,4 @@
-"""Why a finding is less severe or less certain than its code: the only place where either is changed.
+"""Why a finding is less severe than its code, and the doubt that goes with that: the only place where it is lowered.
 
 The catalogue gives each code its severity. A rule that knows more of a case names one of these reasons.
 """
@@ -6,22 +6,21 @@ The catalogue gives each code its severity. A rule that knows more of a case nam
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.findings import Finding
 from kafkalog.severity import Severity
 
-__all__ = ["UNLESS_COPIED", "Reason", "in_closed_file", "lowered", "under"]
-
-UNLESS_COPIED: Final = "unless-copied-while-running"
+__all__ = ["Reason", "in_closed_file", "lowered", "under"]
 
 
 class Weaker(NamedTuple):
-    """What a reason leaves of a finding: the severity at most, the certainty if that changes, and the remedy or not."""
+    """What a reason leaves of a finding: the severity at most, with a doubt if there is one, and the remedy or not."""
 
     because: str
     most: Severity = Severity.NOTE
-    certainty: str | None = None
+    doubt: Doubt | None = None
     keeps_remedy: bool = True
 
 
@@ -32,12 +31,14 @@ class Reason(Enum):
     COPIED = Weaker("The file may be newer than the log beside it: a broker that ran wrote it in between.")
     COPY_EXPLAINS = Weaker(
         "A broker that ran changed files while they were copied: one finding of the partition says it for all.",
-        certainty=UNLESS_COPIED,
+        doubt=Doubt.COPIED_BEFORE,
         keeps_remedy=False,
     )
-    MAY_BE_THERE = Weaker("What is missing may have come after the file was copied.", certainty=UNLESS_COPIED)
+    MAY_BE_THERE = Weaker("What is missing may have come after the file was copied.", doubt=Doubt.COPIED_BEFORE)
     COPY_MAY_EXPLAIN = Weaker(
-        "It stays open whether a broker that ran explains it, or something was lost.", Severity.WARNING, UNLESS_COPIED
+        "It stays open whether a broker that ran explains it, or something was lost.",
+        Severity.WARNING,
+        Doubt.COPIED_BEFORE,
     )
     BEING_WRITTEN = Weaker("A running broker was writing the batch at the end of the log.")
     IN_CHECKPOINT = Weaker(
@@ -58,9 +59,13 @@ class Reason(Enum):
     AT_WORK = Weaker("A broker may be at work on it: it is the newest record about the partition.")
     HAD_ELSEWHERE = Weaker("The offsets are in another place, or consumers do not need the object.", Severity.WARNING)
     NEITHER_TIER = Weaker("Neither tier of the partition is among the inputs: it may be in another store.")
-    MAY_BE_COMPACTED = Weaker("No file shows that the topic was never compacted.", Severity.WARNING, "possible")
+    MAY_BE_COMPACTED = Weaker(
+        "No file shows that the topic was never compacted.", Severity.WARNING, Doubt.MAY_BE_COMPACTED
+    )
     MAY_BE_COMMITTED = Weaker(
-        "No checkpoint of the older copy shows that the records were committed.", Severity.WARNING, "possible"
+        "No checkpoint of the older copy shows that the records were committed.",
+        Severity.WARNING,
+        Doubt.MAY_BE_COMMITTED,
     )
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
@@ -70,7 +75,7 @@ def lowered(finding: Finding, reason: Reason) -> Finding:
     left = reason.value
     return finding._replace(
         severity=min(finding.severity, left.most),
-        certainty=left.certainty or finding.certainty,
+        certainty=finding.certainty if left.doubt is None else certainty_of(left.doubt),
         remedy=finding.remedy if left.keeps_remedy else None,
     )
 

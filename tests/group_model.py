@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkalog.auditing.partition import read_log
 from kafkalog.auditing.topics.group_records import GroupState, Newest
 from kafkalog.auditing.topics.groups import group_of
-from kafkalog.auditing.topics.internal import Written, of_directory
+from kafkalog.auditing.topics.internal import Written
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -20,6 +20,7 @@ from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
+from one_by_one import of_directory
 
 __all__ = ["modelled_rows"]
 

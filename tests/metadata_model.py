@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kafkalog.auditing.topics.internal import Written, written
+from kafkalog.auditing.topics.internal import Written
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
 from kafkalog.tables.metadata_tables import METADATA
+from one_by_one import written
 
 __all__ = ["metadata_row", "modelled_metadata"]
 

@@ -23,7 +23,7 @@ from kafkalog.columns.named import NONE
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
-from kafkalog.kafka.transaction_state import StateRecord, TransactionState, partition_of, state_record
+from kafkalog.kafka.transaction_state import StateRecord, TransactionState, state_record
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 from state_topic import T, value, write_state
@@ -145,44 +145,6 @@ def test_reading_a_record_is_total(any_key: bytes | None, any_value: bytes | Non
     assert found is None or isinstance(found, StateRecord)
     if found is not None:
         assert (found.state is None) == (any_value is None)
-
-
-# Which partition.
-
-
-def java_partition(name: str, partitions: int) -> int:
-    """String.hashCode over UTF-16 units, by powers of 31, and Utils.abs."""
-    units = struct.unpack(
-        f">{len(name.encode('utf-16-be', 'surrogatepass')) // 2}H", name.encode("utf-16-be", "surrogatepass")
-    )
-    number = sum(unit * pow(31, len(units) - 1 - at) for at, unit in enumerate(units)) % 2**32
-    number = number - 2**32 if number >= 2**31 else number
-    return (0 if number == -(2**31) else abs(number)) % partitions
-
-
-@pytest.mark.parametrize(
-    ("name", "partitions", "expected"),
-    [
-        ("tx-1", 50, 20),
-        ("", 50, 0),
-        ("a", 50, 97 % 50),
-        ("polygenelubricants", 50, 0),  # its hash is -2^31, of which Kafka makes 0
-        ("polygenelubricants", 7, 0),  # and not 2^31, which is 2 more than a multiple of 7
-        ("Aa", 50, 2112 % 50),
-        ("tx-1", 1, 0),
-    ],
-)
-def test_the_partition_of_an_id(name: str, partitions: int, expected: int) -> None:
-    """An id belongs to the partition that Java's hash of its name gives."""
-    assert partition_of(name, partitions) == expected
-
-
-@given(st.text(st.characters(), max_size=12), st.integers(1, 60))
-@example("\U0001f600", 50)
-@example("\ud800", 50)
-def test_the_partition_is_that_of_javas_hash(name: str, partitions: int) -> None:
-    """For any text, astral characters (two units) among them."""
-    assert partition_of(name, partitions) == java_partition(name, partitions)
 
 
 # Timelines.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.auditing.topics.internal import Written, of_directory, split, written
+from kafkalog.auditing.topics.internal import Written, split
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.findings import Finding
@@ -15,6 +15,7 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directo
 from kafkalog.segments.chunk import Limits
 from metadata_topic import write_changes
 from official import FIXTURES
+from one_by_one import of_directory, written
 
 LOGS = sorted({path.parent for path in FIXTURES.glob("k4-*/data*/__cluster_metadata-0")})
 

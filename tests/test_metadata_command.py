@@ -13,12 +13,13 @@ import pytest
 
 import kafkalog as kafkalog_library
 from invoke import Row, kafkalog
-from kafkalog.auditing.topics.internal import split, written
+from kafkalog.auditing.topics.internal import split
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
 from kafkalog.segments.moment import Moment
 from official import CORPUS, FIXTURES
+from one_by_one import written
 
 TOLD = [
     path for path in sorted(FIXTURES.glob("k4-*/told.json")) if list(path.parent.glob("data*/__cluster_metadata-0"))

@@ -9,24 +9,22 @@ import numpy as np
 import pytest
 
 from kafkalog.auditing.transactions.moments import Moments, Read
+from kafkalog.certainty import PROVED, Doubt, Inputs, certainty_of, marker_missed
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 T = 1_700_000_000_000
 COPY, TIMEOUT = 600_000, 900_000
-PROVED, SKEWED = "proved", "unless-copied-while-running"
+SKEWED = "unless-copied-while-running"
 
 
-def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1, remote: bool = False) -> Moments:
+def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1) -> Moments:
     """A log with markers at (offset, time), and an open transaction, which has none."""
     offsets, times = zip(*markers, (NONE, NONE), strict=True)
     rows = Columns.empty(MARKER_COLUMNS)
     rows += Columns({"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}).packed()
     others = Columns.empty(MARKER_COLUMNS)
-    directory = SimpleNamespace(is_remote_alone=remote)
-    audit: Any = SimpleNamespace(
-        transactions=rows, others=others, newest_broker=newest_broker, newest=newest, directory=directory
-    )
+    audit: Any = SimpleNamespace(transactions=rows, others=others, newest_broker=newest_broker, newest=newest)
     return Moments(audit)
 
 
@@ -42,10 +40,11 @@ def read(newest: int, state: int, said: int = -1, due: int = -1, decided: int = 
     return Read(newest, *times, COPY, TIMEOUT, np.array([False]))
 
 
-def known(log: Moments, rows: Columns, how_far: Read) -> tuple[str, bool, bool]:
+def known(log: Moments, rows: Columns, how_far: Read, inputs: Inputs = Inputs.COPIED) -> tuple[str, bool, bool]:
     """Return how certain it is that the transaction hangs, whether a log ends too early, whether it is young."""
-    (found,) = log.known(rows, how_far)
-    return PROVED if found.is_proved else SKEWED, found.is_too_early, found.is_recent
+    (seen,) = log.seen(rows, how_far)
+    found = marker_missed(inputs, seen, seen)
+    return certainty_of(found.doubt), found.doubt is Doubt.COPIED_TOO_EARLY, found.is_recent
 
 
 def test_both_logs_go_on_past_the_transaction() -> None:
@@ -57,9 +56,9 @@ def test_both_logs_go_on_past_the_transaction() -> None:
 
 def test_what_the_remote_store_alone_has_proves_nothing_open() -> None:
     """Its closed segments end before the log does: a marker may follow in what is not there."""
-    log = moments((3, T), (9, T + 20), newest_broker=T + 20, remote=True)
+    log = moments((3, T), (9, T + 20), newest_broker=T + 20)
 
-    assert known(log, row(5, T + 10), read(T + 30, T + 30, said=T + 15)) == (SKEWED, True, True)
+    assert known(log, row(5, T + 10), read(T + 30, T + 30, said=T + 15), Inputs.REMOTE) == (SKEWED, True, True)
 
 
 @pytest.mark.parametrize("clock", [-7_200_000, 7_200_000])

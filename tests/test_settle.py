@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 import kafkalog
+from kafkalog.certainty import PROVED, Doubt, certainty_of
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered, under
 
@@ -31,6 +33,32 @@ def test_no_other_module_changes_a_severity_or_a_certainty() -> None:
     """The catalogue and ``kafkalog/settle.py`` alone decide how severe and how certain a finding is."""
     assert len(SOURCES) > 300
     assert {path.name for path in SOURCES if changes_words(path)} == {"settle.py"}
+
+
+def test_no_other_module_has_a_word_of_certainty() -> None:
+    """``kafkalog/certainty.py`` alone says what is proved; the tables and the catalogue say what the words mean."""
+    words = {PROVED, *(doubt.value.word for doubt in Doubt)}
+    having = {
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in words
+    }
+
+    assert having - {"kafkalog/certainty.py"} == OF_OTHERS
+
+
+# The words of columns, and a slot of an object that has a name alike.
+OF_OTHERS: Final = {"kafkalog/tables/space_tables.py", "kafkalog/tables/words.py", "kafkalog/segments/chunk.py"}
+
+
+@pytest.mark.parametrize("doubt", Doubt)
+def test_every_doubt_is_used_and_says_why(doubt: Doubt) -> None:
+    """In a sentence of its own; of several doubts the first one counts."""
+    assert doubt.value.because.endswith(".")
+    assert any(f"Doubt.{doubt.name}" in path.read_text() for path in SOURCES)
+    assert certainty_of(*reversed(Doubt)) == next(iter(Doubt)).value.word
+    assert certainty_of(None, doubt) == doubt.value.word
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -19,10 +19,12 @@ from kafkalog.auditing.transactions.verdict_rule import (
     ended_verdict,
     open_verdict,
 )
+from kafkalog.certainty import Doubt
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 
 DOCS: Final = (Path(__file__).parents[1] / "docs" / "verdicts.md").read_text()
 NO: Final = (False, True)
+DOUBTS: Final = (None, Doubt.COPIED_BEFORE, Doubt.COPIED_TOO_EARLY, Doubt.NOT_WRITTEN_YET)
 
 
 def table(head: str) -> dict[str, str]:
@@ -34,8 +36,10 @@ def table(head: str) -> dict[str, str]:
 def every() -> set[Verdict]:
     """Return all verdicts that there are, of all facts."""
     opened = {
-        open_verdict(OpenFacts(word, *booleans, marker))
-        for word, booleans, marker in product(Word, product(NO, repeat=10), Ending)
+        open_verdict(OpenFacts(word, *booleans, doubt, damage, begins, marker))
+        for word, booleans, doubt, damage, begins, marker in product(
+            Word, product(NO, repeat=6), DOUBTS, NO, NO, Ending
+        )
     }
     ended = {
         ended_verdict(EndedFacts(ending, *booleans))
@@ -60,7 +64,7 @@ OF_CAUSE: Final[dict[str, tuple[OpenFacts | EndedFacts, str]]] = {
     "producer-unknown": (OpenFacts(Word.NO_RECORD), "hanging"),
     "replica-behind": (DONE._replace(in_replica=Ending.COMMIT), "commit-pending"),
     "state-partition-missing": (OpenFacts(Word.NOT_HERE), "undecided"),
-    "copied-while-running": (DONE._replace(is_proved=False, is_too_early=True), "undecided"),
+    "copied-while-running": (DONE._replace(doubt=Doubt.COPIED_TOO_EARLY), "undecided"),
 }
 
 
@@ -109,7 +113,7 @@ def test_a_decision_on_its_data_counts_more_than_what_came_later() -> None:
 
 def test_damage_is_named_before_the_copy() -> None:
     """A lost marker and a marker of after the copy are both possible: copying again does not help."""
-    unsure = DONE._replace(is_proved=False, is_too_early=True, damage_follows=True)
+    unsure = DONE._replace(doubt=Doubt.COPIED_TOO_EARLY, damage_follows=True)
 
     assert open_verdict(unsure) == Verdict("hanging", "marker-missing", "damage-between")
     assert ended_verdict(EndedFacts(Ending.COMMIT, damage_between=True)).certainty == "damage-between"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import build
 from invoke import kafkalog
 from kafkalog.auditing.topics import commits
-from kafkalog.auditing.topics.internal import of_directory, split
+from kafkalog.auditing.topics.internal import split
 from kafkalog.auditing.topics.metadata_at import metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.errors import NothingMatchesError
@@ -32,6 +32,7 @@ from kafkalog.segments.moment import Moment
 from kafkalog.tables.internal_tables import INTERNAL
 from message_writer import encode, encode_uvarint
 from official import FIXTURES
+from one_by_one import of_directory
 from test_internal_block import Pair, drawn
 
 OTHERS = {"groups": "committed", "transactions": "step", "metadata": "rack"}  # columns of another table

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.values.value import Decode
 
-__all__ = ["SEGMENTS", "DumpRequest", "DumpRun", "Enough", "counted_of"]
+__all__ = ["SEGMENTS", "DumpRequest", "DumpRun", "counted_of"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 

@@ -21,7 +21,7 @@ from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 if TYPE_CHECKING:
     import click
 
-__all__ = ["Signals", "main", "signals_raised"]
+__all__ = ["Signals", "main"]
 
 _AGAIN: Final = 0.001  # seconds
 

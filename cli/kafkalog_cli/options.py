@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_FORMS",
     "SHOWN",
-    "TABLE_NAMES",
     "audit_options",
     "audit_options_of",
     "columns_option",
@@ -338,11 +337,13 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
 
 
 def row_form(
-    form: str | None, target: Target, tables: Sequence[object], others: Mapping[str, str] | None = None
-) -> str:
+    form: str | None, target: Target, tables: Sequence[object], columns: Sequence[str] = (),
+    others: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
     """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
 
-    Raises UsageError for a CSV of several tables, and for a file of a format that has a file for each.
+    Raises UsageError for a CSV of several tables, for a file of a format that has a file for each, and for some of the
+    columns in a directory.
     """
     form = form or (
         "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
@@ -356,6 +357,8 @@ def row_form(
             raise click.UsageError(
                 f"--format {form} in one file takes exactly one --table; a name without a suffix is a directory."
             )
+    if columns and target.is_folder(form):
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     return form
 
 

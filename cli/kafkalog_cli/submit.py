@@ -47,16 +47,7 @@ if TYPE_CHECKING:
     from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.job_output import Output
 
-__all__ = [
-    "SparkJob",
-    "absolute",
-    "bulk_audit",
-    "bulk_space",
-    "check_packages",
-    "jvm_in_words",
-    "run_bulk",
-    "spark_job",
-]
+__all__ = ["absolute", "bulk_audit", "bulk_space", "check_packages", "jvm_in_words", "run_bulk"]
 
 
 @dataclass(frozen=True, slots=True)

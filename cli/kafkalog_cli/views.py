@@ -130,15 +130,10 @@ class ViewOutput:
         tables = [*self.tables, FINDINGS]
         if self.target.is_folder(self.form):
             with self.target.folder(self.paths) as folder:
-                if self.form == "parquet":
-                    from kafkalog_cli.render.audit_output import ParquetSink
+                from kafkalog_cli.render.folders import folder_sink
 
-                    yield ParquetSink(folder, tables)
-                else:
-                    from kafkalog_cli.render.folders import folder_sink
-
-                    with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
-                        yield sink
+                with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
+                    yield sink
                 write_provenance(folder, self.target.command)
             return
         from kafkalog_cli.render.sinks import sink_of
@@ -174,9 +169,7 @@ def view_options(
             fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
             chosen = tuple(by_name[name] for name in tables) or tuple(default)
-            form = row_form(form, target, chosen)
-            if columns and target.is_folder(form):
-                raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+            form = row_form(form, target, chosen, columns)
             if form in ("arrow", "parquet"):
                 parquet_engine()
             paths = unpacked(paths)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from kafkalog.columns.texts import TextColumn
+from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.kernel.buffers import NONE
 from kafkalog.tables.arrow import Numbers, arrow_batch
 
@@ -80,6 +80,8 @@ FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are 
 _AT_ONCE: Final = 4096  # rows that are objects at a time
 
 _MANY: Final = 1 << 20  # rows
+
+_SPLIT_ROWS: Final = 1 << 16  # rows that are shared out together: each share of them is a block of its own
 
 _NO_CELLS: Final = np.empty(0, np.int64)
 
@@ -272,6 +274,19 @@ class Columns:
             start += block.length
         return Columns.chained(found, self.names)
 
+    def split(self, name: str, count: int) -> list[Columns]:
+        """Share the rows out by what is left of a column divided by `count`: each share in order, packed."""
+        shares: list[list[Columns]] = [[] for _ in range(count)]
+        for some in self.pieces(_SPLIT_ROWS):
+            rows = some.columns(*self.names)
+            numbers = rows[name] % count
+            order = np.argsort(numbers, kind="stable")
+            ends = np.searchsorted(numbers[order], np.arange(count), "right").tolist()
+            in_order = rows.take(order)
+            for share, start, end in zip(shares, [0, *ends], ends, strict=False):
+                share.append(in_order.take(slice(start, end)).packed())
+        return [Columns.chained(share, self.names) for share in shares]
+
     def known(self, make: Callable[[Columns], _T]) -> _T:
         """Return what `make` makes of the rows, made once. It is always the same function."""
         if self._known is None:
@@ -427,7 +442,15 @@ def _for_arrow(column: AnyColumn) -> Numbers | Iterable[Any]:
     if isinstance(column, np.ndarray):
         there = column != NONE
         return Numbers(column, None if there.all() else there)
-    return column.tolist() if isinstance(column, TextColumn) else column
+    return _worded(column) if isinstance(column, TextColumn) else column
+
+
+def _worded(texts: TextColumn) -> Numbers | Iterable[Any]:
+    """Return texts for Arrow: a few words by their numbers, as making an object of each costs more than a row."""
+    few = None if isinstance(texts, JsonColumn) else texts.few()
+    if few is None or not few[1].is_utf8():
+        return texts.tolist()
+    return Numbers.worded(few[0], tuple(few[1].tolist()) or ("",))  # none says one of them where no row has a text
 
 
 class _Block:

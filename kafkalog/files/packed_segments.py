@@ -15,16 +15,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol, cast
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = [
-    "INDEX_PARTS",
-    "PackedSource",
-    "SegmentManifest",
-    "index_part",
-    "manifest_path",
-    "owner_of_part",
-    "part_path",
-    "read_manifest",
-]
+__all__ = ["INDEX_PARTS", "PackedSource", "index_part", "manifest_path", "owner_of_part", "part_path", "read_manifest"]
 
 # Which index is which part of the ``.indexes`` object: by the suffix of a broker's file, its name in the manifest.
 INDEX_PARTS: Final = {

@@ -15,7 +15,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.tree import DirectoryEntry, Tree
 
-__all__ = ["CHECKPOINTS", "DirectoryKind", "PartitionName", "is_marked", "is_odd", "partition_name", "recognized"]
+__all__ = ["CHECKPOINTS", "DirectoryKind", "is_marked", "is_odd", "partition_name", "recognized"]
 
 CHECKPOINTS: Final = {
     "log_start": "log-start-offset-checkpoint",

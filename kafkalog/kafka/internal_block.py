@@ -24,10 +24,8 @@ __all__ = [
     "MEMBER_FIELDS",
     "TYPE",
     "VERSION",
-    "ConsumerProtocol",
     "InternalBlock",
     "KindPrograms",
-    "TopicPrograms",
     "topic_programs",
     "with_protocol",
 ]

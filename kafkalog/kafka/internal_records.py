@@ -16,7 +16,7 @@ from kafkalog.kafka.message_definitions import RECORDS_BETWEEN, Definition
 from kafkalog.kafka.message_primitives import Text, uvarint
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Message, Release, Value
 
-__all__ = ["InternalRecord", "RecordType", "UnknownTypeError", "declared_types", "internal_record", "record_types"]
+__all__ = ["InternalRecord", "RecordType", "UnknownTypeError", "internal_record", "record_types"]
 
 
 # How a kind of record of an internal topic is declared.

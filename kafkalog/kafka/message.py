@@ -24,16 +24,7 @@ from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from kafkalog.kernel.buffers import Bytes
 
-__all__ = [
-    "MOST_CELLS",
-    "UNKNOWN_TAGS",
-    "Decoded",
-    "MalformedError",
-    "MessageTables",
-    "Remark",
-    "decode",
-    "escaped_text",
-]
+__all__ = ["MOST_CELLS", "UNKNOWN_TAGS", "Decoded", "MalformedError", "MessageTables", "decode", "escaped_text"]
 
 MOST_CELLS: Final = 1 << 22  # of a block
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"  # in a structure's fields: [tag, bytes] of each

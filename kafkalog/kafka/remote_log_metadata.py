@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-__all__ = ["DELETE_STATES", "SEGMENT_STATES", "RemoteLogMetadata", "SegmentKey", "SegmentStates", "metadata_partition"]
+__all__ = ["DELETE_STATES", "SEGMENT_STATES", "RemoteLogMetadata", "SegmentStates", "metadata_partition"]
 
 SEGMENT_STATES: Final = (
     "COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED",

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from kafkalog.kafka.message import MalformedError, decode
 from kafkalog.kafka.message_definitions import message
 
-__all__ = ["NO_TIMEOUT", "StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+__all__ = ["NO_TIMEOUT", "StateRecord", "TransactionState", "legal_before", "state_record"]
 
 NO_TIMEOUT: Final = 2**31 - 1  # ms, of a transaction with transaction.two.phase.commit: no coordinator ends it
 
@@ -121,17 +121,3 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
         fields.get("clientTransactionVersion", 0),
         version,
     )
-
-
-def partition_of(name: str, partitions: int) -> int:
-    """Return the partition of a state topic that a transactional id or a group belongs to.
-
-    It is Java's ``Utils.abs(name.hashCode()) % partitions``; the hash is over UTF-16 code units.
-    """
-    value = 0
-    units = name.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(units), 2):
-        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
-    if value >= 2**31:
-        value -= 2**32
-    return (0 if value == -(2**31) else abs(value)) % partitions

@@ -26,7 +26,6 @@ __all__ = [
     "ArchiveError",
     "Ceilings",
     "Folder",
-    "Readable",
     "unpack_tar",
     "unpack_zip",
 ]

@@ -25,7 +25,7 @@ from kafkalog.kafka.unpacking import PACKED, UnpackedStream
 if TYPE_CHECKING:
     from kafkalog.log_dirs.archive_members import Ceilings
 
-__all__ = ["MAX_UNPACKED_BYTES", "is_archive", "remove_left", "unpacked"]
+__all__ = ["is_archive", "remove_left", "unpacked"]
 
 MAX_UNPACKED_BYTES: Final = 8 << 30
 _TAR_MAGIC: Final = 257, b"ustar"

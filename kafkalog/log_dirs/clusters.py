@@ -32,7 +32,7 @@ from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.log_dirs.walk import search
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters", "tell_mixed"]
+__all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters"]
 
 
 # Directories among the inputs that are not one cluster at one time: of several clusters, or two copies of a broker.

@@ -36,7 +36,6 @@ __all__ = [
     "list_partition",
     "nested",
     "open_log_directory",
-    "read_small_file",
     "remote_part",
 ]
 

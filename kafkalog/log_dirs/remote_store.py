@@ -23,7 +23,6 @@ from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
 
 __all__ = [
-    "AIVEN",
     "LOCAL_TIERED_STORAGE",
     "LayoutError",
     "PartitionKey",

@@ -25,16 +25,7 @@ from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
 
-__all__ = [
-    "REMOTE_METADATA_TOPIC",
-    "TierMetadata",
-    "join_tiers",
-    "partitions_of",
-    "read_remote_log_metadata",
-    "tier_again",
-    "tier_findings",
-    "with_tier",
-]
+__all__ = ["TierMetadata", "join_tiers", "partitions_of", "read_remote_log_metadata", "tier_again", "with_tier"]
 
 REMOTE_METADATA_TOPIC: Final = "__remote_log_metadata"
 

@@ -17,7 +17,7 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import nested
 from kafkalog.quantities import by_number
 
-__all__ = ["DEPTH", "Found", "Search", "search", "walk"]
+__all__ = ["Found", "Search", "search", "walk"]
 
 DEPTH: Final = 4  # levels below a path
 _SHOWN: Final = 5

@@ -6,11 +6,11 @@ give the same bytes.
 
 from __future__ import annotations
 
-from kafkalog.reports.also import INFORMATIVE, age, number_of
+from kafkalog.reports.also import age, number_of
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
-from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time
+from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
@@ -27,7 +27,6 @@ from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
 
 __all__ = [
-    "INFORMATIVE",
     "WORDS",
     "AuditSource",
     "Axis",
@@ -53,6 +52,7 @@ __all__ = [
     "page",
     "prometheus",
     "rows_with",
+    "shortened",
     "source_of",
     "source_of_verification",
     "space_page",

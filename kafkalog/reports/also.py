@@ -9,15 +9,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["INFORMATIVE", "TORN", "Line", "age", "also", "listed", "number_of"]
-
-# Incidents that happen in a healthy cluster all day: they are lines here.
-INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
+__all__ = ["TORN", "Line", "age", "also", "listed", "number_of"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
@@ -106,7 +105,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
             when = f" at {iso(row['since_ms'])}"
             if number > 1:
                 when = f", {number:,} times from {iso(row['since_ms'])} to {iso(row['until_ms'])}"
-            may = "probably " if row["certainty"] == "possible" else ""
+            may = "probably " if row["certainty"] == POSSIBLE else ""
             said = _SAID[row["cause"]]
             if row["cause"] == "timeout":
                 keys = [(name, row["since_ms"]) for name in row["transactional_ids"]]
@@ -143,7 +142,7 @@ def _torn(row: Row) -> Line:
     number = row["transactions"] or 1
     said = records.removesuffix("aborted") + how
     many = f", {number_of(number, 'transaction')}" if number > 1 else ""
-    may = "" if row["certainty"] == "proved" else ", as far as these files tell"
+    may = "" if is_proved(row["certainty"]) else ", as far as these files tell"
     return Line("torn", f"{_who(row)}{when}{many}: {said}, but {but}{may}: --incident {row['id']}", number)
 
 

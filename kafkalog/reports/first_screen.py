@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import STOPS
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import by_number, iso
-from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
+from kafkalog.reports.also import TORN, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.change_tables import CHANGES
@@ -208,8 +210,8 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _blocked(rows: Sequence[Row], ends: int | None) -> str:
-    sure = [row for row in rows if row["certainty"] == "proved"]
-    unsure = [row for row in rows if row["certainty"] != "proved"]
+    sure = [row for row in rows if is_proved(row["certainty"])]
+    unsure = [row for row in rows if not is_proved(row["certainty"])]
     if not sure:
         return f"{_holding(unsure)} hold back read_committed consumers of {_places(unsure)}{_when(unsure, ends)}"
     number = sum(row["transactions"] or 0 for row in sure)
@@ -229,7 +231,7 @@ _HOLDS: Final = {
 def _holding(rows: Sequence[Row]) -> str:
     """Say which transactions hold, or may hold, consumers back."""
     number = sum(row["transactions"] or 0 for row in rows)
-    is_sure = rows[0]["certainty"] == "proved"
+    is_sure = is_proved(rows[0]["certainty"])
     words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
@@ -243,7 +245,7 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = number_of(number, "record") if number else "records"
     verb = "is" if number == 1 else "are"
-    is_sure = any(row["certainty"] == "proved" and (row["severity"] == "error" or row["lost_records"]) for row in rows)
+    is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
     of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
@@ -292,7 +294,7 @@ def _torn(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["transactions"] or 1 for row in rows)
     how, but = TORN[rows[0]["cause"]]
     verb = "was" if number == 1 else "were"
-    if all(row["certainty"] != "proved" for row in rows):
+    if all(not is_proved(row["certainty"]) for row in rows):
         verb = "may have been"
     but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
     when = _when(rows, ends, "at")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE
-from kafkalog.quantities import by_number
+from kafkalog.quantities import all_plausible, by_number, plausible
 from kafkalog.reports.source import AuditSource
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMPTY",
-    "FIRST_MS",
     "GAP",
-    "LAST_MS",
     "LEGAL_GAP",
     "STATE_RANKS",
     "Axis",
@@ -39,6 +37,7 @@ __all__ = [
     "lanes_by_time",
     "on_brokers_clock",
     "partition_order",
+    "shortened",
     "span_of",
     "time_axis",
 ]
@@ -47,14 +46,9 @@ __all__ = [
 # When a transaction was under way, from its own times: for drawings, which need a begin and an end.
 
 
-FIRST_MS: Final = 1_262_304_000_000  # 2010-01-01; Kafka's first release is from 2011
-
-LAST_MS: Final = 2_208_988_800_000  # 2040-01-01
-
-
 def is_time(timestamp_ms: int | None) -> bool:
     """Say whether a time can be believed: some producers write seconds, microseconds, or nothing."""
-    return timestamp_ms is not None and FIRST_MS <= timestamp_ms < LAST_MS
+    return timestamp_ms is not None and plausible(timestamp_ms)
 
 
 def span_of(row: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -80,8 +74,6 @@ STATE_RANKS: Final = {
 }  # fmt: skip
 
 GAP: Final = 7
-
-_RANKS: Final = 10
 
 Test = Callable[[Mapping[str, Any]], bool]
 
@@ -199,6 +191,14 @@ def cut_lanes(source: AuditSource, width: int, cuts: Sequence[tuple[Mapping[str,
     return lanes
 
 
+def shortened(text: str, most: int) -> str:
+    """Shorten a name in its middle: names of a topic's partitions differ at their end."""
+    if len(text) <= most:
+        return text
+    tail = most * 2 // 3
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
 def partition_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return rows of ``partitions``, the worst first: what hangs, is open or found; Kafka's own topics last."""
     return sorted(
@@ -231,11 +231,11 @@ def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]
     A producer's time is taken where it lies between the markers around its record, else the nearer of their times.
     """
     first, last, marker = (columns[name] for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms"))
-    first = np.where(_believed(first), first, NONE)
-    last = np.where(_believed(last), last, first)
+    first = np.where(all_plausible(first), first, NONE)
+    last = np.where(all_plausible(last), last, first)
     has_marker = columns["marker_offset"] != NONE
     at = np.where(columns["first_offset"] == NONE, columns["marker_offset"], columns["first_offset"])
-    ended = np.where(has_marker & _believed(marker), marker, NONE)
+    ended = np.where(has_marker & all_plausible(marker), marker, NONE)
     earliest, latest = _bounds(logs, at, columns["marker_offset"], ended)
     begins = np.where(first == NONE, latest, first)
     begins = np.where((latest != NONE) & (begins > latest), latest, begins)
@@ -342,12 +342,8 @@ def _timed(columns: Mapping[str, NDArray[Any]], logs: Mapping[str, Any], lane_of
         for value, rows in groups:
             if value is not None and value != NONE:
                 row = logs[log] if lane_of == "log" else {}
-                markers = marked[rows][_believed(marked[rows])]
+                markers = marked[rows][all_plausible(marked[rows])]
                 yield _Piece(value, row, columns["state"][rows], spans.begins[rows], spans.ends[rows], markers)
-
-
-def _believed(times: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return (times >= FIRST_MS) & (times < LAST_MS)
 
 
 def _groups(keys: NDArray[Any], chosen: NDArray[Any]) -> Iterator[tuple[Any, NDArray[np.int64]]]:

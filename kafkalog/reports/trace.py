@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.reports.lanes import is_time, span_of
 from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 
-__all__ = ["fixed64", "number", "part", "text", "trace"]
+__all__ = ["number", "part", "text", "trace"]
 
 
 # The few ways in which a protobuf message is put together. Source: the protobuf encoding's specification.

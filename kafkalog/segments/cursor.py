@@ -16,7 +16,7 @@ from kafkalog.segments.chunk import Chunk, Limits
 if TYPE_CHECKING:
     from kafkalog.segments.resync import Resync
 
-__all__ = ["CHUNK_ROOM", "DOUBTED", "SLACK", "WINDOW", "BatchOrder", "Cursor", "Window", "allowed_offsets"]
+__all__ = ["CHUNK_ROOM", "DOUBTED", "SLACK", "WINDOW", "Cursor", "allowed_offsets"]
 
 WINDOW: Final = 1 << 20
 _SMALLEST: Final = 64

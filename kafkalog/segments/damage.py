@@ -37,7 +37,7 @@ from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import Extent
 
-__all__ = ["Damage", "Gathered", "Wrong", "crowded", "decide", "gather", "next_damage", "pass_over", "passed"]
+__all__ = ["Damage", "crowded", "decide", "gather", "next_damage", "pass_over", "passed"]
 
 _OFFSET_SIZE: Final = RECORD_BATCH.position("batch_length")
 _FIRST_READ: Final = 256  # bytes; steps grow, so that short runs of zeros cost little

@@ -37,7 +37,7 @@ from kafkalog.segments.chunk import Chunk, Limits
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.tables.dump_tables import FIELDS
 
-__all__ = ["Shown", "compared", "outside", "show", "show_batch", "show_entry"]
+__all__ = ["Shown", "compared", "outside", "show"]
 
 
 _SEGMENTS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)

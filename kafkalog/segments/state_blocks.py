@@ -30,7 +30,7 @@ from kafkalog.segments.segment import possible_chunks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["StateReader", "read_state_columns"]
+__all__ = ["read_state_columns"]
 
 _STATES: Final = len(TransactionState)
 _NONE: Final = np.empty(0, np.int64)

@@ -8,7 +8,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["CHANGES", "DIFF_TABLES", "NIGHTS", "SUBJECTS", "WHAT"]
+__all__ = ["CHANGES", "DIFF_TABLES", "NIGHTS"]
 
 SUBJECTS: Final = ("log", "transaction", "incident", "group", "topic", "setting")
 

@@ -14,7 +14,6 @@ __all__ = [
     "NEXT_START",
     "PRODUCER_GROUPS",
     "SPACE",
-    "SPACE_CERTAINTIES",
     "SPACE_SEGMENTS",
     "SPACE_TABLES",
     "TRANSACTION_COSTS",

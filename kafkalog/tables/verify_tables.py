@@ -9,10 +9,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = [
-    "EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "MIRRORS", "REPLICAS", "RESTORABLE", "STATES",
-    "VERIFY_TABLES",
-]  # fmt: skip
+__all__ = ["EXTENTS", "FILES", "LOGS", "MIRRORS", "REPLICAS", "RESTORABLE", "STATES", "VERIFY_TABLES"]
 
 
 # The table of replicas that were compared.

@@ -210,8 +210,9 @@ class SparkExecutor:
         for one in around.values():
             one.coordinator.forget()
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
+        of_one = max((len(shares_of(log.shares)) for log in logs), default=1)
         size = sum(log.directory.size for log in logs)
-        number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
+        number = max(1, min(groups, max(8, of_one, size // _JUDGE_BYTES)))
         keys = ("group", "share", "log", "split_no", "row_no")
         in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.

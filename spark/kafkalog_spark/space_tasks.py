@@ -25,7 +25,7 @@ from kafkalog.auditing.space import (
     costs_of_log,
     group_row,
     judge_directory,
-    next_start_row,
+    next_start_of,
     producers_of_log,
     read_space,
     read_state_topic,
@@ -192,7 +192,7 @@ class JudgeSpace:
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
             SPACE_TIERS.name: lambda: tier_rows(log, now),
-            NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],
+            NEXT_START.name: lambda: [next_start_of(log, about.settings.metadata, self.limits).row()],
         }
         if number in self.first:
             made[CLOCKS.name] = lambda: clock_rows([log], now)

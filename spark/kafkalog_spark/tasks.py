@@ -136,7 +136,7 @@ class Judge:
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
-                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1], share))
+                scans[number] = joined(content[1:], partial(_kept_scan, self.kept, logs[-1]))
             yield from self._judged(share, logs, scans, coordinator, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
@@ -192,15 +192,14 @@ class OpenOffsets:
         for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
             (_, _, _, content), *others = of_log  # the log's own row sorts before all others
             place = read_place(content)
-            scans = joined((row[2:] for row in others), partial(kept_scan, self.kept, place, share))
+            scans = joined((row[2:] for row in others), partial(_kept_scan, self.kept, place))
             offsets = open_offsets(place.directory, scans, Share(share, place.shares))
             yield (number, len(offsets), offsets[: self.most].tobytes())
 
 
-def kept_scan(kept: KeptScans, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
-    """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
-    whole = kept.keeping.again(name, log.directory.segments[number])
-    return whole if log.shares == 1 else whole.share(Share(share, log.shares))
+def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> SegmentScan:
+    """Read the scan of a log's segment that a task of this job kept."""
+    return kept.keeping.again(name, log.directory.segments[number])
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

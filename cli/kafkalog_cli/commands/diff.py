@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
 
 from kafkalog import Severity
 from kafkalog.escape import escape
-from kafkalog.tables import TABLES
+from kafkalog.tables import TABLES, Table
 from kafkalog.tables.change_tables import CHANGES, DIFF_TABLES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
@@ -31,7 +32,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target
+from kafkalog_cli.output import Target, write_provenance
 
 __all__ = ["diff"]
 
@@ -68,12 +69,10 @@ def diff(
         kafkalog diff monday-audit tuesday-audit
         kafkalog diff --format ndjson --table changes OLD NEW | jq 'select(.what == "truncated")'
     """
-    form = row_form(form, target, tables, _SUFFIXES)
+    form = row_form(form, target, tables, columns, _SUFFIXES)
     if form in _REPORTS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
     folder = target.is_folder(form)
-    if folder and columns:
-        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     from kafkalog.auditing.transactions import AuditOptions
     from kafkalog.over_time import diff as compared
     from kafkalog.reports import first_screen
@@ -82,12 +81,15 @@ def diff(
     sides = unpacked((old,)), unpacked((new,))
     found = compared(*sides, AuditOptions(limits_of(limits), jobs), (old, new))
     status = found.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
-    wanted = tables or _NAMES
+
+    def rows_of(names: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:
+        return [(TABLES[name], found.cells(name)) for name in names]
+
     if folder:
         with target.folder((old, new)) as place:
-            _write_folder(found, form, place, wanted)
-            from kafkalog_cli.output import write_provenance
+            from kafkalog_cli.render.folders import write_tables
 
+            write_tables(form, rows_of(tables or _NAMES), place)
             write_provenance(place, target.command)
     else:
         with target.stream((old, new)) as stream:
@@ -107,28 +109,10 @@ def diff(
 
                 write_form(form, found, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings)
             else:
-                from kafkalog_cli.render.sinks import sink_of
+                from kafkalog_cli.render.sinks import write_rows
 
                 shown = tables or (_NAMES if everything or form != "table" else (CHANGES.name,))
-                sink = sink_of(
-                    form, stream, columns, shown, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
-                )  # fmt: skip
-                for name in shown:
-                    for row in found.cells(name):
-                        sink.row(TABLES[name], row)
-                sink.close()
+                write_rows(form, stream, rows_of(shown), target, columns=columns, zone=zone)
     if target.path is not None:
         print(escape(first_screen(found, list(found.rows(INCIDENTS.name))).headline))
     return status
-
-
-def _write_folder(found: Any, form: str, place: Any, names: tuple[str, ...]) -> None:
-    rows = ((TABLES[name], found.cells(name)) for name in names)
-    if form == "parquet":
-        from kafkalog_cli.render.audit_output import write_parquet
-
-        write_parquet(rows, place)
-    else:
-        from kafkalog_cli.render.folders import write_tables
-
-        write_tables(form, list(rows), place)

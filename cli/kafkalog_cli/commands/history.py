@@ -50,20 +50,16 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
     from kafkalog.over_time import history as read
     from kafkalog.over_time import prune
 
-    form = row_form(form, target, (NIGHTS,))
+    form = row_form(form, target, (NIGHTS,), columns)
     found, unreadable = read(nights)
     for line in unreadable:
         say(f"error: {line}")
     rows = [tuple(row[name] for name in NIGHTS.names) for one in found for row in one.nights]
     if target.is_folder(form):
-        from kafkalog_cli.render.audit_output import write_parquet
         from kafkalog_cli.render.folders import write_tables
 
         with target.folder([str(nights)]) as place:
-            if form == "parquet":
-                write_parquet([(NIGHTS, rows)], place)
-            else:
-                write_tables(form, [(NIGHTS, rows)], place)
+            write_tables(form, [(NIGHTS, rows)], place)
             write_provenance(place, target.command)
     else:
         with target.stream([str(nights)]) as stream:
@@ -73,15 +69,9 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
                 for line in _lines(found, zone):
                     stream.write(encoded(f"{line}\n"))
             else:
-                from kafkalog_cli.render.sinks import sink_of
+                from kafkalog_cli.render.sinks import write_rows
 
-                sink = sink_of(
-                    form, stream, columns, (NIGHTS.name,), terminal=target.on_terminal, csv_safe=target.csv_safe,
-                    zone=zone,
-                )  # fmt: skip
-                for row in rows:
-                    sink.row(NIGHTS, row)
-                sink.close()
+                write_rows(form, stream, [(NIGHTS, rows)], target, columns=columns, zone=zone)
     if pruned:
         try:
             count, size = prune(found)

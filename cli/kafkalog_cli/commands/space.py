@@ -103,12 +103,9 @@ def space(
     wanted = [_BY_NAME[name] for name in tables]
     wanted += [table for flag, table in _SECTIONS.items() if others[flag] and table not in wanted]
     chosen = tuple(wanted) or (SPACE,)
-    form = row_form(form, target, chosen, {".html": "html"})
-    folder = target.is_folder(form)
+    form = row_form(form, target, chosen, columns, {".html": "html"})
     if form == "html" and columns:
         raise click.UsageError("--format html has whole tables.")
-    if folder and columns:
-        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     paths, limits = unpacked(paths), limits_of(others)
     properties = (
         {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     from pyarrow import RecordBatchReader
 
-__all__ = ["Answer", "Query", "database", "sql"]
+__all__ = ["Answer", "sql"]
 
 
 @click.command("sql", cls=GroupedCommand)
@@ -52,15 +52,10 @@ def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, targe
             write_stream(form, stream, reader.schema, reader)
         return 0
     answer = asked.answer()
-    from kafkalog_cli.render.sinks import sink_of
+    from kafkalog_cli.render.sinks import write_rows
 
     with target.stream(audits) as stream:
-        sink = sink_of(
-            form, stream, (), (answer.table,), terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
-        )  # fmt: skip
-        for row in answer.rows:
-            sink.row(answer.table, row)
-        sink.close()
+        write_rows(form, stream, [(answer.table, answer.rows)], target, zone=zone)
     return 0
 
 

@@ -11,7 +11,7 @@ import click
 from kafkalog.escape import escape
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import iso
-from kafkalog.reports import Folded, Lane, look_of
+from kafkalog.reports import Folded, Lane, look_of, shortened
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     jobs_option,
@@ -144,11 +144,11 @@ def timeline_lines(
     for lane in lanes:
         seen.update(lane.cells.tolist())
         bar = "".join(_drawn(lane, ascii_only=ascii_only, color=color))
-        yield f"{_short(escape(lane.name), longest):<{longest}} {edge}{bar}{edge}{_said(lane)}"
+        yield f"{shortened(escape(lane.name), longest):<{longest}} {edge}{bar}{edge}{_said(lane)}"
     if folded is not None:
         shares = _SHARES[ascii_only]
         bar = "".join(shares[int(-(-share * 8 // 1))] for share in folded.density.tolist())
-        yield f"{_short(fold, longest):<{longest}} {edge}{bar} {edge} --all draws each"
+        yield f"{shortened(fold, longest):<{longest}} {edge}{bar} {edge} --all draws each"
     signs = [
         f"{_painted(rank, ascii_only=ascii_only, color=color)} {look.words}"
         for rank in sorted(seen)
@@ -182,11 +182,3 @@ def _said(lane: Lane) -> str:
     if lane.stable is None:
         return ""
     return f" LSO {lane.row['last_stable_offset']} of {lane.row['log_end_offset']}"
-
-
-def _short(text: str, width: int) -> str:
-    """Shorten a name in its middle: names of a topic's partitions differ at their end."""
-    if len(text) <= width:
-        return text
-    tail = width * 2 // 3
-    return f"{text[: width - tail - 1]}…{text[-tail:]}"

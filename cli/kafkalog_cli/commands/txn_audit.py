@@ -115,7 +115,7 @@ def txn_audit(
         kafkalog explain transaction-hanging
     """
     chosen = _Filter(narrowing, state)
-    form = row_form(form, target, tables, REPORT_SUFFIXES)
+    form = row_form(form, target, tables, columns, REPORT_SUFFIXES)
     check_name(form, target.path)
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
@@ -123,8 +123,6 @@ def txn_audit(
         raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
     folder = target.is_folder(form)
     only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
-    if folder and columns:
-        raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
     if _PRODUCERLESS in tables and narrowing.of_producers:
         raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
     if hashed and not folder:

@@ -99,7 +99,7 @@ def verify(
         kafkalog verify --mirror --topics 'orders=eu.orders' source/ mirror/
         kafkalog verify --restorable broker-1 broker-2 broker-3
     """
-    form = row_form(form, target, tables, _SUFFIXES)
+    form = row_form(form, target, tables, columns, _SUFFIXES)
     if form in _REPORTS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
     if topics and not mirror:
@@ -107,8 +107,6 @@ def verify(
     if release is not None and not restorable:
         raise click.UsageError("--kafka-version goes with --restorable.")
     folder = target.is_folder(form)
-    if folder and columns:
-        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
 
@@ -123,10 +121,9 @@ def verify(
 
         compare_mirror(paths, limits, topics, jobs).add_to(found)
     if restorable:
-        from kafkalog.queries.broker_start import release_of
-        from kafkalog.queries.restorable import judge_restorable
+        from kafkalog.api import add_restorable
 
-        judge_restorable(found, paths, limits, jobs, None if release is None else release_of(release))
+        add_restorable(found, paths, limits, jobs, release)
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
     summary = found.summary()
@@ -173,7 +170,7 @@ def _write_report(
 
     write_form(
         form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
-        findings=findings, more=partial(_write_compared, found, terminal=target.on_terminal, asked=replicas),
+        findings=findings, more=partial(_write_compared, found, target=target, asked=replicas),
     )  # fmt: skip
 
 
@@ -181,28 +178,21 @@ def _write(
     found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], *,
     target: Target, zone: Zone,
 ) -> None:  # fmt: skip
-    from kafkalog_cli.render.sinks import sink_of, write_summary
+    from kafkalog_cli.render.sinks import write_rows
 
-    wanted = tables or _NAMES
-    sink = sink_of(
-        form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
-    )  # fmt: skip
-    if not tables:
-        write_summary(sink, found.summary().row())
-    for table, rows in _rows(found, wanted):
-        for row in rows:
-            sink.row(table, row)
-    sink.close()
+    summary = None if tables else found.summary().row()
+    rows = _rows(found, tables or _NAMES)
+    write_rows(form, stream, rows, target, columns=columns, zone=zone, summary=summary)
     if form == "csv" and tables != ("findings",):
         for finding in found.findings():
             if finding.severity > Severity.NOTE:
                 say(str(finding))
 
 
-def _write_compared(found: Verification, stream: BinaryIO, *, terminal: bool, asked: bool) -> None:
+def _write_compared(found: Verification, stream: BinaryIO, *, target: Target, asked: bool) -> None:
     """Write which replicas are not identical, and which mirrors have not the records of their sources."""
-    unlike = _unlike(found, REPLICAS, _PAIR, "identical", stream, terminal=terminal)
-    other = _unlike(found, MIRRORS, MIRRORS.answers, "same", stream, terminal=terminal)
+    unlike = _unlike(found, REPLICAS, _PAIR, "identical", stream, target)
+    other = _unlike(found, MIRRORS, MIRRORS.answers, "same", stream, target)
     if found.mirrors:
         stream.write(
             f"{len(found.mirrors) - len(other)} of {len(found.mirrors)} mirrors have the committed records of their"
@@ -217,24 +207,21 @@ def _write_compared(found: Verification, stream: BinaryIO, *, terminal: bool, as
 
 
 def _unlike(
-    found: Verification, table: Table, columns: Sequence[str], alike: str, stream: BinaryIO, *, terminal: bool
+    found: Verification, table: Table, columns: Sequence[str], alike: str, stream: BinaryIO, target: Target
 ) -> list[tuple[Any, ...]]:  # fmt: skip
     """Write the rows that are in another state, and return them."""
-    from kafkalog_cli.render.sinks import sink_of
+    from kafkalog_cli.render.sinks import write_rows
 
     unlike = [row for row in found.rows(table.name) if row[table.names.index("state")] != alike]
     if unlike:
-        sink = sink_of("table", stream, columns, (table.name,), terminal=terminal)
-        for row in unlike:
-            sink.row(table, row)
-        sink.close()
+        write_rows("table", stream, [(table, unlike)], target, columns=columns)
     return unlike
 
 
-def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:
+def _rows(found: Verification, wanted: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:
     from kafkalog.auditing.incidents import rows_of_verification
 
-    return ((table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted)
+    return [(table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted]
 
 
 def _write_folder(
@@ -244,7 +231,7 @@ def _write_folder(
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
     from kafkalog_cli.output import parquet_engine
-    from kafkalog_cli.render.audit_output import write_directory, write_parquet
+    from kafkalog_cli.render.audit_output import write_directory
     from kafkalog_cli.render.folders import write_tables
 
     summary = found.summary()
@@ -254,5 +241,4 @@ def _write_folder(
     def origin() -> dict[str, Any]:
         return provenance(target.command, summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
-    write = partial(write_parquet, rows) if form == "parquet" else partial(write_tables, form, rows)
-    write_directory(target, paths, write, summary, status, origin)
+    write_directory(target, paths, partial(write_tables, form, rows), summary, status, origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
 from kafkalog.auditing.pipeline import as_text, provenance, run_of, sha256_of, verdict_of
@@ -13,8 +13,6 @@ from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.reports import AuditSource, first_screen
-from kafkalog.segments.blocks import Rows
-from kafkalog.segments.segment_arrow import ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -23,12 +21,10 @@ from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target, parquet_engine
 from kafkalog_cli.render.folders import write_tables
 
-__all__ = ["ParquetSink", "files_of", "write_audit", "write_directory", "write_parquet"]
+__all__ = ["files_of", "write_audit", "write_directory"]
 
 
 Row = Sequence[Any]
-
-_KEPT_ROWS: Final = 1 << 16
 
 
 def write_audit(
@@ -90,78 +86,14 @@ def _write_all(
     (folder / PROVENANCE).write_text(as_text(origin()))
 
 
-def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
-    """Write each table as a directory of one Parquet file."""
-    parquet_engine()
-    _write_batches(((table, arrow_batches(rows, arrow_schema(table))) for table, rows in tables), folder)
-
-
-def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, run: Run | None = None) -> None:
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, run: Run) -> None:
     """Write each table as a file, one without rows, too: it has the columns."""
     for table, batches in tables:
-        file = ParquetFile(_path(folder, table), table, run)
+        (folder / table.name).mkdir()
+        file = ParquetFile(folder / table.name / "part-00000.parquet", table, run)
         for batch in batches:
             file.write(batch)
         file.close()
-
-
-def _path(folder: Path, table: Table) -> Path:
-    (folder / table.name).mkdir(exist_ok=True)
-    return folder / table.name / "part-00000.parquet"
-
-
-class ParquetSink:
-    """Takes rows in their order: each table is a directory of one Parquet file."""
-
-    room = ARROW_ROOM
-    batches: int | None = None
-    spaced = True
-
-    def __init__(self, folder: Path, tables: Iterable[Table]) -> None:
-        parquet_engine()
-        self._folder = folder
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in tables}
-        self._blocks: dict[str, ArrowRows] = {}
-        self._writers: dict[str, ParquetFile] = {}
-
-    def names(self, table: Table) -> Sequence[str]:
-        return table.names
-
-    def block(self, rows: Rows) -> None:
-        """Take rows of a block; a table has only such rows, or none."""
-        table = rows.block.table
-        if table.name not in self._blocks:
-            self._blocks[table.name] = ArrowRows(arrow_schema(table), ())
-        self._take(table, self._blocks[table.name].add(rows))
-
-    def row(self, table: Table, row: Row) -> None:
-        """Keep a row until its table has some thousand."""
-        rows = self._rows.setdefault(table.name, [])
-        rows.append(tuple(row))
-        if len(rows) == _KEPT_ROWS:
-            self._write(table)
-
-    def flush(self) -> None:
-        """Show nothing before the end."""
-
-    def close(self) -> None:
-        """Write what is left; a table without rows is a file with its columns."""
-        for name in self._rows:
-            self._write(TABLES[name])
-            if name in self._blocks:
-                self._take(TABLES[name], self._blocks[name].last())
-            self._writers[name].close()
-
-    def _write(self, table: Table) -> None:
-        self._take(table, arrow_batches(self._rows[table.name], arrow_schema(table)))
-        self._rows[table.name].clear()
-
-    def _take(self, table: Table, batches: Iterator[Any]) -> None:
-        if table.name not in self._writers:
-            self._writers[table.name] = ParquetFile(_path(self._folder, table), table)
-        for batch in batches:
-            self._writers[table.name].write(batch)
-            del batch  # the next one is made in its buffers
 
 
 def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from kafkalog.kafka.remote_log_metadata import DELETE_STATES, SEGMENT_STATES
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel.kafka_text import java_text
 
-__all__ = ["DIALECTS", "DecodedText", "shown"]
+__all__ = ["DIALECTS", "shown"]
 
 # The official tool's versions whose text is available, and the schemas that they know.
 DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from kafkalog.certainty import is_proved
 from kafkalog.escape import escape
 from kafkalog.quantities import by_number, iso, plausible, size_text
 
@@ -60,7 +61,7 @@ def _causes(logs: Iterable[Held]) -> Iterator[str]:
     for one in held[:_SHOWN]:
         size = "an unknown number of bytes" if one.found.bytes is None else size_text(one.found.bytes)
         since = "" if one.found.since_ms is None else f", since {iso(one.found.since_ms)}"
-        sure = "" if one.found.certainty == "proved" else f" ({one.found.certainty})"
+        sure = "" if is_proved(one.found.certainty) else f" ({one.found.certainty})"
         yield f"  {one.folder}: {one.found.cause}{sure}, {size} can be freed{since}"
         yield f"      {one.found.evidence}"
         if one.found.next_step:

@@ -1,4 +1,4 @@
-"""A directory with a file for each table, as ndjson or Arrow."""
+"""A directory with a file for each table, as ndjson, Arrow or Parquet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
-from kafkalog.tables import TABLES, Table
+from kafkalog.tables import Table
 from kafkalog_cli.render.row_formats import BlockSink, NdjsonSink
 
 __all__ = ["folder_sink", "write_tables"]
@@ -49,24 +49,28 @@ class _Lines:
 
 @contextmanager
 def folder_sink(
-    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str] = ()
+    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str] | None = None
 ) -> Iterator[BlockSink]:
-    """Give the sink for `tables` that become files of a directory; `files` are those that a dump reads."""
+    """Give the sink for `tables` that become files of a directory; `files` are those that a dump reads.
+
+    Parquet of a dump is a file for each table; that of all other commands is a directory for each, as Spark writes it.
+    """
     if form == "ndjson":
         with ExitStack() as open_files:
             yield _Lines(folder, columns, tables, open_files)
         return
     from kafkalog_cli.render.columnar import arrow_directory
 
-    with arrow_directory(form, folder, columns, tables, files) as sink:
+    place = "{table}/part-00000.parquet" if form == "parquet" and files is None else f"{{table}}.{form}"
+    with arrow_directory(form, folder, place, columns, tables, files or ()) as sink:
         yield sink
 
 
 def write_tables(form: str, tables: Iterable[tuple[Table, Iterable[Sequence[Any]]]], folder: Path) -> None:
     """Write the rows of tables, each to its file."""
-    found = {table.name: rows for table, rows in tables}
-    with folder_sink(form, folder, (), list(found)) as sink:
-        for name, rows in found.items():
+    found = list(tables)
+    with folder_sink(form, folder, (), [table.name for table, _ in found]) as sink:
+        for table, rows in found:
             for row in rows:
-                sink.row(TABLES[name], row)
+                sink.row(table, row)
         sink.close()

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final
 
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.reports import (
-    INFORMATIVE,
     AuditSource,
     FirstScreen,
     Night,
@@ -27,17 +27,7 @@ from kafkalog.zone import Zone
 from kafkalog_cli.render.people import encoded
 from kafkalog_cli.render.sinks import Style
 
-__all__ = [
-    "Report",
-    "incident_lines",
-    "incident_markdown",
-    "report_of",
-    "wrapped",
-    "write_findings",
-    "write_form",
-    "write_markdown",
-    "write_report",
-]
+__all__ = ["Report", "incident_lines", "report_of", "wrapped", "write_form"]
 
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 

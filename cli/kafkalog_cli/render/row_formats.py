@@ -23,21 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OUT_BYTES",
-    "BlockLines",
     "BlockSink",
     "ChosenColumns",
     "CsvSink",
     "EscapedCsv",
-    "JsonRows",
     "JsonSink",
     "NdjsonSink",
     "RowSink",
-    "RowTemplate",
     "as_csv",
     "as_json",
-    "csv_template",
-    "json_template",
-    "ndjson_template",
 ]
 
 

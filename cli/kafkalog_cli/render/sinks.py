@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, BinaryIO, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
@@ -12,7 +12,10 @@ from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 
-__all__ = ["Style", "sink_of", "style", "write_summary"]
+if TYPE_CHECKING:
+    from kafkalog_cli.output import Target
+
+__all__ = ["Style", "sink_of", "style", "write_rows", "write_summary"]
 
 
 class Style(TypedDict):
@@ -70,3 +73,20 @@ def sink_of(
         return CsvSink(stream, columns, first, escaped=terminal, safe=csv_safe)
     shown = [name for name in names if name != FINDINGS.name or len(names) == 1]  # none means nothing to say
     return TableSink(stream, columns, zone=zone, tables=shown, **style(terminal))
+
+
+def write_rows(
+    form: str, stream: BinaryIO, tables: Sequence[tuple[Table, Iterable[Sequence[Any]]]], target: Target, *,
+    columns: Sequence[str] = (), zone: Zone = UTC, summary: Sequence[Any] | None = None,
+) -> None:  # fmt: skip
+    """Write tables, each with its rows, as rows of `form`; `summary` comes before them where the format has a place."""
+    sink = sink_of(
+        form, stream, columns, [table for table, _ in tables], terminal=target.on_terminal, csv_safe=target.csv_safe,
+        zone=zone,
+    )  # fmt: skip
+    if summary is not None:
+        write_summary(sink, summary)
+    for table, rows in tables:
+        for row in rows:
+            sink.row(table, row)
+    sink.close()

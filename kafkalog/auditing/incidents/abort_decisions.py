@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog import limit
+from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.columns.sorted_rows import distinct
 from kafkalog.kafka.transaction_state import TransactionState
 
@@ -73,7 +74,9 @@ class AbortDecisions:
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
         columns = (states["offset"][self.shown], causes[chosen], possible[chosen], successor[chosen])
         self.reasons = {
-            (log, offset): AbortReason(_CAUSES[cause], "possible" if unsure else "proved", follows)
+            (log, offset): AbortReason(
+                _CAUSES[cause], certainty_of(Doubt.NOT_WRITTEN_DOWN if unsure else None), follows
+            )
             for log, offset, cause, unsure, follows in zip(logs, *(one.tolist() for one in columns), strict=True)
         }
 

@@ -19,6 +19,7 @@ from kafkalog.auditing.incidents.incident import (
     offsets,
 )
 from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.certainty import POSSIBLE, first_doubt
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
 
@@ -108,8 +109,8 @@ def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Inci
     subject = Subject(
         producer_id=first.producer_id if first.name is None else None, name=first.name if whose == 1 else None
     )
-    unsure = any(abort.certainty == "possible" for abort in some) or (counted is not None and counted.is_possible)
-    certainty = "possible" if unsure else first.certainty
+    uncounted = POSSIBLE if counted is not None and counted.is_possible else None
+    certainty = first_doubt([uncounted, *(abort.certainty for abort in some)])
     incident = Incident(kind, cause, subject, Severity.NOTE, known.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
@@ -135,7 +136,7 @@ def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Inci
     began = iso(first.time)
     when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
-    may = "probably " if certainty == "possible" else ""
+    may = "probably " if certainty == POSSIBLE else ""
     said = said.replace("by the producer itself", f"{may}by the producer itself")
     verb = "was" if number == 1 else "were"
     incident.title = f"{many(number, 'transaction')} of {who} {verb} aborted {when} {said}."

@@ -35,6 +35,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import waiting
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
@@ -98,7 +99,7 @@ def _incident(known: Known, pool: Pool, every: list[Open], cause: str) -> Incide
     if cause == "copied-while-running":
         incident.kind = "copy-skewed"
     incident.cluster_id = known.cluster_id
-    incident.certainty = every[0].finding["certainty"] or "proved"
+    incident.certainty = first_doubt(one.finding["certainty"] for one in every)
     incident.findings = [one.finding["id"] for one in every]
     describe(known, incident, every)
     incident.title = _title(known, incident, every)
@@ -200,7 +201,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:
-    one, code, proved = every[0], every[0].finding["code"], incident.certainty == "proved"
+    one, code, proved = every[0], every[0].finding["code"], is_proved(incident.certainty)
     where = incident.where()
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
     began = "" if incident.since is None else f" since {incident.since.words}"
@@ -264,7 +265,7 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
         return [Step.running(text, *OTHER_BROKERS)]
     if code == "transaction-pending":
         return _pending_steps(known, incident, every)
-    if incident.certainty != "proved" or code == "transaction-undecided":
+    if not is_proved(incident.certainty) or code == "transaction-undecided":
         return [COPY_AGAIN]
     if code == "transaction-overdue":
         text = (
@@ -302,7 +303,7 @@ def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[
             " partition's leader takes it, also after a start. Do not abort it: it is decided."
         )
     )
-    if incident.certainty != "proved":
+    if not is_proved(incident.certainty):
         steps.append(COPY_AGAIN)
     return steps
 

@@ -32,6 +32,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import after_fork
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.quantities import iso
 
 __all__ = ["elections"]
@@ -168,9 +169,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     subject = Subject(*min(loss.place for loss in together))
     incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
     incident.findings = [row["id"] for row in findings]
-    incident.certainty = next(
-        (row["certainty"] for row in findings if (row["certainty"] or "proved") != "proved"), "proved"
-    )
+    incident.certainty = first_doubt(row["certainty"] for row in findings)
     hanging = [one for loss in together for one in loss.hanging]
     if hanging:
         describe(known, incident, hanging)
@@ -186,7 +185,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
     incident.title = _title(incident, together, forked)
-    if incident.certainty != "proved":
+    if not is_proved(incident.certainty):
         incident.title += " Transactions that it left open may have ended after this copy."
     incident.steps = _save(known, [fork for of_loss in forks for fork in of_loss])
     incident.steps += _steps(known, incident, together, hanging)
@@ -412,7 +411,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
                     " hold what was lost. Copy it before that broker starts.", AUDIT, "DIR", "OLD_LEADER_DIR",
                 )
             )  # fmt: skip
-    if hanging and incident.certainty == "proved":
+    if hanging and is_proved(incident.certainty):
         steps += abort_steps(known, hanging)
     for loss in together[:SHOWN]:
         if loss.forks:

@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
+from kafkalog.certainty import POSSIBLE, PROVED, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.tables import Table
@@ -126,7 +127,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     subject = Subject(name=first.node.node_id) if whole else Subject(*place)
     kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
-    incident.certainty = "proved" if all(one.certainty == "proved" for one in found) else "possible"
+    incident.certainty = PROVED if all(is_proved(one.certainty) for one in found) else POSSIBLE
     incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
     incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
@@ -137,7 +138,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
     size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    likely = " (likely)" if incident.certainty == "possible" else ""
+    likely = " (likely)" if incident.certainty == POSSIBLE else ""
     incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
     seen = INCIDENT_KINDS[kind].consumers
     incident.consumers = Consumers(seen, seen)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
+from kafkalog.certainty import PROVED
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
 from kafkalog.quantities import by_number, iso
@@ -181,7 +182,7 @@ class Incident:
     subject: Subject
     severity: Severity
     cluster_id: str | None = None
-    certainty: str = "proved"
+    certainty: str = PROVED
     since: Since | None = None
     until: Since | None = None
     title: str = ""

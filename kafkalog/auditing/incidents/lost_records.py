@@ -32,6 +32,7 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap, without_log
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
+from kafkalog.certainty import DAMAGE_BETWEEN, POSSIBLE, is_proved, of_finding
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 
@@ -55,7 +56,6 @@ LOST: Final = frozenset(
     }
 )
 _CUT: Final = frozenset({"log-cut-short", "log-missing", "checkpoint-ahead"})
-_NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "segments-alike", "sequence-broken"})
 
 
 # The fields of their batches are damaged, the offset among them.
@@ -111,7 +111,7 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
     for loss in found.values():
         by_place.setdefault(loss.place, []).append(loss)
     for some in by_place.values():
-        some.sort(key=lambda loss: (not loss.unreadable, loss.certainty == "possible"))
+        some.sort(key=lambda loss: (not loss.unreadable, loss.certainty == POSSIBLE))
         _join_foreign(some)
         for loss in some:
             _place(known, loss)
@@ -134,9 +134,8 @@ def _cause(known: Known, row: Row) -> str:
 
 
 def _certainty(row: Row) -> str:
-    certainty = str(row["certainty"] or "proved")
-    is_covered = row["topic"] == METADATA_TOPIC and row["severity"] == "warning"  # a newer .checkpoint has the state
-    return "possible" if (row["code"] in _NOT_SURE or is_covered) and certainty == "proved" else certainty
+    in_checkpoint = row["topic"] == METADATA_TOPIC and row["severity"] == "warning"
+    return of_finding(row, in_checkpoint=in_checkpoint)
 
 
 def _join_foreign(some: list[_Loss]) -> None:
@@ -225,14 +224,14 @@ def _follow(known: Known, pool: Pool, by_place: dict[Place, list[_Loss]]) -> Non
     def here(row: Row) -> bool:
         return (row["topic"], row["partition"]) in by_place
 
-    for row in pool.take("late-data-adopted", when=lambda row: here(row) and row["certainty"] == "damage-between"):
+    for row in pool.take("late-data-adopted", when=lambda row: here(row) and row["certainty"] == DAMAGE_BETWEEN):
         by_place[row["topic"], row["partition"]][0].findings.append(row)
     for row in pool.take("atomicity-broken", when=lambda row: here(row) and row["found"] == "no marker"):
         by_place[row["topic"], row["partition"]][0].findings.append(row)
     for one in open_transactions(known, pool.take("transaction-hanging", when=here)):
         some = by_place[one.row["topic"], one.row["partition"]]
         cut = next((loss for loss in some if loss.cause != "missing-offsets"), None)
-        if cut is not None and (one.finding["certainty"] == "damage-between" or one.row["cause"] == "marker-missing"):
+        if cut is not None and (one.finding["certainty"] == DAMAGE_BETWEEN or one.row["cause"] == "marker-missing"):
             cut.hanging.append(one)
         else:
             pool.give_back(one.finding)
@@ -276,7 +275,7 @@ def _fill(known: Known, incident: Incident, together: Sequence[_Loss]) -> None:
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
     for loss in together:
         incident.kept += _kept(known, loss)
-    if known_ranges and together[0].certainty != "possible" and not any(loss.elsewhere for loss in together):
+    if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
         incident.lost_records = sum(_lost(known, loss) for loss in known_ranges)
     for loss in together[:_SHOWN]:
         incident.events += _events(loss)
@@ -328,19 +327,19 @@ def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
     elif incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
     if first.cause == "foreign-segment":
-        if first.certainty != "proved":
+        if not is_proved(first.certainty):
             return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
         return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = f"; {_following(places)}" if shown else ""
-        cannot = "can't be read" if first.certainty == "proved" else "may be unreadable"
+        cannot = "can't be read" if is_proved(first.certainty) else "may be unreadable"
         return f"{what} {cannot}: bytes are damaged{following}.{kept}"
-    may = "may be" if first.certainty != "proved" else verb
+    may = "may be" if not is_proved(first.certainty) else verb
     if first.cause == "log-missing":
         return f"{what} {may} lost: there is no .log file, other files know it.{kept}"
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
-    return f"{what} {may} missing{'' if first.certainty != 'proved' else ', and nothing legal explains it'}.{kept}"
+    return f"{what} {may} missing{', and nothing legal explains it' if is_proved(first.certainty) else ''}.{kept}"
 
 
 def _ranges_of(places: Ranges) -> str:
@@ -362,8 +361,8 @@ def _following(places: Ranges) -> str:
 
 def _short(first: _Loss) -> str:
     if first.unreadable:
-        return "can't be read" if first.certainty == "proved" else "may be unreadable"
-    return "may be missing" if first.certainty != "proved" else "are missing"
+        return "can't be read" if is_proved(first.certainty) else "may be unreadable"
+    return "may be missing" if not is_proved(first.certainty) else "are missing"
 
 
 def _node(kept: Kept) -> str:
@@ -434,7 +433,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
                 steps += after_cut(known, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps += around_gap(known, first.place, first.places)
-    if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):
+    if hanging and all(is_proved(one.finding["certainty"]) for one in hanging):
         steps += abort_steps(known, hanging)
     return steps
 

@@ -9,6 +9,7 @@ from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offse
 from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import iso
 
@@ -182,7 +183,7 @@ class Open(NamedTuple):
     @property
     def is_proved(self) -> bool:
         """Say whether it hangs for certain, in a replica that consumers read: its remedy may not print all the same."""
-        return self.finding["severity"] != "note" and self.finding["certainty"] in (None, "proved")
+        return self.finding["severity"] != "note" and is_proved(self.finding["certainty"])
 
     @property
     def who(self) -> str:

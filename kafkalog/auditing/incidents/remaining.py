@@ -9,6 +9,7 @@ from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Ste
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
+from kafkalog.certainty import is_proved, of_finding
 
 __all__ = ["others"]
 
@@ -29,7 +30,7 @@ def others(known: Known, pool: Pool) -> Iterator[Incident]:
 
 def _key(known: Known, row: Row) -> tuple[object, ...]:
     kind, cause = kind_of(row["code"])
-    certainty = _certainty(row)
+    certainty = of_finding(row)
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
     if row["topic"] is None:
@@ -42,14 +43,6 @@ def _node(known: Known, row: Row) -> object:
     return known.logs.get(row["log"] or "", {}).get("node_id")
 
 
-def _certainty(row: Row) -> str:
-    certainty = row["certainty"] or "proved"
-    return "possible" if row["code"] in _NOT_SURE and certainty == "proved" else str(certainty)
-
-
-_NOT_SURE: Final = frozenset({"offset-gap-unexplained", "sequence-broken", "state-transition-illegal", "copy-skewed"})
-
-
 def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
     incident = Incident(kind, cause, _subject(known, kind, rows), severity_of(rows), known.cluster_id, certainty)
@@ -60,7 +53,7 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
         incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
-    said = _OF_CAUSE.get(cause) or (_SAID if certainty == "proved" else _MAY)[kind]
+    said = _OF_CAUSE.get(cause) or (_SAID if is_proved(certainty) else _MAY)[kind]
     incident.title = f"{said} {where}: {_message(known, worst)}"
     if len({row["code"] for row in rows}) > 1:
         incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."

@@ -16,6 +16,8 @@ from kafkalog.auditing.incidents.remaining import others
 from kafkalog.auditing.incidents.remote_tier import OBJECTS, lost_objects
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import is_proved
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
@@ -90,15 +92,12 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
     return sorted(found, key=_order)
 
 
-_COUNTED: Final = frozenset({"writer-fenced", "transactions-aborted"})  # facts of the coordinator's own records
-
-
 def _copied_first(incident: Incident) -> None:
     """Put a new copy before everything else where this one does not prove an incident.
 
     What the inputs lack comes before that.
     """
-    if incident.certainty == "proved" or incident.kind in _COUNTED or incident.cause == "state-partition-missing":
+    if is_proved(incident.certainty) or incident.kind in INFORMATIVE or incident.cause == "state-partition-missing":
         return
     incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
 

@@ -9,6 +9,7 @@ from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Sin
 from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import by_number, iso
 
@@ -80,7 +81,7 @@ def _begin(
     first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
     subject = Subject(first["topic"], first["partition"], first["offset"], first["producer_id"])
     incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
-    incident.certainty = findings[0]["certainty"] or "proved"
+    incident.certainty = first_doubt(row["certainty"] for row in findings)
     incident.take(findings)
     incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
     incident.transactions = len(some)
@@ -119,7 +120,7 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     where, when = incident.where(), "" if incident.since is None else f" at {iso(incident.since.time)}"
     if lost:
         incident.first_offset = incident.last_offset = None
-        gone = "is missing" if incident.certainty == "proved" else "may be missing"
+        gone = "is missing" if is_proved(incident.certainty) else "may be missing"
         incident.title = f"A committed transaction of {who} {gone} in {where}: the log has no marker of it."
         gone = "They get the transaction's records in its other partitions, but none here."
         incident.consumers = Consumers(gone, gone)
@@ -136,7 +137,7 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     how = "committed" if finding["needed"] == "committed" else "aborted"
     but = f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction"
     verb = "was" if incident.records == 1 else "were"
-    if incident.certainty != "proved":
+    if not is_proved(incident.certainty):
         verb = "may have been"
     incident.title = f"{records} of {who} in {where}{place} {verb} {finding['found']}{when}, although {but}."
     if aborted:
@@ -214,7 +215,7 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
     records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
     verb = "was" if incident.records == 1 else "were"
-    if incident.certainty != "proved":
+    if not is_proved(incident.certainty):
         verb = "may have been"
     incident.title = (
         f"{records} of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's"

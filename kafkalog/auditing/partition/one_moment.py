@@ -133,7 +133,7 @@ def settled(
 ) -> Settled:  # fmt: skip
     """Join the scans of a partition; again, with scans of what is new, while files of its directory move.
 
-    `share` says which producers' transactions the scans have, as in ``SegmentScan.share``.
+    `share` says which producers' transactions the scans have, as ``SegmentScan.shares`` gives them.
     """
     readings: list[PartitionAudit] = []
     movements: list[Movement] = []
@@ -145,7 +145,7 @@ def settled(
             scans = [
                 known[segment]
                 if segment in known and stays(segment, directory, newer)
-                else scan_segment(newer, segment, limits).share(share)
+                else list(scan_segment(newer, segment, limits).shares(share.of))[share.number]
                 for segment in newer.segments
             ]
             directory = newer

@@ -15,7 +15,6 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold, FoldedLog
-from kafkalog.folds.shares import Share
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import Segment
@@ -97,9 +96,9 @@ class SegmentScan:
     last_position: int = -1
     end: tuple[BatchEnd, ...] = ()
 
-    def share(self, share: Share) -> SegmentScan:
-        """Return the scan with the transactions of a share of its producers alone, and all else."""
-        return self if share.is_all else replace(self, folded=self.folded.share(share))
+    def shares(self, count: int) -> Iterator[SegmentScan]:
+        """Yield the scan for each of the log's shares (``shares_of``): with its transactions alone, and all else."""
+        return (replace(self, folded=folded) for folded in self.folded.shares(count))
 
 
 def scan_segment(

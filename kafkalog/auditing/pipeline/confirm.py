@@ -26,6 +26,7 @@ from kafkalog.auditing.transactions import (
     LogAudit,
     findings_of_transactions,
 )
+from kafkalog.certainty import UNLESS_COPIED
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["confirmed"]
 
-_UNSURE: Final = CERTAINTIES.index("unless-copied-while-running")  # a second reading adds nothing to the others
+_UNSURE: Final = CERTAINTIES.index(UNLESS_COPIED)  # a second reading adds nothing to the others
 _NONE: Final = np.empty(0, np.intp)
 _Row = tuple[int, int, int]
 

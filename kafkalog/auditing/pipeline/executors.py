@@ -27,16 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "TASK_BYTES",
-    "WORTH_A_FORK",
-    "Executor",
-    "InProcess",
-    "JudgedLogs",
-    "ProcessPool",
-    "Scanned",
-    "executor_for",
-]
+__all__ = ["TASK_BYTES", "WORTH_A_FORK", "Executor", "InProcess", "Scanned", "executor_for"]
 
 TASK_BYTES: Final = 32 << 20
 _ROWS_OF_WORK: Final = 512  # that are joined while a partition of few is judged

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
@@ -139,7 +140,7 @@ class _Skew:
 
     def _replaced(self, finding: Finding) -> Severity | None:
         """Judge files that do not fit together: of a segment that the cleaner replaced, or of a truncated follower."""
-        if finding.certainty == "proved":  # by other files than the segment's own
+        if finding.certainty == PROVED:  # by other files than the segment's own
             return None
         at_seam = finding.file.endswith(".snapshot") and self.bases[-1:] == [_base(finding)]
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):
@@ -172,7 +173,7 @@ class _Skew:
 
     def _transaction(self, finding: Finding) -> Severity | None:
         """Judge a transaction whose marker may be in a segment that went, or that is read twice."""
-        if finding.certainty != "damage-between" or self.audit.damaged:
+        if finding.certainty != DAMAGE_BETWEEN or self.audit.damaged:
             return self._after_overlap(finding)
         gaps = self.audit.gaps
         between = gaps.of_kind("damage") & (gaps.first > (finding.offset or 0))

@@ -15,7 +15,7 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["EpochFault", "epoch_faults", "leader_epochs"]
+__all__ = ["epoch_faults", "leader_epochs"]
 
 
 # ``leader-epoch-checkpoint`` compared with the leader epochs of the batches.

@@ -28,7 +28,7 @@ from kafkalog.segments.chunk import Chunk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EpochRun", "EpochRuns", "ForeignSegments", "RebuiltSegment", "SideFiles", "StatePiece", "runs_of_log"]
+__all__ = ["EpochRun", "EpochRuns", "ForeignSegments", "RebuiltSegment", "SideFiles", "runs_of_log"]
 
 # Leader epochs: where the batches of each begin.
 

@@ -30,18 +30,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.side_files.segment_batches import Coverage, SegmentFiles
     from kafkalog.kafka.batch import CellTable
 
-__all__ = [
-    "IndexVerdict",
-    "Mismatch",
-    "OffsetIndex",
-    "SegmentIndexes",
-    "TimeIndex",
-    "left_by_truncation",
-    "offset_mismatch",
-    "offsets_beyond",
-    "time_mismatch",
-    "times_beyond",
-]
+__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex"]
 
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])

@@ -24,7 +24,7 @@ from kafkalog.settle import Reason, lowered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Aborts", "EntryFault", "EntryFaults", "Reach", "TxnIndexFaults", "txn_index_faults"]
+__all__ = ["Aborts", "EntryFaults", "Reach", "txn_index_faults"]
 
 
 # ``.txnindex`` compared with the transactions that ABORT markers ended.

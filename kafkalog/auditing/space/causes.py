@@ -10,23 +10,14 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanable, run_pass
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
+from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import iso
 from kafkalog.segments.chunk import Limits
 
-__all__ = [
-    "Compaction",
-    "Due",
-    "by_retention",
-    "due_by_size",
-    "due_by_time",
-    "due_now",
-    "judge",
-    "local_due",
-    "settle_broker",
-]
+__all__ = ["Compaction", "judge", "local_due", "settle_broker"]
 
 
 # What holds bytes that a compaction could take.
@@ -501,7 +492,7 @@ def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: in
     stopped = [*sound, *ending] if len(sound) > 1 or (sound and (is_old or ending)) else []
     since = min((one.since_cleanable for one in sound if one.since_cleanable is not None), default=None)
     for one in stopped:
-        one.cause, one.certainty, one.since_ms = "cleaner-stopped", "likely", since
+        one.cause, one.certainty, one.since_ms = "cleaner-stopped", certainty_of(Doubt.THREAD_NOT_SEEN), since
         one.evidence += f"; {len(sound)} partitions of this broker wait in the same way"
     waiting = {id(one) for one in stopped}
     for _, one in pending:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.partition import PartitionAudit
     from kafkalog.log_dirs.log_directory import Segment
 
-__all__ = ["Cleanable", "Left", "Pass", "Rewriter", "Squeezed", "cleanable", "run_pass"]
+__all__ = ["Cleanable", "Left", "Pass", "cleanable", "run_pass"]
 
 
 class Cleanable(NamedTuple):

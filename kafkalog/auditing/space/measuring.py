@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
 from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
-from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, read_space
-from kafkalog.auditing.space.next_start import next_start_row
+from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, next_start_of, read_space
 from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows, tier_rows
@@ -102,7 +101,7 @@ class ClusterSpace:
         logs = [one.log for one in self.logs]
         if NEXT_START.name in tables:
             for log in logs:
-                yield NEXT_START, next_start_row(log, self.metadata, self.limits)
+                yield NEXT_START, next_start_of(log, self.metadata, self.limits).row()
         logs = one_replica(logs)
         now = self.logs[0].now if self.logs else 0
         if {TRANSACTION_COSTS.name, PRODUCER_GROUPS.name}.intersection(tables):

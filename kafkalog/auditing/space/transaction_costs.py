@@ -18,7 +18,7 @@ from kafkalog.tables.space_tables import TRANSACTION_COSTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Cost", "Scope", "cost_row", "costs_of_log", "transaction_cost_rows"]
+__all__ = ["Cost", "cost_row", "costs_of_log", "transaction_cost_rows"]
 
 _HOUR_MS: Final = 3_600_000
 _MARKER_BYTES: Final = 78  # of a batch with one marker

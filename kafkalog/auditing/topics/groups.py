@@ -68,19 +68,7 @@ from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "GROUP_TABLES",
-    "ChosenGroups",
-    "GroupAt",
-    "GroupLog",
-    "Item",
-    "ShareOffsets",
-    "Standing",
-    "group_of",
-    "group_rows",
-    "offsets_rows",
-    "read_groups",
-]
+__all__ = ["GROUP_TABLES", "GroupAt", "Item", "ShareOffsets", "Standing", "group_of", "group_rows", "offsets_rows"]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["Lag", "LagColumns", "lags_of", "no_lag"]
+__all__ = ["LagColumns", "lags_of", "no_lag"]
 
 LagColumns = Callable[["NDArray[np.intp]"], "Mapping[str, AnyColumn]"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition

@@ -19,7 +19,7 @@ from kafkalog.segments.internal_blocks import InternalRecords
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CHANGING", "PARTITION_CHANGE", "Broker", "Metadata", "PartitionChange", "PartitionChanges", "Topic"]
+__all__ = ["CHANGING", "Broker", "Metadata", "PartitionChange", "PartitionChanges", "Topic"]
 
 
 # Changes of partitions in a block of the metadata log: most records of a busy cluster, and many change the same.

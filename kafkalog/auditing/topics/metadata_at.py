@@ -56,16 +56,7 @@ from kafkalog.tables.metadata_tables import BROKERS, CHANGES, CONFIGS, FEATURES,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "METADATA_TABLES",
-    "NAMED",
-    "MetadataBlocks",
-    "Named",
-    "leadership_columns",
-    "leadership_rows",
-    "metadata_rows",
-    "metadata_view",
-]
+__all__ = ["METADATA_TABLES", "Named", "leadership_columns", "leadership_rows", "metadata_rows", "metadata_view"]
 
 
 # What records of the metadata log name: a topic, a partition, a broker, a setting; as columns.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPY_MS",
-    "Assigned",
     "LeadersAt",
     "Led",
     "absent_findings",

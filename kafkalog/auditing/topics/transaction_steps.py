@@ -22,7 +22,7 @@ from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel.buffers import NONE
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
-from kafkalog.quantities import FIRST_MS, LAST_MS
+from kafkalog.quantities import all_plausible
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
@@ -34,7 +34,7 @@ from kafkalog.tables.internal_tables import DECIDED_BY, INTERNAL, STEPS, TRANSIT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["last_steps", "state_number", "transition_columns", "transition_rows"]
+__all__ = ["last_steps", "transition_columns", "transition_rows"]
 
 
 # The steps of transactional ids as columns of the table ``transitions``: what each record shows beside others.
@@ -110,7 +110,7 @@ def _columns(
     ids = coordinator.states["transactional_id"]
     ends = coordinator.times(after) if until is None else np.full(len(rows), until)
     has_end = (after > rows) & (ids[after] == ids[rows]) if until is None else np.ones(len(rows), np.bool_)
-    is_known = has_end & _plausible(times) & _plausible(ends)
+    is_known = has_end & all_plausible(times) & all_plausible(ends)
     fenced = around.follows & ((states["state"] == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
     return Columns(
@@ -212,11 +212,6 @@ class _Around:
         is_other = self.follows & (old != new)
         found = np.where(is_other, old, said)
         return found, (self.now("state") != TOMBSTONE) & (is_other | ((said != -1) & (said != new)))
-
-
-def _plausible(times: NDArray[np.int64]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (times >= FIRST_MS) & (times < LAST_MS)
-    return found
 
 
 def transition_rows(

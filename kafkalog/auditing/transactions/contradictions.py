@@ -16,6 +16,7 @@ from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.topics import leader_now, leader_spans, leaderless
 from kafkalog.auditing.transactions.judged_rows import opened_at
 from kafkalog.auditing.transactions.surroundings import Surroundings
+from kafkalog.certainty import Inputs
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
@@ -101,7 +102,7 @@ class Contradictions:
         What a broker that was stopped lacks is missing for certain; a remote store has closed segments alone.
         """
         metadata, topic, partition = self._around.metadata, directory.topic, directory.partition
-        if self._around.is_whole(node) or directory.is_remote_alone:
+        if self._around.inputs(node, directory) in (Inputs.STOPPED, Inputs.REMOTE):
             return False
         if metadata is None:
             return not self._around.several_nodes

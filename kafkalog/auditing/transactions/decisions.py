@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions.ended import LATEST, is_sole
 from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
+from kafkalog.certainty import PROVED, Inputs
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct
 from kafkalog.files.names import STATE_TOPIC
@@ -124,7 +125,7 @@ def _in_time(rows: Columns, decisions: Columns, context: Context) -> NDArray[np.
     """Say whether data of a decision's epoch is its transaction's for certain, whatever marker ended it."""
     times, until = rows["marker_timestamp"], decisions["until"]
     # Without a next transaction the marker may be of one that is not in this copy of the state topic.
-    known = (times < decisions["known_until"]) | context.one_moment
+    known = (times < decisions["known_until"]) | context.inputs.are_of_one_moment
     in_time: NDArray[np.bool_] = np.where(until == NONE, known, times < until)
     return in_time
 
@@ -197,9 +198,9 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
     """
     completed = np.clip(decisions["completed"], -1, LATEST)
     proved = audit.newest_broker > completed
-    if context.one_moment:
+    if context.inputs.are_of_one_moment:
         whole_to = max(context.opened_ms, context.newest_broker - context.copy_ms)
-        has_its_end = context.is_whole | (whole_to > completed)
+        has_its_end = (context.inputs is Inputs.STOPPED) | (whole_to > completed)
         proved |= has_its_end & ((audit.newest > completed) | (not context.several_nodes))
     bad = np.select(
         [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
@@ -222,7 +223,7 @@ def _without_marker(
         producer_id=decision["producer_id"],
         needed="committed",
         found="no marker",
-        certainty="proved",
+        certainty=PROVED,
     )
     if severity is not Severity.ERROR:
         finding = lowered(finding, Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN)

@@ -16,7 +16,7 @@ from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless, led_since
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
-from kafkalog.auditing.transactions.moments import NEVER, Certainty, Moments, Read
+from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
     NOT_JUDGED,
@@ -28,6 +28,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     ended_verdict,
     open_verdict,
 )
+from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_missed
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among
 from kafkalog.folds import fold
@@ -107,21 +108,20 @@ CERTAINTY: Final = {word: number for number, word in enumerate(CERTAINTIES)}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
+    """What surrounds a log: the coordinator of its cluster, and how the inputs belong together.
 
-    `is_whole` says that brokers were stopped cleanly, so that each log has its end, `one_moment` that they were, or
-    that the user says so. Else `newest_broker`, the newest time (ms) that a broker wrote in any input, `copy_ms` and
-    `max_timeout_ms` decide whether a transaction is too old for its marker to have come during the copy. `own_markers`
-    are the markers in the log that answer the decisions that list the partition. `state_cleaned` says whether records
-    of the state topic are missing. `replicas` are the same partition's logs on other nodes, `several_nodes` says
-    whether there are any: they stop one after the other. `only_counted` are the open transactions of the log that the
-    limit of the run leaves. `is_alone` says that the log was given without the log directory around it. At `opened_ms`
-    a broker had the log with its present end; -1 where nothing shows that.
+    Where they are of different moments, `newest_broker`, the newest time (ms) that a broker wrote in any input,
+    `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its marker to have come during the
+    copy. `own_markers` are the markers in the log that answer the decisions that list the partition.
+    `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
+    other nodes, `several_nodes` says whether there are any: they stop one after the other. `only_counted` are the
+    open transactions of the log that the limit of the run leaves. `is_alone` says that the log was given without
+    the log directory around it. At `opened_ms` a broker had the log with its present end; -1 where nothing shows
+    that.
     """
 
     coordinator: Coordinator
-    is_whole: bool
-    one_moment: bool
+    inputs: Inputs
     newest_broker: int
     copy_ms: int
     max_timeout_ms: int
@@ -288,7 +288,7 @@ class _Judge:
             # Records from after the copy can't be about a marker whose epoch the coordinator has left.
             last = self.coordinator.last_of(rows["producer_id"])
             epochs = _cells(self.coordinator.states["producer_epoch"], last)
-            all_known = (last >= 0) & (epochs > rows["marker_epoch"]) | self.context.one_moment
+            all_known = (last >= 0) & (epochs > rows["marker_epoch"]) | self.context.inputs.are_of_one_moment
             all_known |= self.coordinator.go_on_past(names, rows["marker_timestamp"])
             nobody_decided = all_known & ~among(rows["marker_offset"], self.context.own_markers.offsets)
         return _by_rule(
@@ -317,7 +317,7 @@ class _Judge:
         its_epoch[is_decided] = (decided["data_epoch"] == NONE) | (
             decided["data_epoch"] == rows["last_epoch"][is_decided]
         )
-        known = self._known(rows, name, entry, word, decision, followed)
+        missed = self._missed(rows, name, entry, word, decision, followed)
         state, cause, certainty = _by_rule(
             lambda fact: open_verdict(OpenFacts(**fact)),
             word=word,
@@ -327,13 +327,12 @@ class _Judge:
             is_decided=is_decided,
             marker_followed=followed,
             has_its_epoch=its_epoch,
-            is_proved=np.array([one.is_proved for one in known]),
-            is_too_early=np.array([one.is_too_early for one in known]),
+            doubt=np.array([_DOUBTS.index(one.doubt) for one in missed]),
             damage_follows=damaged,
             begins_before_log=rows["batches"] == 0,
             in_replica=self._in_replica(rows),
         )
-        recent = np.array([one.is_recent for one in known]) & (cause != CAUSE["replica-behind"])
+        recent = np.array([one.is_recent for one in missed]) & (cause != CAUSE["replica-behind"])
         if self.context.is_alone:  # no broker of the cluster was given that could have had the coordinator's records
             recent &= cause != CAUSE["state-partition-missing"]
         return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
@@ -367,11 +366,11 @@ class _Judge:
         answered[due] = self.sent.since(producers[due], epochs, updated)[0]
         return listed, answered
 
-    def _known(
+    def _missed(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], word: NDArray[np.int64],
         decision: NDArray[np.int64], sent: NDArray[np.bool_],
-    ) -> list[Certainty]:  # fmt: skip
-        """Say how certain it is that no marker ends open transactions."""
+    ) -> list[MarkerMissed]:  # fmt: skip
+        """Say whether the inputs may have missed the markers of open transactions."""
         context, states = self.context, self.coordinator.states
         is_said, is_decided = entry >= 0, decision >= 0
         decided = np.where(is_decided, _cells(states["last_update_timestamp"], decision), -1)
@@ -386,25 +385,18 @@ class _Judge:
             context.newest_broker, self.coordinator.read_until(names), latest, np.where(is_due, latest, -1), decided,
             context.copy_ms, context.max_timeout_ms, never_comes,
         )  # fmt: skip
-        known = self.moments.known(rows, read)
-        if context.is_whole:
-            return [one._replace(is_proved=True, is_too_early=False) for one in known]
-        if context.one_moment:
-            ends = self._at_ends(rows, read, word)
-            return [
-                one._replace(is_proved=True, is_too_early=end.is_too_early)
-                for one, end in zip(known, ends, strict=True)
-            ]
-        return known
+        seen = self.moments.seen(rows, read)
+        at_end = self._at_end(rows, read, word) if context.inputs is Inputs.ONE_MOMENT else seen
+        return [marker_missed(context.inputs, *both) for both in zip(seen, at_end, strict=True)]
 
-    def _at_ends(self, rows: Columns, read: Read, word: NDArray[np.int64]) -> list[Certainty]:
-        """Say of which open transactions logs of one moment say nothing: what the system had not written is missing.
+    def _at_end(self, rows: Columns, read: Read, word: NDArray[np.int64]) -> list[Seen]:
+        """Return what logs of one moment show of open transactions: what the system had not written is missing.
 
         A producer that its id has left begins no transaction any more, whatever follows in the state partition.
         """
         is_left = (word == Word.FORGOTTEN) | (word == Word.REPLACED)
         state = np.where(is_left, NEVER, read.state)
-        return self.moments.known(rows, read._replace(state=state, max_timeout_ms=0, log=self.context.opened_ms))
+        return self.moments.seen(rows, read._replace(state=state, max_timeout_ms=0, log=self.context.opened_ms))
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""
@@ -454,7 +446,11 @@ def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -
     )
 
 
-_KINDS: Final[dict[str, Callable[[int], object]]] = {"word": Word, "ending": Ending, "in_replica": Ending}
+_DOUBTS: Final = (None, *Doubt)
+
+_KINDS: Final[dict[str, Callable[[int], object]]] = {
+    "word": Word, "ending": Ending, "in_replica": Ending, "doubt": _DOUBTS.__getitem__,
+}  # fmt: skip
 
 
 def _cells(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:

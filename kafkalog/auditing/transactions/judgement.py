@@ -275,15 +275,14 @@ def _judge(
     if not share.is_all:
         listing = listing[share.has(coordinator.states["producer_id"][listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
-    has_end = not directory.is_remote_alone
     context = Context(
-        coordinator, around.is_whole(node) and has_end, around.one_moment(node) and has_end, around.newest_broker,
+        coordinator, around.inputs(node, directory), around.newest_broker,
         options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
         metadata, around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
-    copy_ms = 0 if context.one_moment else options.copy_ms
+    copy_ms = 0 if context.inputs.are_of_one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     wrong = WrongFields(whole.findings, directory)
     findings = wrong.settle(_of_log(whole, options)) if share.of_log else []

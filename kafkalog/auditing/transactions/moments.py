@@ -1,4 +1,4 @@
-"""What files that were copied while brokers ran can know of an open transaction.
+"""What files that were copied while brokers ran show of an open transaction; ``certainty.py`` says what that proves.
 
 A marker, a record of an internal topic and a batch with LogAppendTime have the time of a broker. They say how far each
 log goes on, and between which times a producer's batch was appended. A transaction hangs for certain where the state
@@ -11,85 +11,23 @@ partition ends before the first batch, or its log before the coordinator's word.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.certainty import NEVER, Seen
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Bracket", "Certainty", "Moments", "Read", "Seen", "known_of"]
-
-NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
+__all__ = ["Bracket", "Moments", "Read"]
 
 
 def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
-
-
-class Certainty(NamedTuple):
-    """How certain it is that no marker ends an open transaction.
-
-    `is_proved` says so for certain, `is_too_early` that one of the logs ends too early to know, `is_recent` that a
-    healthy broker may still have ended the transaction after the copy.
-    """
-
-    is_proved: bool
-    is_too_early: bool
-    is_recent: bool
-
-
-class Seen(NamedTuple):
-    """What files of different moments show of an open transaction, in times (ms): brokers' unless said otherwise.
-
-    `newest`, `state`, `said`, `due`, `decided`, `copy_ms` and `max_timeout_ms` are as in ``Read``. The log's newest
-    time is `log`, that of any clock `log_any`; the producer's own times are `begins` and `last`; `before` and `after`
-    are those of the markers around its first batch. `never_comes` says that its marker can't come any more.
-    """
-
-    newest: int
-    state: int
-    said: int
-    due: int
-    decided: int
-    log: int
-    log_any: int
-    begins: int
-    last: int
-    before: int
-    after: int
-    copy_ms: int
-    max_timeout_ms: int
-    never_comes: bool = False
-
-
-def known_of(seen: Seen) -> Certainty:
-    """Say how certain it is that no marker ends an open transaction."""
-    if seen.never_comes:
-        return Certainty(is_proved=True, is_too_early=False, is_recent=False)
-    age = seen.newest - max(_between(seen.before, seen.last, seen.after), seen.decided)
-    is_recent = age <= seen.copy_ms + seen.max_timeout_ms
-    # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
-    copied = -1 if is_recent else seen.newest - seen.copy_ms
-    has_registrations = max(seen.state, copied) > seen.after
-    has_markers = max(seen.log, copied) > seen.said
-    is_proved = (has_registrations and has_markers) or (seen.after == NEVER and _go_on(seen))
-    is_early = seen.state < _between(seen.before, seen.begins, seen.after) or seen.log < seen.due
-    return Certainty(is_proved, is_early and is_recent and not is_proved, is_recent)
-
-
-def _go_on(seen: Seen) -> bool:
-    """Say whether both logs go on for longer than a copy takes: without markers, producers' times are all there is."""
-    point = max(seen.last, seen.said)
-    return min(seen.log_any, seen.state) > point and seen.newest - point > seen.copy_ms
-
-
-def _between(before: int, time: int, after: int) -> int:
-    return max(before, min(time, after))
 
 
 class Bracket(NamedTuple):
@@ -166,24 +104,19 @@ class Moments:
             else:
                 order = np.argsort(offsets, kind="stable")
             offsets, times = offsets[order], times[order]
-            folded = np.searchsorted(asked, offsets, "right")
-            begins = np.flatnonzero(np.append(True, folded[1:] != folded[:-1]))
-            ends = np.append(begins[1:], len(folded)) - 1
-            first.put(folded[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[folded[begins]])
-            last.put(folded[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[folded[ends]])
+            part = np.searchsorted(asked, offsets, "right")
+            begins = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+            ends = np.append(begins[1:], len(part)) - 1
+            first.put(part[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[part[begins]])
+            last.put(part[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[part[ends]])
         there, places = last.offsets != NONE, np.arange(number + 1)
         before = np.maximum.accumulate(np.where(there, places, -1))[:-1]
         after = np.minimum.accumulate(np.where(there, places, number + 1)[::-1])[::-1][1:]
         times_before, times_after = np.append(last.times, -1), np.append(first.times, NEVER)
         return Bracket(times_before[before][of_row], times_after[after][of_row])
 
-    def known(self, rows: Columns, read: Read) -> list[Certainty]:
-        """Say what is known of open transactions in files that may be of different moments.
-
-        A remote store has no more of a log than its closed segments: the markers may follow.
-        """
-        if self._audit.directory.is_remote_alone:
-            return [Certainty(is_proved=False, is_too_early=True, is_recent=True)] * len(rows)
+    def seen(self, rows: Columns, read: Read) -> list[Seen]:
+        """Return what the files show of open transactions."""
         newest, log_any = min(read.newest, NEVER), self._audit.newest
         log = max(self._audit.newest_broker, read.log)
         bracket = self.bracket(rows["first_offset"])
@@ -193,9 +126,7 @@ class Moments:
             bracket.after.tolist(), read.never_comes.tolist(), strict=True,
         )  # fmt: skip
         return [
-            known_of(
-                Seen(newest, state, said, due, decided, log, log_any, begins, last, before, after, read.copy_ms,
-                     read.max_timeout_ms, never_comes)
-            )
+            Seen(newest, state, said, due, decided, log, log_any, begins, last, before, after, read.copy_ms,
+                 read.max_timeout_ms, never_comes)
             for state, said, due, decided, begins, last, before, after, never_comes in times
         ]  # fmt: skip

@@ -10,13 +10,14 @@ from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, stat
 from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.auditing.transactions.elsewhere import ELSEWHERE, elsewhere_findings
+from kafkalog.certainty import Inputs
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.limit import OnlyCounted
-from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import When, at_newest
 from kafkalog.segments.chunk import Limits
 
@@ -114,13 +115,13 @@ class Surroundings:
         until = self.newest_broker - (0 if snapshot else self.options.copy_ms)
         yield from elsewhere_findings(nodes, self.metadata, self.coordinator, until, snapshot=snapshot)
 
-    def is_whole(self, node: LogDirectory) -> bool:
-        """Say whether a node's logs and the state topic have their ends: their brokers were stopped cleanly."""
-        return self.options.again or (node.clean_shutdown and self.state_clean)
-
-    def one_moment(self, node: LogDirectory) -> bool:
-        """Say whether a node's logs and the state topic are of one moment: they are whole, or the user says so."""
-        return self.options.snapshot or self.is_whole(node)
+    def inputs(self, node: LogDirectory, directory: PartitionDirectory) -> Inputs:
+        """Say how the files of a node's log and of the state topic belong together."""
+        if directory.is_remote_alone:
+            return Inputs.REMOTE
+        if self.options.again or (node.clean_shutdown and self.state_clean):
+            return Inputs.STOPPED
+        return Inputs.ONE_MOMENT if self.options.snapshot else Inputs.COPIED
 
     @property
     def has_all_states(self) -> bool:

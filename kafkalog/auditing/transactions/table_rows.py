@@ -14,9 +14,10 @@ from kafkalog.auditing.partition import PartitionAudit, visible_batches
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.moments import NEVER, Moments
+from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
+from kafkalog.certainty import NEVER
 from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import among, distinct
 from kafkalog.columns.texts import TextColumn

@@ -20,6 +20,7 @@ from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
+from kafkalog.certainty import UNLESS_COPIED, is_proved
 from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import among
 from kafkalog.escape import command_line, described
@@ -193,7 +194,7 @@ def _each(
         file = directory.segments[at].path if at >= 0 else directory.log
         message = _message(one, audit, coordinator) + one.kept_by
         remedy, instead = None, ""
-        if is_read and one.code == "transaction-hanging" and verdict.certainty == "proved":
+        if is_read and one.code == "transaction-hanging" and is_proved(verdict.certainty):
             remedy, instead = _remedy(one, audit)
         found = Finding.of(
             one.code, file, message + instead, position=None if row["position"] == NONE else row["position"],
@@ -279,12 +280,12 @@ def _hanging(one: _Reported, waiting: int) -> str:
         )
         if decision["committed"] and cause == "marker-missing":
             told += " Aborting it now loses data that was committed."
-    if one.verdict.certainty == "unless-copied-while-running":
+    if one.verdict.certainty == UNLESS_COPIED:
         told += (
             " Not certain: its marker may have come after this file was copied. Copy again and check whether it is"
             " still open."
         )
-    elif one.verdict.certainty != "proved":
+    elif not is_proved(one.verdict.certainty):
         told += " Not certain: its marker may have been in the unreadable bytes."
     return told
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkalog.certainty import UNLESS_COPIED, Doubt, certainty_of, is_proved
 from kafkalog.folds import fold
 from kafkalog.settle import Reason
 
@@ -52,9 +53,8 @@ class OpenFacts(NamedTuple):
     `lists_partition` and `has_newer_epoch` are about the record of the coordinator's word, `is_answered` says that the
     log has a marker of that epoch since. A decision is the newest one that lists the partition: `is_decided` where
     there is one, `marker_followed` where the log has its marker, `has_its_epoch` where it is about data of this epoch
-    or nothing says of which. `is_proved` says that no marker can have come since the files were copied, `is_too_early`
-    that they end too early to know: both may be so of files of one moment that lack their ends. `in_replica` is the
-    marker that another replica, which goes on from here, has.
+    or nothing says of which. `doubt` is why the inputs may have missed a marker, None where they have not. `in_replica`
+    is the marker that another replica, which goes on from here, has.
     """
 
     word: Word
@@ -64,8 +64,7 @@ class OpenFacts(NamedTuple):
     is_decided: bool = False
     marker_followed: bool = False
     has_its_epoch: bool = False
-    is_proved: bool = True
-    is_too_early: bool = False
+    doubt: Doubt | None = None
     damage_follows: bool = False
     begins_before_log: bool = False
     in_replica: Ending = Ending.NONE
@@ -95,7 +94,7 @@ class Verdict(NamedTuple):
 
 
 # What is said of the open transactions of a log past the limit.
-NOT_JUDGED: Final = Verdict("undecided", "not-judged", "unless-copied-while-running")
+NOT_JUDGED: Final = Verdict("undecided", "not-judged", certainty_of(Doubt.NOT_JUDGED))
 
 _PENDING: Final = {Ending.COMMIT: "commit-pending", Ending.ABORT: "abort-pending"}
 
@@ -104,19 +103,18 @@ def open_verdict(facts: OpenFacts) -> Verdict:
     """Judge a transaction that no marker ended in the log."""
     state, cause = _by_the_word(facts)
     if state in ("hanging", "undecided") and facts.in_replica is not Ending.NONE:
-        return Verdict(_PENDING[facts.in_replica], "replica-behind", "proved")
-    certainty = "proved" if facts.is_proved else "unless-copied-while-running"
-    if facts.damage_follows:
-        certainty = "damage-between"
+        return Verdict(_PENDING[facts.in_replica], "replica-behind", certainty_of())
+    damage = Doubt.DAMAGED_BETWEEN if facts.damage_follows else None
     if state == "hanging":
-        if facts.is_too_early and certainty == "unless-copied-while-running":
+        certainty = certainty_of(damage, facts.doubt)
+        if facts.doubt is Doubt.COPIED_TOO_EARLY and damage is None:
             return Verdict("undecided", "copied-while-running", certainty)
-        if facts.is_too_early and certainty == "proved":
-            certainty = "unless-copied-while-running"
         return Verdict("hanging", _why_it_hangs(facts, cause), certainty)
     if cause is None and facts.begins_before_log:
         cause = "begins-before-log"
-    return Verdict(state, cause, certainty)
+    # What the coordinator has yet to end is open at the moment that the files show, however they were written.
+    doubt = None if facts.doubt is Doubt.NOT_WRITTEN_YET else facts.doubt
+    return Verdict(state, cause, certainty_of(damage, doubt))
 
 
 def _by_the_word(facts: OpenFacts) -> tuple[str, str | None]:
@@ -158,7 +156,7 @@ def _why_it_hangs(facts: OpenFacts, cause: str | None) -> str:
 def ended_verdict(facts: EndedFacts) -> Verdict:
     """Judge a transaction that a marker ended in the log."""
     state = "committed" if facts.ending is Ending.COMMIT else "aborted"
-    return Verdict(state, _special(facts), "damage-between" if facts.damage_between else "proved")
+    return Verdict(state, _special(facts), certainty_of(Doubt.DAMAGED_BETWEEN if facts.damage_between else None))
 
 
 def _special(facts: EndedFacts) -> str | None:
@@ -188,9 +186,9 @@ def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | N
     state, cause, certainty = verdict
     if cause == "late-data-adopted":
         return Said("late-data-adopted")
-    if state == "hanging" and certainty == "proved":
+    if state == "hanging" and is_proved(certainty):
         return Said("transaction-hanging")
-    if state == "hanging" and certainty == "unless-copied-while-running" and is_recent:
+    if state == "hanging" and certainty == UNLESS_COPIED and is_recent:
         return Said("transaction-hanging", Reason.MAY_HAVE_ENDED)
     if state == "hanging":
         return Said("transaction-hanging", Reason.NOT_PROVED)

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
+from kafkalog.certainty import PROVED
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered
@@ -78,7 +79,7 @@ def settle(logs: Sequence[Log]) -> None:
             for finding in log.findings
             if not (finding.code == "segment-foreign" and _stem(finding.file) == _stem(content.file))
         ]
-        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty="proved")
+        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty=PROVED)
         log.findings.insert(0, located(told, directory))
     for copy, finding in _alike(logs):
         copy.findings.append(finding)

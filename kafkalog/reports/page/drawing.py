@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import Any, Final
 
 from kafkalog.reports.colours import LOOKS, name_of
-from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane
+from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane, shortened
 from kafkalog.reports.page.elements import Element, element
 from kafkalog.reports.source import leader_words
 from kafkalog.zone import UTC, Zone
 
-__all__ = ["UNCLEAN", "Drawn", "by_log", "cut_picture", "hatches", "legend", "picture", "shortened", "ticks"]
+__all__ = ["UNCLEAN", "Drawn", "by_log", "cut_picture", "hatches", "legend", "picture", "ticks"]
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -48,19 +48,11 @@ def by_log(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any
     return found
 
 
-def shortened(text: str, most: int) -> str:
-    """Shorten a name in its middle: names of a topic's partitions differ at their end."""
-    if len(text) <= most:
-        return text
-    tail = most * 2 // 3
-    return f"{text[: most - tail - 1]}…{text[-tail:]}"
-
-
-def ticks(first: int, last: int, most: int = _TICKS) -> list[int]:
-    """Return round numbers from `first` to `last`, at most so many: multiples of 1, 2 or 5 with zeros after it."""
+def ticks(first: int, last: int) -> list[int]:
+    """Return round numbers from `first` to `last`, at most `_TICKS`: multiples of 1, 2 or 5 with zeros after it."""
     step, factors = 1, (2, 5, 10)
     scale, number = 1, 0
-    while (last - first) // step > most:
+    while (last - first) // step > _TICKS:
         step = scale * factors[number]
         number += 1
         if number == len(factors):

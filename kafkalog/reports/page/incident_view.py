@@ -10,7 +10,7 @@ from kafkalog.reports.first_screen import worst_first
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 
-__all__ = ["incident_list", "severity_mark"]
+__all__ = ["incident_list"]
 
 Row = Mapping[str, Any]
 

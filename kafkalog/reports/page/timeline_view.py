@@ -22,10 +22,8 @@ import numpy as np
 
 from kafkalog.columns.named import NONE
 from kafkalog.escape import escape
-from kafkalog.quantities import plausible
+from kafkalog.quantities import FIRST_MS, all_plausible, plausible
 from kafkalog.reports.lanes import (
-    FIRST_MS,
-    LAST_MS,
     Axis,
     Lane,
     TimeSpans,
@@ -44,7 +42,7 @@ from kafkalog.zone import Zone
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_COMMITTED", "PackedTimeline", "TimelineView", "pack", "varints"]
+__all__ = ["TimelineView", "pack", "varints"]
 
 MOST_COMMITTED: Final = 250_000
 _NUMBERS: Final = (
@@ -93,7 +91,7 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     joined = {name: joined[name][order] for name in names}
     spans = on_brokers_clock(joined["lane"], joined)
     marked = joined["marker_timestamp_ms"]
-    brokers = marked[(marked >= FIRST_MS) & (marked < LAST_MS)]
+    brokers = marked[all_plausible(marked)]
     some = spans.known & (joined["first_offset"] != NONE)
     axis = time_axis(spans.begins[some], spans.ends[some], brokers)
     columns_of_both = [*_differences(joined, spans), *decisions]
@@ -110,7 +108,7 @@ def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDAr
     if not found:
         return [np.zeros(0, np.int64)] * 3
     times, names, aborts = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    rows = np.flatnonzero((times >= FIRST_MS) & (times < LAST_MS))
+    rows = np.flatnonzero(all_plausible(times))
     rows = rows[np.argsort(times[rows], kind="stable")][:: max(1, -(-len(rows) // most))]
     numbers = [ids.setdefault(name, len(ids) + 1) for name in names[rows].tolist()]
     return [np.diff(times[rows], prepend=0), np.array(numbers, np.int64), aborts[rows].astype(np.int64)]
@@ -162,8 +160,7 @@ def _differences(columns: dict[str, NDArray[np.int64]], spans: TimeSpans) -> lis
 
 def _own(times: NDArray[np.int64], begin: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how far a producer's own times are from the brokers', twice that and one more; 0 for none."""
-    known = (times >= FIRST_MS) & (times < LAST_MS)
-    return np.where(known, (times - begin) * 2 + 1, 0)
+    return np.where(all_plausible(times), (times - begin) * 2 + 1, 0)
 
 
 def _filled(values: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from kafkalog_cli.render.kafka.summaries import Summaries
 from kafkalog_cli.render.kafka.tool_options import STRING, Decoder, KafkaTextOptions
 from kafkalog_cli.render.kafka.writer import LineWriter, java_path
 
-__all__ = ["BIG", "KafkaText", "RecordPart", "RecordText", "own_parts", "write_big"]
+__all__ = ["BIG", "KafkaText"]
 
 FALSE_TRUE: Final = ("false", "true")
 _CODEC_WORDS: Final = (*CODECS, "unknown(5)", "unknown(6)", "unknown(7)")
