@@ -60,6 +60,10 @@ _FINDING_NUMBERS: Final = ("severity", "position", "length", "offset", "partitio
 
 _FINDING_TEXTS: Final = ("code", "file", "message", "needed", "found", "certainty", "log", "topic", "remedy")
 
+_EPOCHS: Final = ("leader_epoch", "first_offset")
+
+_MARKERS: Final = ("offset", "position", "size")
+
 _SCAN: Final = Schema(
     "segment-scan",
     SCAN_VERSION,
@@ -71,8 +75,8 @@ _SCAN: Final = Schema(
         WireTable("others", MARKER_COLUMNS),
         WireTable("breaks", Break._fields),
         WireTable("end", BatchEnd._fields),
-        WireTable("leader_epochs", ("epoch", "first_offset")),
-        WireTable("unreadable_markers", ("offset", "position", "size")),
+        WireTable("leader_epochs", _EPOCHS),
+        WireTable("unreadable_markers", _MARKERS),
         WireTable("damaged", ("position", "length", "last_offset")),
         WireTable("findings", ("is_zero_tail", *_FINDING_NUMBERS), _FINDING_TEXTS),
         WireTable("state_records", tuple(STATE_TYPES)),
@@ -120,7 +124,7 @@ def read_states(data: bytes) -> tuple[Columns, Columns]:
 def names_in(message: WireMessage, table: str) -> TextColumn:
     """Return a table of names. Raises WireError for one that is missing, or not UTF-8."""
     names = message.columns(table).texts("name")
-    if (names.sizes < 0).any() or not names.is_utf8():
+    if len(names) and ((names.sizes < 0).any() or not names.is_utf8()):
         raise WireError(f"{message.schema.name}: a text of {table} is missing or not UTF-8")
     return names
 
@@ -147,10 +151,10 @@ def _head(scan: SegmentScan) -> bytes:
             "producers": folded.producers,
             "gaps": folded.gaps,
             "others": folded.others,
-            "breaks": folded.breaks,
-            "end": scan.end,
-            "leader_epochs": folded.leader_epochs,
-            "unreadable_markers": folded.unreadable_markers,
+            "breaks": _table(Break._fields, folded.breaks),
+            "end": _table(BatchEnd._fields, scan.end),
+            "leader_epochs": _table(_EPOCHS, folded.leader_epochs),
+            "unreadable_markers": _table(_MARKERS, folded.unreadable_markers),
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
             "findings": findings,
             "state_records": scan.states.records,
@@ -354,7 +358,7 @@ def _refuse_impossible(scan: SegmentScan, size: int) -> None:
         _with_data(rows, limits)
         _missing(rows, _OF_MARKER)
     breaks, end = _table(Break._fields, folded.breaks), _table(BatchEnd._fields, scan.end)
-    epochs = _table(("leader_epoch", "first_offset"), folded.leader_epochs)
+    epochs = _table(_EPOCHS, folded.leader_epochs)
     if not len(epochs):
         raise WireError("kept-scan: it has no leader epoch")
     for table in (folded.producers, folded.gaps, folded.others, breaks, epochs):
@@ -379,6 +383,8 @@ def _missing(rows: Columns, names: Iterable[str]) -> None:
 
 
 def _table(names: tuple[str, ...], rows: Sequence[tuple[int, ...]]) -> Columns:
+    if not rows:  # as in most segments
+        return Columns.empty(names)
     return Columns.of_table(names, np.array(rows, np.int64).reshape(-1, len(names)).T)
 
 

@@ -281,7 +281,8 @@ def read_keys(data: bytes) -> Columns:
 
 def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
     """Write the two rows of one transaction that ended in different ways."""
-    return write_message(_CONFLICT, {"pair": [tuple(row[name] for name in KEY_COLUMNS) for row in (one, other)]})
+    pair = Columns({name: np.array([one[name], other[name]], np.int64) for name in KEY_COLUMNS})
+    return write_message(_CONFLICT, {"pair": pair})
 
 
 def read_conflict(data: bytes) -> tuple[dict[str, int], dict[str, int]]:
