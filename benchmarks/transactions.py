@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from crc32c import crc32c
 
 from batches import CONTROL, CRC_AT, CRC_FROM, FIRST_TIMESTAMP, HEADER, LENGTH_END, TRANSACTIONAL
 from generate import FIRST_PRODUCER_ID, META_PROPERTIES
-from kafkalog.kafka.transaction_state import TransactionState, partition_of
+from kafkalog.kafka.transaction_state import TransactionState
 from shapes import SEGMENT_NAME
 from templates import HEADER_SIZE, MARKERS, field, varint
 
@@ -76,10 +77,18 @@ def write_transactions(directory: Path, what: Transactions) -> None:
         _write_data(directory, what, partition, first[(partition - begins) % what.partitions < what.each])
     if what.outcome == "late":
         return
-    of_id = np.array([partition_of(_name(number), what.state_partitions) for number in range(what.ids)])
+    of_id = np.array([_partition_of(_name(number), what.state_partitions) for number in range(what.ids)])
     for partition in range(what.state_partitions):
         numbers = np.arange(what.transactions, dtype=np.int64)
         _write_states(directory, what, partition, numbers[of_id[numbers % what.ids] == partition])
+
+
+def _partition_of(name: str, partitions: int) -> int:
+    """Return the state partition of a transactional id: Java's hash of it, over UTF-16, as a number above 0."""
+    value = 0
+    for unit in array("H", name.encode("utf-16-le")):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    return abs(value - (value >> 31 << 32)) % (1 << 31) % partitions
 
 
 def _name(number: int) -> str:

@@ -298,7 +298,9 @@ class TextColumn:
         for at in range(widest):
             longer = self.sizes > at
             cells[longer, at] = data[self.starts[longer] + at]
-        ranks[np.argsort(cells.view(f"S{cells.shape[1]}")[:, 0], kind="stable")] = np.arange(len(self))
+        by_size = np.argsort(self.sizes, kind="stable")  # what differs in zeros at the end alone is equal below
+        in_order = by_size[np.argsort(cells.view(f"S{cells.shape[1]}")[by_size, 0], kind="stable")]
+        ranks[in_order] = np.arange(len(self))
         return ranks
 
     def find(self, texts: TextColumn | Iterable[str]) -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ class LogName(Protocol):
     def partition(self) -> int: ...
 
 
-_NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
+NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
 _FEW: Final = 64  # cells that Python looks through in less time than NumPy
 
 
@@ -92,7 +92,7 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
-    states: StateColumns = field(default_factory=lambda: _NO_STATES)
+    states: StateColumns = field(default_factory=lambda: NO_STATES)
     last_position: int = -1
     end: tuple[BatchEnd, ...] = ()
 

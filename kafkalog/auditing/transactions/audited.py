@@ -173,8 +173,8 @@ def _recorded(clusters: Iterable[ClusterAudit], narrowing: Narrowing) -> Iterato
     """Yield the producers that the coordinator's records name, of the chosen ids."""
     for cluster in clusters:
         states = cluster.coordinator.states
-        rows = _of_ids(cluster.coordinator, narrowing)[states.transactional_id] & (states.state != TOMBSTONE)
-        yield from np.unique(states.producer_id[rows]).tolist()
+        rows = _of_ids(cluster.coordinator, narrowing)[states["transactional_id"]] & (states["state"] != TOMBSTONE)
+        yield from np.unique(states["producer_id"][rows]).tolist()
 
 
 def _of_ids(coordinator: Coordinator, narrowing: Narrowing) -> NDArray[np.bool_]:
@@ -231,16 +231,16 @@ def _of_coordinator(
     states, meant = coordinator.states, _of_ids(coordinator, narrowing)
     if producers is not None:
         has_one = np.zeros(len(meant), bool)
-        has_one[states.transactional_id[np.isin(states.producer_id, list(producers))]] = True
+        has_one[states["transactional_id"][np.isin(states["producer_id"], list(producers))]] = True
         meant &= has_one
     if narrowing.of_logs:
         touches = np.zeros(len(meant), bool)
         wrote = coordinator.names_of(np.array(list(_producers(logs)), np.int64))
         touches[wrote[wrote >= 0]] = True
-        rows, listed = states.listed(np.arange(len(states)))
-        places = np.stack([states.listed_topic[listed], states.listed_partition[listed]])
+        rows, listed = states.listed_by(np.arange(len(states)))
+        places = np.stack([states.listed["topic"][listed], states.listed["partition"][listed]])
         distinct, of_place = np.unique(places, axis=1, return_inverse=True)
         chosen = [narrowing.log(states.topics[topic], number) for topic, number in distinct.T.tolist()]
-        touches[states.transactional_id[rows[np.array(chosen, bool)[of_place.reshape(-1)]]]] = True
+        touches[states["transactional_id"][rows[np.array(chosen, bool)[of_place.reshape(-1)]]]] = True
         meant &= touches
     return coordinator.of_ids(np.flatnonzero(meant))

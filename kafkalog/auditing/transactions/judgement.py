@@ -272,7 +272,7 @@ def _judge(
     coordinator = around.coordinator
     listing = coordinator.listing(directory.topic, directory.partition)
     if not share.is_all:
-        listing = listing[share.has(coordinator.states.producer_id[listing])]
+        listing = listing[share.has(coordinator.states["producer_id"][listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
         coordinator, around.inputs(node, directory), around.newest_broker,

@@ -167,18 +167,18 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
     """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
     logs = TextColumn.of(coordinator.logs)
     for rows, states in coordinator.by_name():
-        gone = states.state == TOMBSTONE
+        gone = states["state"] == TOMBSTONE
         yield Columns(
             {
-                "transactional_id": states.ids.take(states.transactional_id),
-                "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
-                "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
-                "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
-                "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
-                "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
-                "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
+                "transactional_id": states.ids.take(states["transactional_id"]),
+                "producer_id": np.where(gone, NONE, states["producer_id"].astype(np.int64)),
+                "producer_epoch": np.where(gone, NONE, states["producer_epoch"].astype(np.int64)),
+                "state": _STATES.take(states["state"].astype(np.intp) - TOMBSTONE),
+                "timeout_ms": np.where(gone, NONE, states["timeout_ms"].astype(np.int64)),
+                "start_timestamp_ms": np.where(gone, NONE, states["start_timestamp"].astype(np.int64)),
+                "last_update_timestamp_ms": np.where(gone, NONE, states["last_update_timestamp"].astype(np.int64)),
                 "partitions": listed_partitions(states),
-                "offset": states.offset.astype(np.int64),
+                "offset": states["offset"].astype(np.int64),
                 "log": logs.take(coordinator.of_log[rows]),
             }
         )
@@ -533,19 +533,19 @@ def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     topics = TextColumn.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
     before = _texts(topics)
     for rows, states in coordinator.by_name():
-        gone = states.state == TOMBSTONE
+        gone = states["state"] == TOMBSTONE
         there = ~gone if gone.any() else None
         columns: dict[str, Numbers | Iterable[Any]] = {
-            "transactional_id": _texts(states.ids.gather(states.transactional_id)),
-            "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATE_WORDS),
+            "transactional_id": _texts(states.ids.gather(states["transactional_id"])),
+            "state": Numbers(states["state"].astype(np.int32) - TOMBSTONE, None, _STATE_WORDS),
             "partitions": _listed(states, gone, before),
-            "offset": Numbers(np.ascontiguousarray(states.offset)),
+            "offset": Numbers(np.ascontiguousarray(states["offset"])),
             "log": logs.take(_numbers(coordinator.of_log[rows])),
         }
         for name in ("producer_id", "producer_epoch", "timeout_ms"):
-            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
+            columns[name] = Numbers(np.ascontiguousarray(states[name]), there)
         for name in ("start_timestamp", "last_update_timestamp"):
-            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), there)
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(states[name]), there)
         yield arrow_batch(columns.__getitem__, schema)
 
 
@@ -554,10 +554,10 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    counts = states.partitions_count
+    counts = states["partitions_count"]
     offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
-    numbers = pa.array(np.ascontiguousarray(states.listed_partition)).cast(pa.string())
-    names = pc.binary_join_element_wise(before.take(_numbers(states.listed_topic)), numbers, '"', "")
+    numbers = pa.array(np.ascontiguousarray(states.listed["partition"])).cast(pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
     lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
     texts = pc.binary_join_element_wise("[", lists, "]", "")
     return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)

@@ -184,7 +184,7 @@ def _each(
             continue
         made = decisions.get(number)
         said = entry if decision < 0 else decision
-        is_committed = said >= 0 and coordinator.states.state[said] in _COMMITTED
+        is_committed = said >= 0 and coordinator.states["state"][said] in _COMMITTED
         one = _Reported(
             report.code, verdict, names[number], row, entry, made, bool(judged.committed[number]),
             is_committed and verdict.cause != "data-after-marker",
@@ -247,9 +247,7 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
             f" Needed: {_missing_states(coordinator)}."
         )
     if one.code == "transaction-overdue":
-        timeout, began = (
-            int(column[one.entry]) for column in (coordinator.states.timeout_ms, coordinator.states.start_timestamp)
-        )
+        timeout, began = (int(coordinator.states[name][one.entry]) for name in ("timeout_ms", "start_timestamp"))
         longer = f", longer than its timeout of {timeout} ms allows: it began at"
         if timeout == NO_TIMEOUT:
             longer = (
@@ -328,11 +326,11 @@ class Deadlines(NamedTuple):
             now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
         started, updated = (
             np.clip(column[entry], -_LATEST, _LATEST)
-            for column in (states.start_timestamp, states.last_update_timestamp)
+            for column in (states["start_timestamp"], states["last_update_timestamp"])
         )
-        timeout = states.timeout_ms[entry].astype(np.int64)
+        timeout = states["timeout_ms"][entry].astype(np.int64)
         timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long
         overdue = now > started + timeout + _SCAN_MS
-        ongoing = states.state[entry] == TransactionState.ONGOING
+        ongoing = states["state"][entry] == TransactionState.ONGOING
         passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
         return passed
