@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -83,11 +84,11 @@ def write_transactions(directory: Path, what: Transactions) -> None:
 
 
 def _partition_of(name: str, partitions: int) -> int:
-    """Return the state partition that an id belongs to: Java's ``Utils.abs(name.hashCode()) % partitions``."""
+    """Return the state partition of a transactional id: Java's hash of it, over UTF-16, as a number above 0."""
     value = 0
-    for unit in name.encode():  # the ids are ASCII
+    for unit in array("H", name.encode("utf-16-le")):
         value = (value * 31 + unit) & 0xFFFFFFFF
-    return abs(value - (value >> 31 << 32)) % partitions
+    return abs(value - (value >> 31 << 32)) % (1 << 31) % partitions
 
 
 def _name(number: int) -> str:

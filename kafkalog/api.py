@@ -32,6 +32,7 @@ from kafkalog.tables.writer_tables import WRITERS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
+    from kafkalog.auditing.verification import Verification
     from kafkalog.reports import AuditSource
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
@@ -181,14 +182,28 @@ def verify(
 
         compare_mirror([os.fspath(path) for path in _paths(paths)], limits or Limits(), topics, jobs).add_to(found)
     if restorable:
-        from kafkalog.queries.broker_start import release_of
-        from kafkalog.queries.restorable import judge_restorable
-
-        release = None if kafka_version is None else release_of(kafka_version)
-        judge_restorable(found, [os.fspath(path) for path in _paths(paths)], limits or Limits(), jobs, release)
+        add_restorable(found, [os.fspath(path) for path in _paths(paths)], limits or Limits(), jobs, kafka_version)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))
+
+
+def add_restorable(
+    found: Verification, paths: Sequence[str], limits: Limits, jobs: int | None = None, kafka_version: str | None = None
+) -> None:
+    """Add to a verification of paths whether brokers can go on from them: what their audit, and a start, make of them.
+
+    Raises UnsupportedError for a `kafka_version` that is none.
+    """
+    from kafkalog.auditing.incidents import incidents_of_audit
+    from kafkalog.auditing.pipeline import audit as run
+    from kafkalog.auditing.starting import judge_restorable, release_of
+    from kafkalog.auditing.transactions import AuditOptions
+
+    release = None if kafka_version is None else release_of(kafka_version)
+    audited = run(paths, AuditOptions(limits, jobs))
+    judged = judge_restorable(audited, incidents_of_audit(audited), found.findings(), paths, limits, jobs, release)
+    found.take_restorable(judged, audited.unreadable)
 
 
 def transactions(

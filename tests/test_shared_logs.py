@@ -48,7 +48,10 @@ def judged(paths: Sequence[str], shares: int) -> tuple[dict[str, Counter[Any]], 
     with run_stages(clusters, logs, executor, options) as (around, _):
         for of_one in groups_of(logs):
             for share in shares_of(shares):
-                of_share = {log.number: [scan.share(share) for scan in scans[log.number]] for log in of_one}
+                of_share = {
+                    log.number: [list(scan.shares(shares))[share.number] for scan in scans[log.number]]
+                    for log in of_one
+                }
                 found = judge_partition(of_one, of_share, around[of_one[0].cluster], share)
                 rows["findings"].update(map(str, finding_rows(found.findings)))
                 for place, log in zip(of_one, found.logs, strict=True):
@@ -123,7 +126,7 @@ def _aborts(segments: list[Columns], share: Share) -> Aborts:
     for rows in segments:
         one = Fold()
         one.extents(rows)
-        joined.follow(one.result().share(share))
+        joined.follow(list(one.result().shares(share.of))[share.number])
     return Aborts(joined.result().extents)
 
 
@@ -145,5 +148,6 @@ def test_committed_transactions_are_left_out() -> None:
     one.extents(_extents(history)[0])
     whole = one.result()
     assert len(whole.finished) == 100
-    assert len(whole.share(Share(3, 3)).finished) == 2
-    assert isinstance(whole.share(Share(3, 3)).finished, Columns)
+    *of_shares, of_log = whole.shares(3)
+    assert len(of_log.finished) == 2
+    assert sum(len(one.finished) for one in of_shares) == 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,26 @@ def test_a_sentence_is_what_python_formats(rows: list[tuple[int, str, str]], bef
 def test_moments_are_written_as_one_by_one(times: list[int]) -> None:
     """Usual ones, and those that a wrong clock gave."""
     assert moments(np.array(times, np.int64)).tolist() == [iso_marked(time) for time in times]
+
+
+@given(st.lists(st.lists(st.none() | st.sampled_from(["", "a", "ba", "\udcff"]), max_size=60), max_size=3))
+def test_a_few_words_are_numbers(parts: list[list[str | None]]) -> None:
+    """Each text is that of its number, none for -1; where the words have more bytes than there are rows, it is not said."""
+    every = [text for part in parts for text in part]
+    columns = [TextColumn.of(words).take(np.array([words.index(text) for text in part], np.intp))
+               for part in parts for words in [sorted(set(part), key=str)]]  # fmt: skip
+    ends = np.cumsum([0, *map(len, columns)]).tolist()
+    texts = TextColumn.joined(len(every), [(slice(*at), one) for at, one in zip(pairwise(ends), columns, strict=True)])
+    few = texts.few()
+
+    assert texts.tolist() == every
+    assert texts.objects().tolist() == every
+    if few is not None:
+        words = [*few[1].tolist(), None]
+        assert [words[number] for number in few[0]] == every
+        assert None not in words[:-1]
+    elif "" not in every:  # an empty text has the place of its neighbour
+        assert len(texts.data) >= len(texts)
 
 
 @given(st.lists(st.none() | texts, max_size=9), st.data())

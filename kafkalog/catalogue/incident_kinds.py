@@ -9,7 +9,7 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.record_codes import ACCEPTED, RECORDS
 from kafkalog.severity import Severity
 
-__all__ = ["INCIDENT_KINDS", "KIND_OF", "kind_of"]
+__all__ = ["INCIDENT_KINDS", "INFORMATIVE", "KIND_OF", "kind_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +233,9 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
     KindWords("output-damaged", "not-as-written"): ("output-changed",),
 }  # fmt: skip
+
+# Facts of the coordinator's own records, which happen in a healthy cluster all day.
+INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
 
 KIND_OF: Final[dict[str, KindWords]] = {
     **{

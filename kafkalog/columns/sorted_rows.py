@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SortedRows", "Spans", "among", "distinct", "running_max"]
+__all__ = ["SortedRows", "Spans", "among", "distinct", "ranges", "running_max"]
 
 
 class SortedRows:
@@ -97,6 +97,13 @@ def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the values in order, each once; ``np.unique`` does the same and imports ``numpy.ma``."""
     in_order = np.sort(values)
     return in_order[np.append(True, in_order[1:] != in_order[:-1])] if len(in_order) else in_order
+
+
+def ranges(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """Return so many numbers from each first one on, one range after the other."""
+    ends = np.cumsum(counts, dtype=firsts.dtype)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(firsts - (ends - counts), counts) + np.arange(total, dtype=firsts.dtype)
 
 
 def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -239,15 +239,33 @@ class TextColumn:
     def objects(self) -> NDArray[np.object_]:
         """Return the texts as an array of strings."""
         found = np.empty(len(self), object)
-        if len(self) and len(self.data) < len(self):  # a few words, many times
-            _, places, which = np.unique(self.starts, return_index=True, return_inverse=True)
-            if (self.sizes[places][which] == self.sizes).all():
-                words = np.empty(len(places), object)
-                words[:] = TextColumn.tolist(self.take(places))
-                found[:] = words[which]
-                return found
-        found[:] = TextColumn.tolist(self)
+        few = self.few()
+        if few is None:
+            found[:] = TextColumn.tolist(self)
+            return found
+        numbers, pieces = few
+        words = np.empty(len(pieces) + 1, object)  # the last one is for no text
+        words[:-1] = TextColumn.tolist(pieces)
+        found[:] = words[numbers]
         return found
+
+    def few(self) -> tuple[NDArray[np.int64], Self] | None:
+        """Return for each text its number among the pieces that occur, -1 for no text, and these pieces.
+
+        None where texts are not a few pieces, many times.
+        """
+        nowhere = len(self.data)
+        if nowhere >= len(self):
+            return None
+        starts = np.where(self.sizes < 0, nowhere, self.starts)
+        places = np.full(nowhere + 1, -1)
+        places[starts] = np.arange(len(self))
+        pieces = self.take(places[:nowhere][places[:nowhere] >= 0])
+        numbers = np.full(nowhere + 1, -1)
+        numbers[pieces.starts] = np.arange(len(pieces))
+        found = numbers[starts]
+        sizes = np.append(pieces.sizes, -1)
+        return (found, pieces) if (sizes[found] == self.sizes).all() else None
 
     def tolist(self) -> list[Any]:
         """Return the texts as strings, equal pieces as one object."""
@@ -280,7 +298,9 @@ class TextColumn:
         for at in range(widest):
             longer = self.sizes > at
             cells[longer, at] = data[self.starts[longer] + at]
-        ranks[np.argsort(cells.view(f"S{cells.shape[1]}")[:, 0], kind="stable")] = np.arange(len(self))
+        by_size = np.argsort(self.sizes, kind="stable")  # what differs in zeros at the end alone is equal below
+        in_order = by_size[np.argsort(cells.view(f"S{cells.shape[1]}")[by_size, 0], kind="stable")]
+        ranks[in_order] = np.arange(len(self))
         return ranks
 
     def find(self, texts: TextColumn | Iterable[str]) -> NDArray[np.int64]:

@@ -8,14 +8,14 @@ Reading a segment, joining segments and joining the tasks of a cluster are one f
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.columns.named import FEW, NONE, Columns
-from kafkalog.folds.shares import Share, entangled
+from kafkalog.folds.shares import entangled
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel.fold import (
     ABORT,
@@ -132,23 +132,23 @@ class FoldedLog:
         """Return the transactions, open ones last."""
         return self.finished + self.opened
 
-    def share(self, share: Share) -> FoldedLog:
-        """Return the part with the transactions, producers and breaks of a share of the producers alone.
+    def shares(self, count: int) -> Iterator[FoldedLog]:
+        """Yield the parts that ``shares_of`` lists: the transactions, producers and breaks of each share.
 
-        For the log as a whole it has all but the ended transactions that nothing about other ones depends on.
+        That of the log as a whole has all but the ended transactions that nothing about other ones depends on.
         """
-        if share.is_all:
-            return self
-        if share.of_log:
-            return replace(self, finished=entangled(self.finished))
-        return replace(
-            self,
-            finished=self.finished.where(lambda rows: share.has(rows["producer_id"])),
-            opened=self.opened.where(lambda rows: share.has(rows["producer_id"])),
-            producers=self.producers.where(lambda rows: share.has(rows["producer_id"])),
-            others=self._markers_around(),
-            breaks=[found for found in self.breaks if found.producer_id % share.of == share.number],
-        )
+        if count == 1:
+            yield self
+            return
+        tables = (self.finished, self.opened, self.producers)
+        of_each = zip(*(rows.split("producer_id", count) for rows in tables), strict=True)
+        others = self._markers_around()
+        for number, (finished, opened, producers) in enumerate(of_each):
+            breaks = [found for found in self.breaks if found.producer_id % count == number]
+            yield replace(
+                self, finished=finished, opened=opened, producers=producers, others=others, breaks=breaks
+            )  # fmt: skip
+        yield replace(self, finished=entangled(self.finished))
 
     def _markers_around(self) -> Columns:
         """Return the first and the last marker, and those next to the begins of open transactions."""

@@ -6,7 +6,7 @@ give the same bytes.
 
 from __future__ import annotations
 
-from kafkalog.reports.also import INFORMATIVE, age, number_of
+from kafkalog.reports.also import age, number_of
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
@@ -27,7 +27,6 @@ from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
 
 __all__ = [
-    "INFORMATIVE",
     "WORDS",
     "AuditSource",
     "Axis",

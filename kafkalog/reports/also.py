@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
-__all__ = ["INFORMATIVE", "TORN", "Line", "age", "also", "listed", "number_of"]
-
-# Incidents that happen in a healthy cluster all day: they are lines here.
-INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
+__all__ = ["TORN", "Line", "age", "also", "listed", "number_of"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line

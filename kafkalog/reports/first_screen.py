@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import STOPS
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import by_number, iso
-from kafkalog.reports.also import INFORMATIVE, TORN, Line, age, also, number_of
+from kafkalog.reports.also import TORN, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.change_tables import CHANGES

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from kafkalog.errors import UnreadableError
 
-__all__ = ["Row", "Seal", "rows_of", "spare_modules"]
+__all__ = ["Row", "Seal", "cells", "rows_of", "spare_modules"]
 
 _SIGNATURE: Final = 32  # bytes
 
@@ -66,6 +66,12 @@ def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             some, size = [], 0
     if some:
         yield _batch_of(some, schema)
+
+
+def cells(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
+    """Yield the rows of batches, with the columns of these names."""
+    for batch in batches:
+        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
 def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:

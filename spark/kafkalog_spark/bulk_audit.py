@@ -41,7 +41,7 @@ from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import Run
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.job_output import Output
-from kafkalog_spark.judged_tables import EXPLAINED, LOST
+from kafkalog_spark.judge_tasks import EXPLAINED, LOST
 from kafkalog_spark.parts import PartFile
 from kafkalog_spark.session import at_work
 

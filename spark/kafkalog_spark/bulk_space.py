@@ -15,16 +15,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
 from kafkalog.auditing.incidents import items_of_judged
+from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.space import (
     LogSpace,
     Settings,
     SpaceOptions,
     StateTopic,
     Weighed,
+    judge_brokers,
     known_space,
     moment_of,
     replicas,
-    settle,
 )
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.files.names import STATE_TOPIC
@@ -42,12 +43,11 @@ from kafkalog_spark import space_tasks
 from kafkalog_spark.between_tasks import Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
-from kafkalog_spark.parts import PartFile, read_part
+from kafkalog_spark.parts import PART, PartFile, read_part
 from kafkalog_spark.session import at_work
 
 __all__ = ["BulkSpace", "bulk_space"]
 
-_SPLIT_BYTES: Final = 128 << 20
 _OF_DRIVER: Final = (SPACE.name, BLOCKERS.name, INCIDENTS.name, FINDINGS.name)
 _JOINED: Final = {TRANSACTION_COSTS.name: "cost", PRODUCER_GROUPS.name: "group"}
 
@@ -63,7 +63,7 @@ class BulkSpace:
 
 def bulk_space(
     session: SparkSession, paths: Sequence[str], output: Output, options: SpaceOptions | None = None, *,
-    tables: Sequence[str], split_bytes: int = _SPLIT_BYTES, storage: StorageOptions | None = None,
+    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, storage: StorageOptions | None = None,
     said: Callable[[BulkSpace], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
 ) -> BulkSpace:  # fmt: skip
     """Measure log directories and write `tables` to `output`, which was made.
@@ -203,7 +203,7 @@ class _Run:
             self.done.findings += lost_directories(one.nodes)
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for of_cluster in judged.values():
-            settle(of_cluster)
+            judge_brokers(of_cluster)
         every = sorted((one for some in judged.values() for one in some), key=lambda one: -one.log.all_bytes)
         for item in items_of_judged(every, self.tables.intersection(_OF_DRIVER)):
             if isinstance(item, Finding):
@@ -216,5 +216,5 @@ class _Run:
 
 def _parts(made: DataFrame, what: str, tell: Callable[[str], object]) -> list[PartFile]:
     """Return the files of tables that tasks wrote, in one order for one input."""
-    rows = fetched(made.where(F.col("kind") == space_tasks.PART).select("content"), what, tell)
+    rows = fetched(made.where(F.col("kind") == PART).select("content"), what, tell)
     return sorted(map(read_part, rows["content"].to_pylist()), key=lambda part: (part.table, part.file.sha256))

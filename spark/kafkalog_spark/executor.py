@@ -42,10 +42,10 @@ from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
 from kafkalog.segments.chunk import Limits
 from kafkalog.tables.manifest import Run
-from kafkalog_spark import judged_tables, scan_tasks, tasks
+from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.between_tasks import rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
-from kafkalog_spark.parts import PartFile, read_part
+from kafkalog_spark.parts import PART, PartFile, read_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +110,7 @@ class ScannedFrame:
             for at, (number, *place) in enumerate(places):
                 by_log.setdefault(number, []).append((*place, batch, at))
         for log in logs:
-            yield log, tasks.joined(_contents(by_log.pop(log.number, [])))
+            yield log, judge_tasks.joined(_contents(by_log.pop(log.number, [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +195,13 @@ class SparkExecutor:
             yield replace(scanned, reused=reused)
 
     def open_offsets(self, logs: Sequence[LogPlace], scanned: ScannedFrame) -> DataFrame:
-        """Return rows of ``tasks.OPENED``."""
+        """Return rows of ``judge_tasks.OPENED``."""
         rows = scanned.frame.unionByName(self._frame("counted", _places(logs), scan_tasks.SCANNED))
         number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
         in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
-        return mapped(in_order, tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), tasks.OPENED)
+        return mapped(
+            in_order, judge_tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), judge_tasks.OPENED
+        )
 
     @contextmanager
     def judge(
@@ -210,16 +212,17 @@ class SparkExecutor:
         for one in around.values():
             one.coordinator.forget()
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
+        of_one = max((len(shares_of(log.shares)) for log in logs), default=1)
         size = sum(log.directory.size for log in logs)
-        number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
+        number = max(1, min(groups, max(8, of_one, size // _JUDGE_BYTES)))
         keys = ("group", "share", "log", "split_no", "row_no")
         in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(
+        judge = judge_tasks.Judge(
             known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.run
         )  # fmt: skip
-        with kept(mapped(in_order, judge, tasks.JUDGED)) as frame:
+        with kept(mapped(in_order, judge, judge_tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
             self._tell("judged", started, f"{number} tasks, {groups} partitions, {found} findings", scanned.files)
@@ -245,19 +248,19 @@ class SparkExecutor:
                 of_task, of_tables = read_counts(row["content"])
                 codes.update(of_task)
                 sizes.update(of_tables)
-            elif row["kind"] == judged_tables.PART:
+            elif row["kind"] == PART:
                 parts.append(read_part(row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
-        add_requests({name: sizes[of_task] for name, of_task in tasks.ASKED.items()})
+        add_requests({name: sizes[of_task] for name, of_task in judge_tasks.ASKED.items()})
         findings: dict[int, list[Finding]] = {}
         if sizes["keys"]:
             directories = [log.directory for log in logs]
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
             number = max(1, min(_key_shares(logs), sizes["keys"] // KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
-            found = mapped(in_order, tasks.conflict, tasks.CONFLICTS)
+            found = mapped(in_order, judge_tasks.conflict, judge_tasks.CONFLICTS)
             for row in fetched(found, "compare partitions by their producers", self.report).to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
@@ -278,7 +281,7 @@ class SparkExecutor:
             said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, message in enumerate(said):
                 for share, _ in shares_of(first.shares):
-                    yield scan_tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
+                    yield scan_tasks.routed(first.group, share, judge_tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
         return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.storage)

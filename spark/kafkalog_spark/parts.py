@@ -20,6 +20,7 @@ from kafkalog.tables.manifest import Run, TableFile
 __all__ = [
     "CANNOT_WRITE",
     "NOT_SHARED",
+    "PART",
     "HashedStream",
     "PartFile",
     "PartFiles",
@@ -31,6 +32,7 @@ __all__ = [
 # What the driver knows an error of a kind by, wherever in a trace it is.
 CANNOT_WRITE: Final = "kafkalog can't write its output: "
 NOT_SHARED: Final = "kafkalog does not see here what the driver wrote: "
+PART: Final = "part"  # the kind of a row whose content is a file of a table
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
 
 

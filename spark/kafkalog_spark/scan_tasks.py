@@ -29,11 +29,10 @@ from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FEW_SHARES", "KEPT", "MANY_ROWS", "PLACES", "SCANNED", "place_row", "routed", "scan"]
+__all__ = ["KEPT", "MANY_ROWS", "PLACES", "SCANNED", "place_row", "routed", "scan"]
 
 KEPT: Final = "kept"  # a row's kind whose content is the name of a kept scan
 MANY_ROWS: Final = 1 << 13  # transactions, some 20 bytes each
-FEW_SHARES: Final = 4  # each share's judge reads the whole file
 
 _NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
 PLACES: Final = pa.schema(
@@ -106,7 +105,8 @@ def _scanned(place: SegmentPlace, limits: Limits, keeping: Keeping) -> Iterator[
         assert not len(whole.states)  # only the state topic's are read
     producers = _producers(folded).tobytes()
     first = (place.segment.size, folded.newest, folded.newest_broker, len(whole.findings), len(folded.opened))
-    for share in shares_of(place.shares):
+    shares = zip(shares_of(place.shares), whole.shares(place.shares), strict=True)
+    for share, of_share in shares:
         about: Row = (
             (*first, found.scanned_ms, found.sha256, producers, json.dumps(asked)) if share.number == 0 else _NOTHING
         )
@@ -114,7 +114,7 @@ def _scanned(place: SegmentPlace, limits: Limits, keeping: Keeping) -> Iterator[
         if by_name:
             yield (*where, 0, KEPT, *about, found.kept.encode())
             continue
-        messages = found.messages() if place.shares == 1 else scan_messages(whole.share(share), MESSAGE_ROWS)
+        messages = found.messages() if place.shares == 1 else scan_messages(of_share, MESSAGE_ROWS)
         for number, message in enumerate(messages):
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
 
@@ -130,8 +130,11 @@ def _producers(folded: FoldedLog) -> NDArray[np.int64]:
 
 
 def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
-    """Say whether a judge reads a kept scan from its file: one that costs more to send than to read."""
-    if not found.kept or place.topic == STATE_TOPIC or place.shares > FEW_SHARES:
+    """Say whether a judge reads a kept scan from its file: one that costs more to send than to read.
+
+    Each share's judge would read the whole file.
+    """
+    if not found.kept or place.topic == STATE_TOPIC or place.shares > 1:
         return False
     return len(found.scan.folded.finished) >= MANY_ROWS
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from kafkalog.auditing.space import (
     costs_of_log,
     group_row,
     judge_directory,
-    next_start_row,
+    next_start_of,
     producers_of_log,
     read_space,
     read_state_topic,
@@ -44,10 +44,10 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
-from kafkalog_spark.between_tasks import Seal, spare_modules
-from kafkalog_spark.parts import PartFile, PartFiles, write_part
+from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
+from kafkalog_spark.parts import PART, PartFile, PartFiles, write_part
 
-__all__ = ["DIRECTORIES", "MADE", "PART", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
+__all__ = ["DIRECTORIES", "MADE", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
 
 DIRECTORIES: Final = pa.schema([("task", pa.int32()), ("number", pa.int32()), ("content", pa.binary())])
 READ: Final = pa.schema(
@@ -60,23 +60,8 @@ MADE: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("key", pa.binary()), ("content", pa.binary())]
 )
 
-PART: Final = "part"  # a row's kind whose content is a file of a table
-
 _TOGETHER: Final = 1 << 12  # rows of a table: a batch of Arrow costs as much as some hundred
 Batches = Iterable[pa.RecordBatch]
-Row = tuple[Any, ...]
-
-
-def _rows(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for row in rows:
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([value], one.type) for value, one in zip(row, schema, strict=True)], schema=schema
-        )
-
-
-def _flat(batches: Batches, *names: str) -> Iterator[Row]:
-    for batch in batches:
-        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
 class _Tables:
@@ -89,7 +74,7 @@ class _Tables:
     def batches(self, rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
         """Yield rows of `MADE`, the last ones those of all files; these are removed where the task fails."""
         try:
-            yield from _rows(chain(rows, self._rest()), MADE)
+            yield from rows_of(chain(rows, self._rest()), MADE)
         except BaseException:  # also that Spark needs no more rows of a task that runs twice
             self._files.remove()
             raise
@@ -129,11 +114,11 @@ class ReadSpace:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
-        for number, content in _flat(batches, "number", "content"):
+        for number, content in cells(batches, "number", "content"):
             cluster, node, directory = self.seal.unpacked(content)
             log = read_space(node, directory, self.settings[cluster], self.limits)
             facts = log.facts
-            yield from _rows(
+            yield from rows_of(
                 [(number, cluster, facts.newest_broker, facts.log_end_offset, self.seal.packed(log))], READ
             )
 
@@ -142,9 +127,9 @@ def states(batches: Batches, limits: Limits, storage: StorageOptions, seal: Seal
     """Read the state topic of each cluster, whose directories come together."""
     spare_modules()
     set_storage_options(storage)
-    for cluster, rows in groupby(_flat(batches, "cluster", "content"), key=lambda row: row[0]):
+    for cluster, rows in groupby(cells(batches, "cluster", "content"), key=lambda row: row[0]):
         state = read_state_topic([seal.unpacked(content) for _, content in rows], limits)
-        yield from _rows([("state", cluster, b"", seal.packed(state))], MADE)
+        yield from rows_of([("state", cluster, b"", seal.packed(state))], MADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +162,7 @@ class JudgeSpace:
         spare_modules()
         set_storage_options(self.storage)
         tables = _Tables(self.work)
-        rows = _flat(batches, "number", "cluster", "content")
+        rows = cells(batches, "number", "cluster", "content")
         yield from tables.batches(
             row
             for number, cluster, content in rows
@@ -192,7 +177,7 @@ class JudgeSpace:
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
             SPACE_TIERS.name: lambda: tier_rows(log, now),
-            NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],
+            NEXT_START.name: lambda: [next_start_of(log, about.settings.metadata, self.limits).row()],
         }
         if number in self.first:
             made[CLOCKS.name] = lambda: clock_rows([log], now)
@@ -223,7 +208,7 @@ class JoinSpace:
         yield from tables.batches(self._joined(batches, tables))
 
     def _joined(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
-        rows = _flat(batches, "kind", "cluster", "key", "content")
+        rows = cells(batches, "kind", "cluster", "key", "content")
         for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
             contents = (self.seal.unpacked(content) for *_, content in parts)
             if kind == "cost":

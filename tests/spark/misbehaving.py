@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import judge_tasks, scan_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,27 +97,27 @@ class ScanOfSome:
 
 
 class Judge:
-    """Stands for ``tasks.Judge``."""
+    """Stands for ``judge_tasks.Judge``."""
 
     def __init__(self, trouble: Trouble, *args: Any) -> None:
         self.trouble = trouble
         self.args = args
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _with_trouble("judge", self.trouble, tasks.Judge(*self.args)(batches))
+        yield from _with_trouble("judge", self.trouble, judge_tasks.Judge(*self.args)(batches))
 
 
 class JudgeTwice:
-    """Stands for ``tasks.Judge``: the work is done twice, as by two attempts side by side, of which the second counts."""
+    """Stands for ``judge_tasks.Judge``: the work is done twice, as by two attempts side by side; the second counts."""
 
     def __init__(self, *args: Any) -> None:
         self.args = args
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)
-        for _ in tasks.Judge(*self.args)(some):
+        for _ in judge_tasks.Judge(*self.args)(some):
             pass
-        yield from tasks.Judge(*self.args)(some)
+        yield from judge_tasks.Judge(*self.args)(some)
 
 
 def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

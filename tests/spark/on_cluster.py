@@ -25,7 +25,7 @@ from coordinated import coordinated
 from held import home_of_links, run
 from misbehaving import Trouble, Wait
 
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit
 from kafkalog_spark.session import open_session
 
@@ -70,13 +70,13 @@ def kill(one: psutil.Process) -> int:
 @contextmanager
 def watched(scan: Trouble, judge: Trouble) -> Iterator[None]:
     """Let the tasks leave word of their attempts."""
-    real = scan_tasks.scan, tasks.Judge
+    real = scan_tasks.scan, judge_tasks.Judge
     scan_tasks.scan = misbehaving.Scan(scan)  # type: ignore[assignment]  # as long as a job runs
-    tasks.Judge = partial(misbehaving.Judge, judge)  # type: ignore[assignment,misc]  # ditto
+    judge_tasks.Judge = partial(misbehaving.Judge, judge)  # type: ignore[assignment,misc]  # ditto
     try:
         yield
     finally:
-        scan_tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
+        scan_tasks.scan, judge_tasks.Judge = real  # type: ignore[misc]  # ditto
 
 
 def kill_one_that(stage: str, seen: Path, killed: list[int]) -> None:

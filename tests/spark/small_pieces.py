@@ -15,9 +15,9 @@ class Scan:
     """Stands for ``scan_tasks.scan`` in the driver: judges read every kept scan from its file."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch], *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
-        before = scan_tasks.MANY_ROWS, scan_tasks.FEW_SHARES
-        scan_tasks.MANY_ROWS, scan_tasks.FEW_SHARES = 0, 1 << 30  # type: ignore[misc]  # of a worker that others use, too
+        before = scan_tasks.MANY_ROWS
+        scan_tasks.MANY_ROWS = 0  # type: ignore[misc]  # of a worker that others use, too
         try:
             yield from scan_tasks.scan(batches, *args, **options)
         finally:
-            scan_tasks.MANY_ROWS, scan_tasks.FEW_SHARES = before  # type: ignore[misc]  # as above
+            scan_tasks.MANY_ROWS = before  # type: ignore[misc]  # as above

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
 TEXT: Final = (ROOT / "docs" / "bulk-audit.md").read_text()
 TUTORIAL: Final = (ROOT / "docs" / "tutorial-bulk.md").read_text()
+CLUSTERS: Final = (ROOT / "docs" / "spark-clusters.md").read_text()
 SUBMITTED: Final = re.findall(
-    r"^    spark-submit (.*)$", TEXT + TUTORIAL + (ROOT / "README.md").read_text(), re.MULTILINE
+    r"^    spark-submit (.*)$", TEXT + TUTORIAL + CLUSTERS + (ROOT / "README.md").read_text(), re.MULTILINE
 )
+CALLED: Final = [
+    block for block in re.findall(r"^```python\n(.*?)^```", CLUSTERS, re.MULTILINE | re.DOTALL) if "import " in block
+]
 (LOCAL,) = re.findall(r"^    kafkalog (txn-audit .*)$", TEXT, re.MULTILINE)
 
 
@@ -33,11 +37,26 @@ SUBMITTED: Final = re.findall(
 def test_a_command_for_spark_submit_is_understood(line: str) -> None:
     """The script is there, and it takes the options behind its name."""
     before, _, behind = line.partition("bulk_audit.py")
-    assert shlex.split(before)[0] in {"--files", "--py-files"}
+    assert shlex.split(before)[0] in {"--files", "--master", "--py-files"}
     if behind.strip() != "…":
         with bulk_audit.make_context("bulk_audit", shlex.split(behind)) as context:
             assert context.params["inputs"]
             assert context.params["output"]
+
+
+def test_the_calls_for_a_notebook_run_as_they_are_shown(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reading and the audit of the page on clusters, in one notebook, with other directories."""
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", tmp_path / "backups" / "broker-1")
+    notebook: dict[str, object] = {"spark": spark}
+    for block in CALLED:
+        exec(block.replace("/Volumes/main/kafka", str(tmp_path)), notebook)
+
+    said = capsys.readouterr().out
+    assert "transaction-hanging" in said
+    assert said.splitlines()[-1].startswith("BLOCKED: 3 transactions")
+    assert rows_in(tmp_path / "audits" / "2026-11-21", "transactions")
 
 
 def test_every_option_is_told() -> None:

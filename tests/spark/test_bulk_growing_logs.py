@@ -36,7 +36,7 @@ def _night(
 
 
 @pytest.mark.parametrize(
-    ("share_bytes", "by_name"), [(1 << 30, False), (3000, True)], ids=["scans are sent", "scans are read again"]
+    ("share_bytes", "by_name"), [(1 << 30, True), (3000, False)], ids=["scans are read again", "shares are sent"]
 )
 def test_nights_of_bulk_audits(
     share_bytes: int, by_name: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -26,7 +26,7 @@ from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog_spark import bulk_audit as bulk
-from kafkalog_spark import bulk_space, scan_tasks, tasks
+from kafkalog_spark import bulk_space, judge_tasks, scan_tasks
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.request import Request
 from kafkalog_spark.source_views import VIEWS, segment_batches
@@ -55,7 +55,7 @@ def test_a_task_that_is_lost_is_done_again(
     seen = tmp_path / "seen"
     seen.mkdir()
     monkeypatch.setattr(scan_tasks, "scan", misbehaving.Scan(trouble(seen)))
-    monkeypatch.setattr(tasks, "Judge", partial(misbehaving.Judge, trouble(seen)))
+    monkeypatch.setattr(judge_tasks, "Judge", partial(misbehaving.Judge, trouble(seen)))
     done = run(spark, CHOSEN, tmp_path / "out", split_bytes=SEVERAL, tables=JUDGED)
 
     for stage in ("scan", "judge"):

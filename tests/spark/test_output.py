@@ -24,7 +24,7 @@ from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest
-from kafkalog_spark import session, tasks
+from kafkalog_spark import judge_tasks, session
 from kafkalog_spark.job_output import Output, OutputFailedError
 from kafkalog_spark.parts import PartFiles
 from official import FIXTURES
@@ -194,8 +194,8 @@ def test_an_output_that_tasks_cannot_write_ends_with_its_status(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their folder is gone: 4, one line, no trace, and no _SUCCESS."""
-    real = tasks.Judge
-    monkeypatch.setattr(tasks, "Judge", lambda *args: real(*args[:3], f"{args[3]}/gone", *args[4:]))
+    real = judge_tasks.Judge
+    monkeypatch.setattr(judge_tasks, "Judge", lambda *args: real(*args[:3], f"{args[3]}/gone", *args[4:]))
     status, said = bulk(HANGING, "-o", tmp_path / "out")
     assert status == Exit.OUTPUT_FAILED
     assert "Traceback" not in said

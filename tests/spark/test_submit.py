@@ -100,7 +100,7 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
     wanted = {
         "kafkalog/__init__.py",
         "kafkalog_cli/submit.py",
-        "kafkalog_spark/tasks.py",
+        "kafkalog_spark/judge_tasks.py",
         "pyspark_kafkalog/__init__.py",
     }
     assert wanted <= set(names)

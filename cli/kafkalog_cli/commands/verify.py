@@ -121,10 +121,9 @@ def verify(
 
         compare_mirror(paths, limits, topics, jobs).add_to(found)
     if restorable:
-        from kafkalog.queries.broker_start import release_of
-        from kafkalog.queries.restorable import judge_restorable
+        from kafkalog.api import add_restorable
 
-        judge_restorable(found, paths, limits, jobs, None if release is None else release_of(release))
+        add_restorable(found, paths, limits, jobs, release)
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
     summary = found.summary()

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.segment_arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
+from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema, parquet_encodings
 from kafkalog_cli.render.row_formats import ChosenColumns
 
 __all__ = ["KEPT_ROWS", "arrow_directory", "arrow_stream", "write_stream"]
@@ -19,11 +19,6 @@ KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 19
 _GROUP_BYTES: Final = 64 << 20
 _PAGE_ROWS: Final = 1 << 14  # written at once
-# Columns whose neighbours differ little: as differences they take few bits. Others are tried with a dictionary.
-_RISING: Final = frozenset({
-    "base_offset", "base_sequence", "base_timestamp_ms", "batch_position", "last_offset", "last_sequence",
-    "max_timestamp_ms", "offset", "position", "sequence", "timestamp_ms",
-})  # fmt: skip
 _GROUPED: Final = frozenset({"producer_id"})  # neighbours are often equal
 
 
@@ -92,10 +87,10 @@ class _ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rising = [field.name for field in schema if field.name in _RISING]
+        encodings = parquet_encodings(schema)
         # The smallest and largest value, where readers can leave out row groups by them: not of keys and values, which
         # may have megabytes each.
-        ordered = [*rising, *(field.name for field in schema if field.name in _GROUPED)]
+        ordered = [*encodings["column_encoding"], *(field.name for field in schema if field.name in _GROUPED)]
         self._metadata = schema.metadata
         self._held: list[Any] = []
         self._size = 0
@@ -103,9 +98,7 @@ class _ParquetWriter:
         with self._file.wanted():
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
-                use_dictionary=[name for name in _leaves(schema) if name not in rising],
-                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=ordered or False,
-                write_batch_size=_PAGE_ROWS, write_page_checksum=True,
+                write_statistics=ordered or False, write_batch_size=_PAGE_ROWS, write_page_checksum=True, **encodings,
             )  # fmt: skip
 
     def write(self, batch: Any) -> None:
@@ -129,19 +122,6 @@ class _ParquetWriter:
         with self._file.wanted():
             self._writer.add_key_value_metadata(self._metadata or {})
             self._writer.close()
-
-
-def _leaves(schema: Any) -> Iterator[str]:
-    """Yield the paths of the columns as Parquet has them."""
-    import pyarrow as pa
-
-    for field in schema:
-        if pa.types.is_list(field.type):
-            of_list = field.type.value_type
-            parts = [f".{part.name}" for part in of_list] if pa.types.is_struct(of_list) else [""]
-            yield from (f"{field.name}.list.element{part}" for part in parts)
-        else:
-            yield field.name
 
 
 _WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": _ParquetWriter}

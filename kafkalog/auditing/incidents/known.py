@@ -343,13 +343,13 @@ def _records(
     What only says again what the record before said is left out.
     """
     states = coordinator.states
-    ids = states.transactional_id
+    ids = states["transactional_id"]
     if not len(ids):
         return np.empty(0, np.intp)
     meant = np.zeros(len(states.ids), bool)
     named = states.ids.find(names)
     meant[named[named >= 0]] = True
-    meant[ids[np.isin(states.producer_id, list(producers))]] = True
+    meant[ids[np.isin(states["producer_id"], list(producers))]] = True
     after = coordinator.after(aborted)
     around = np.concatenate([aborted - 1, aborted, after, coordinator.after(after)])
     return np.setdiff1d(np.append(np.flatnonzero(meant[ids]), around), coordinator.again)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkalog.auditing.partition.broken_sequences import broken_sequences
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
+from kafkalog.auditing.partition.log_rules import broken_sequences
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
 from kafkalog.columns.named import NONE, Columns

@@ -28,12 +28,12 @@ from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, l
 from kafkalog.segments.chunk import Limits
 
 __all__ = [
+    "ReadAgain",
     "ReadLog",
-    "Settled",
     "gone_finding",
     "moving_finding",
+    "of_one_moment",
     "read_log",
-    "settled",
     "steady_findings",
     "unreadable_while_moving",
     "with_note",
@@ -118,7 +118,7 @@ def unreadable_while_moving(directory: PartitionDirectory, movements: Sequence[M
 
 
 @dataclass(slots=True)
-class Settled:
+class ReadAgain:
     """A partition's newest reading, with its scans; if files moved during all readings, the `earlier` ones."""
 
     partition: PartitionAudit
@@ -127,13 +127,13 @@ class Settled:
     moved: Movement | None = None
 
 
-def settled(
+def of_one_moment(
     node: LogDirectory, directory: PartitionDirectory, scans: Sequence[SegmentScan], policies: Collection[str | None],
     limits: Limits, share: Share = Share(),  # noqa: B008  # it is frozen
-) -> Settled:  # fmt: skip
+) -> ReadAgain:  # fmt: skip
     """Join the scans of a partition; again, with scans of what is new, while files of its directory move.
 
-    `share` says which producers' transactions the scans have, as in ``SegmentScan.share``.
+    `share` says which producers' transactions the scans have, as ``SegmentScan.shares`` gives them.
     """
     readings: list[PartitionAudit] = []
     movements: list[Movement] = []
@@ -145,26 +145,26 @@ def settled(
             scans = [
                 known[segment]
                 if segment in known and stays(segment, directory, newer)
-                else scan_segment(newer, segment, limits).share(share)
+                else list(scan_segment(newer, segment, limits).shares(share.of))[share.number]
                 for segment in newer.segments
             ]
             directory = newer
         partition = join(directory, scans, policies, share)
         readings.append(partition)
         if is_remote(directory.log) and not _is_odd(partition):
-            return Settled(with_note(partition, movements), scans)
+            return ReadAgain(with_note(partition, movements), scans)
         try:
             moved = with_gone(movement(node, directory), directory, partition.findings)
         except UnreadableError as error:
-            return Settled(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
+            return ReadAgain(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
         if moved is not None and moved.is_gone:
-            return Settled(join(_emptied(directory), (), policies), (), moved=moved)
+            return ReadAgain(join(_emptied(directory), (), policies), (), moved=moved)
         if moved is None and not (len(readings) < READINGS and is_unsettled(directory)):
-            return Settled(with_note(partition, movements), scans)
+            return ReadAgain(with_note(partition, movements), scans)
         movements += [moved] if moved is not None else []
     unread = unreadable_while_moving(directory, movements)
     earlier = [one.with_findings(*unread) for one in readings[:-1]]
-    return Settled(partition.with_findings(*unread), scans, earlier, moved)
+    return ReadAgain(partition.with_findings(*unread), scans, earlier, moved)
 
 
 def with_note(partition: PartitionAudit, movements: Sequence[Movement]) -> PartitionAudit:

@@ -15,7 +15,6 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold, FoldedLog
-from kafkalog.folds.shares import Share
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import Segment
@@ -71,7 +70,7 @@ class LogName(Protocol):
     def partition(self) -> int: ...
 
 
-_NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
+NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
 _FEW: Final = 64  # cells that Python looks through in less time than NumPy
 
 
@@ -93,13 +92,13 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
-    states: StateColumns = field(default_factory=lambda: _NO_STATES)
+    states: StateColumns = field(default_factory=lambda: NO_STATES)
     last_position: int = -1
     end: tuple[BatchEnd, ...] = ()
 
-    def share(self, share: Share) -> SegmentScan:
-        """Return the scan with the transactions of a share of its producers alone, and all else."""
-        return self if share.is_all else replace(self, folded=self.folded.share(share))
+    def shares(self, count: int) -> Iterator[SegmentScan]:
+        """Yield the scan for each of the log's shares (``shares_of``): with its transactions alone, and all else."""
+        return (replace(self, folded=folded) for folded in self.folded.shares(count))
 
 
 def scan_segment(

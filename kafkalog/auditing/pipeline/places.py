@@ -27,6 +27,7 @@ __all__ = [
 
 SPLIT_BYTES: Final = 128 << 20
 SHARE_BYTES: Final = 2 << 30  # a bigger log's producers are shared out to several tasks
+_LEAST_SHARES: Final = 16  # many, so that no task has two of a few busy producers; sharing out costs once
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,10 @@ class SegmentPlace:
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
     """Number the logs of all clusters, in the order of an audit.
 
-    The producers of a log are shared out by at most `share_bytes` of it; None keeps them together. Those of the state
-    topic, which have no transactions, are never shared out. The number of shares is a power of two: a log that grows
-    night by night is mostly shared out as the night before, so that its rows can be carried over.
+    The producers of a log of `share_bytes` or more are shared out, to shares of at most so much; None keeps them
+    together. Those of the state topic, which have no transactions, are never shared out. The number of shares is a
+    power of two: a log that grows night by night is mostly shared out as the night before, so that its rows can be
+    carried over.
     """
     groups: dict[tuple[int, str, int], int] = {}
     sizes: dict[int, int] = {}
@@ -98,13 +100,13 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPla
             sizes[group] = max(sizes.get(group, 0), size)
             found.append((number, group, bare[id(node)], directory))
     return [
-        LogPlace(at, number, group, 1 if share_bytes is None else _shares(sizes[group] // share_bytes), node, directory)
+        LogPlace(at, number, group, 1 if share_bytes is None else _shares(sizes[group], share_bytes), node, directory)
         for at, (number, group, node, directory) in enumerate(found)
     ]
 
 
-def _shares(least: int) -> int:
-    return 1 << least.bit_length()
+def _shares(size: int, share_bytes: int) -> int:
+    return 1 if size < share_bytes else max(_LEAST_SHARES, 1 << (size // share_bytes).bit_length())
 
 
 def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:

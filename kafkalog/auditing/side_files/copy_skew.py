@@ -26,13 +26,13 @@ from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKi
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["explains_transactions", "settle_copy"]
+__all__ = ["explains_transactions", "lower_copied"]
 
 _SHOWN: Final = 5  # findings that a message names
 _COMPACTED: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})  # by every broker, whatever its defaults
 
 
-def settle_copy(
+def lower_copied(
     findings: Sequence[Finding], audit: PartitionAudit, policies: Collection[str | None], *, joined: bool = True
 ) -> list[Finding]:  # fmt: skip
     """Return a partition's findings, with notes and one ``copy-skewed`` for what a skewed copy explains.
@@ -47,10 +47,10 @@ def settle_copy(
     worst = [found for finding, found in pairs if found is not None and finding.severity > Severity.NOTE]
     if not worst:
         return list(findings)
-    settled = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
+    told = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
     if not joined:
-        return settled
-    return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *settled]
+        return told
+    return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *told]
 
 
 def explains_transactions(audit: PartitionAudit) -> bool:

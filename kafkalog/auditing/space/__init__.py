@@ -6,18 +6,17 @@ It answers: why is this partition so big, why does it not shrink, and what can b
 from __future__ import annotations
 
 from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
-from kafkalog.auditing.space.log_space import LogSpace, known_space, read_space
+from kafkalog.auditing.space.log_space import LogSpace, known_space, next_start_of, read_space
 from kafkalog.auditing.space.measuring import (
     Held,
     Space,
     SpaceOptions,
     Weighed,
+    judge_brokers,
     judge_directory,
     judged_items,
     measure,
-    settle,
 )
-from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
 from kafkalog.auditing.space.space_rows import segment_rows, tier_rows
@@ -38,12 +37,13 @@ __all__ = [
     "cost_row",
     "costs_of_log",
     "group_row",
+    "judge_brokers",
     "judge_directory",
     "judged_items",
     "known_space",
     "measure",
     "moment_of",
-    "next_start_row",
+    "next_start_of",
     "producers_of_log",
     "read_broker_properties",
     "read_space",
@@ -51,6 +51,5 @@ __all__ = [
     "read_topic_configs",
     "replicas",
     "segment_rows",
-    "settle",
     "tier_rows",
 ]

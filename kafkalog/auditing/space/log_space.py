@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kafkalog.auditing.partition import PartitionAudit, join
 from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
+from kafkalog.auditing.starting import NextStart, start_of_log
+from kafkalog.auditing.topics import Metadata
 from kafkalog.certainty import PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -15,7 +17,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, list_again, movement
 from kafkalog.segments.chunk import Limits
 
-__all__ = ["LogSpace", "SpaceCause", "known_space", "read_space"]
+__all__ = ["LogSpace", "SpaceCause", "known_space", "next_start_of", "read_space"]
 
 
 @dataclass(slots=True)
@@ -77,6 +79,12 @@ def known_space(node: LogDirectory, directory: PartitionDirectory, settings: Set
     of_topic = settings.of_topic(directory.topic, node.node_id, was_cleaned="cleaner" in directory.checkpoints)
     facts = join(directory, [], _policies(of_topic))
     return LogSpace(node, directory, of_topic, settings.of_broker(node.node_id), facts, [])
+
+
+def next_start_of(log: LogSpace, metadata: Metadata | None, limits: Limits) -> NextStart:
+    """Say what a start makes of a partition's directory."""
+    scans = {one.segment.path: one.scan for one in log.segments}
+    return start_of_log(log.node, log.directory, (log.facts, scans), metadata, limits)
 
 
 def _policies(settings: TopicSettings) -> set[str | None]:

@@ -79,7 +79,7 @@ class SegmentFacts:
         self.control_batches += int(control.sum())
         self.control_bytes += int(heads[buffers.SIZE][control].sum())
 
-    def settle(self, limits: Limits) -> None:
+    def read_on(self, limits: Limits) -> None:
         """Say which batches with a wrong checksum can be read all the same, as the cleaner would."""
         readable = _readable(self.segment, self._doubtful, limits) if self._doubtful else set()
         for extent in self.scan.damaged:
@@ -102,7 +102,7 @@ def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits
     identity = directory.files.get(segment.path.rpartition("/")[2])
     if identity is not None:
         facts.modified = identity.mtime_ns // 1_000_000
-    facts.settle(limits)
+    facts.read_on(limits)
     return facts
 
 

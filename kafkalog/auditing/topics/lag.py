@@ -288,8 +288,8 @@ def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limit
     for log in state:
         for scan in log.scans:
             states = scan.states
-            for row in np.flatnonzero(np.isin(states.producer_id, [one for _, one in producers])).tolist():
-                names[log.cluster, int(states.producer_id[row])] = states.ids[int(states.transactional_id[row])]
+            for row in np.flatnonzero(np.isin(states["producer_id"], [one for _, one in producers])).tolist():
+                names[log.cluster, int(states["producer_id"][row])] = states.ids[int(states["transactional_id"][row])]
     for place, by in held.items():
         named = {"transactional_id": names.get((place[0], by["producer_id"])), **by}
         found[place] = found[place]._replace(stuck_by=json.dumps(named))

@@ -253,8 +253,8 @@ def _transactional_ids(
     for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
         for scan in log.scans:
             states = scan.states
-            producers, first = np.unique(states.producer_id[::-1], return_index=True)
-            ids = states.transactional_id[::-1][first]
+            producers, first = np.unique(states["producer_id"][::-1], return_index=True)
+            ids = states["transactional_id"][::-1][first]
             named = zip(producers.tolist(), ids.tolist(), strict=True)
             names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
     return names

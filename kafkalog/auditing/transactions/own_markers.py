@@ -66,7 +66,7 @@ class OwnMarkers:
         if len(self._listing) <= _AT_ONCE:
             yield self._few
             return
-        producers, start = self._coordinator.states.producer_id[self._listing], 0
+        producers, start = self._coordinator.states["producer_id"][self._listing], 0
         while start < len(producers):
             end = min(start + _AT_ONCE, len(producers))
             end = int(np.searchsorted(producers, producers[end - 1], "right"))
@@ -97,7 +97,7 @@ class OwnMarkers:
         """Return the record of each producer's newest decision that lists the partition, -1 for none."""
         if not len(self._listing):
             return np.full(len(producer_ids), -1, np.int64)
-        producers = self._coordinator.states.producer_id[self._listing]
+        producers = self._coordinator.states["producer_id"][self._listing]
         at = np.searchsorted(producers, producer_ids, "right") - 1
         return np.where((at >= 0) & (producers[at] == producer_ids), self._listing[at], -1)
 

@@ -162,15 +162,15 @@ class Surroundings:
 
 def _illegal(coordinator: Coordinator, row: int) -> Finding:
     states, at = coordinator.states, coordinator.of_log[row]
-    name, log, offset = states.ids[states.transactional_id[row]], coordinator.logs[at], int(states.offset[row])
-    old, new = states.state[row - 1 : row + 1].tolist()
+    name, log = states.ids[states["transactional_id"][row]], coordinator.logs[at]
+    last_offset, offset = states["offset"][row - 1 : row + 1].tolist()
+    old, new = states["state"][row - 1 : row + 1].tolist()
     before = "a tombstone" if old == TOMBSTONE else TransactionState(old).word
     here = "A tombstone" if new == TOMBSTONE else TransactionState(new).word
     return Finding.of(
         "state-transition-illegal",
         log,
-        f"{here} of {name} at offset {offset} follows {before} at offset {states.offset[row - 1]}, which no coordinator"
-        " writes",
+        f"{here} of {name} at offset {offset} follows {before} at offset {last_offset}, which no coordinator writes",
         log=log,
         topic=STATE_TOPIC,
         partition=coordinator.partitions[at],

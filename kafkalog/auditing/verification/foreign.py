@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Content", "Log", "settle"]
+__all__ = ["Content", "Log", "tell_foreign"]
 
 # Codes that a foreign segment causes at its neighbours and side files.
 _FOLLOWS: Final = frozenset(
@@ -64,10 +64,10 @@ class Log:
         return self.partition.directory.topic, self.partition.directory.partition
 
 
-def settle(logs: Sequence[Log]) -> None:
+def tell_foreign(logs: Sequence[Log]) -> None:
     """Report foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
     for log in logs:
-        log.findings = WrongFields(log.findings, log.partition.directory).settle(log.findings)
+        log.findings = WrongFields(log.findings, log.partition.directory).without_followers(log.findings)
     homes = _Homes(logs)
     for log, content in _suspects(logs):
         home = homes.of(log, content)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kafkalog.auditing.starting import Answer, Restorable, Word
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Summary, count_of
 from kafkalog.auditing.verification.accounting import FileFacts
@@ -44,7 +45,7 @@ class Verification:
     replicas: list[tuple[object, ...]] = field(default_factory=list)
     mirrors: list[tuple[object, ...]] = field(default_factory=list)
     restorable: list[tuple[object, ...]] = field(default_factory=list)
-    answer: str | None = None
+    answer: Answer | None = None
     clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
     reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
@@ -54,6 +55,11 @@ class Verification:
             place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
                      finding.producer_id, finding.message)  # fmt: skip
             self.reported.setdefault(place, (node, finding))
+
+    def take_restorable(self, found: Restorable, unreadable: Iterable[str]) -> None:
+        """Take whether brokers can go on from the files, and what could not be read for that."""
+        self.unreadable += [line for line in unreadable if line not in self.unreadable]
+        self.restorable, self.answer = found
 
     def findings(self) -> Iterator[Finding]:
         """Yield every finding once."""
@@ -94,7 +100,7 @@ class VerifySummary(Summary):
     """A verification summed up; with an `answer` the files' own findings do not decide the exit status."""
 
     files: list[FileFacts] = field(default_factory=list)
-    answer: str | None = None
+    answer: Answer | None = None
 
     @property
     def has_read(self) -> bool:
@@ -108,18 +114,18 @@ class VerifySummary(Summary):
         """Return the answer where there is one, which is never yes where not all was read."""
         if self.answer is None:
             return Summary.verdict(self)
+        word, reasons = self.answer
         if self.complete:
-            return self.answer
-        word, _, reasons = self.answer.partition(": ")
+            return f"{word.value}: {reasons}"
         unread = "not all could be read"
-        return f"NO and incomplete: {reasons}; {unread}" if word == "NO" else f"INCOMPLETE: {unread}"
+        return f"NO and incomplete: {reasons}; {unread}" if word is Word.NO else f"INCOMPLETE: {unread}"
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
         if self.answer is None:
             return Summary.outcome(self, fail_on)
-        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.startswith("INCOMPLETE"))
-        outcome.found = self.answer.startswith("NO")
+        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.word is Word.INCOMPLETE)
+        outcome.found = self.answer.word is Word.NO
         return outcome
 
     def totals(self) -> str:

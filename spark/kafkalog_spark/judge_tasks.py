@@ -6,16 +6,18 @@ transaction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafkalog.auditing.incidents import is_lost, needed
 from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, open_offsets, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     KeptScans,
@@ -25,28 +27,50 @@ from kafkalog.auditing.pipeline import (
     read_keys,
     read_place,
     write_conflict,
+    write_counts,
     write_keys,
     write_summary,
 )
 from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
+    MANY_ROWS,
     Judgement,
+    LogAudit,
     LogSummary,
     Surroundings,
     conflicts,
+    gap_rows,
+    log_rows,
+    notable_columns,
     own_epoch_keys,
 )
 from kafkalog.columns.named import Columns
 from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
+from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
+from kafkalog.segments.file_rows import finding_rows
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
-from kafkalog_spark.judged_tables import JudgedTables
-from kafkalog_spark.parts import PartFiles
+from kafkalog_spark.between_tasks import Row, cells, rows_of, spare_modules
+from kafkalog_spark.parts import PART, PartFile, PartFiles, write_part
 from kafkalog_spark.scan_tasks import KEPT
 
-__all__ = ["ASKED", "CONFLICTS", "COORDINATOR", "JUDGED", "OPENED", "Judge", "OpenOffsets", "conflict", "joined"]
+__all__ = [
+    "ASKED",
+    "CONFLICTS",
+    "COORDINATOR",
+    "EXPLAINED",
+    "JUDGED",
+    "LOST",
+    "OPENED",
+    "Judge",
+    "OpenOffsets",
+    "conflict",
+    "joined",
+]
 
 JUDGED: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("share", pa.int32()), ("rows", pa.int64()),
@@ -58,11 +82,6 @@ CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())]
 # Which sizes that a task sends are of what it asked of object stores.
 ASKED: Final = {name: f"asked: {name}" for name in ("list", "look", "read", "read_bytes")}
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
-
-
-def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
-    for batch in batches:
-        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
 def joined(
@@ -116,8 +135,8 @@ class Judge:
             raise
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
-        tables = JudgedTables(self.tables, self.kinds, files)
-        rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
+        tables = _Tables(self.tables, self.kinds, files)
+        rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         before = requests_here()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
@@ -136,7 +155,7 @@ class Judge:
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
-                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1], share))
+                scans[number] = joined(content[1:], partial(_kept_scan, self.kept, logs[-1]))
             yield from self._judged(share, logs, scans, coordinator, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
@@ -144,7 +163,7 @@ class Judge:
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
-        coordinator: Coordinator | None, tables: JudgedTables,
+        coordinator: Coordinator | None, tables: _Tables,
     ) -> Iterator[Row]:  # fmt: skip
         cluster, share = logs[0].cluster, Share(number, logs[0].shares)
         around = self.around[cluster]
@@ -188,25 +207,24 @@ class OpenOffsets:
         yield from rows_of(self._rows(batches), OPENED)
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-        rows = _flat(batches, "share", "log", "kind", "content")
+        rows = cells(batches, "share", "log", "kind", "content")
         for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
             (_, _, _, content), *others = of_log  # the log's own row sorts before all others
             place = read_place(content)
-            scans = joined((row[2:] for row in others), partial(kept_scan, self.kept, place, share))
+            scans = joined((row[2:] for row in others), partial(_kept_scan, self.kept, place))
             offsets = open_offsets(place.directory, scans, Share(share, place.shares))
             yield (number, len(offsets), offsets[: self.most].tobytes())
 
 
-def kept_scan(kept: KeptScans, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
-    """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
-    whole = kept.keeping.again(name, log.directory.segments[number])
-    return whole if log.shares == 1 else whole.share(Share(share, log.shares))
+def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> SegmentScan:
+    """Read the scan of a log's segment that a task of this job kept."""
+    return kept.keeping.again(name, log.directory.segments[number])
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
     spare_modules()
-    yield from rows_of(_conflicts(_flat(batches, "cluster", "share", "content")), CONFLICTS)
+    yield from rows_of(_conflicts(cells(batches, "cluster", "share", "content")), CONFLICTS)
 
 
 def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
@@ -214,3 +232,122 @@ def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
         keys = Columns.concat([read_keys(content) for *_, content in of_share], KEY_COLUMNS)
         for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
             yield (cluster, write_conflict(one, other))
+
+
+# The tables of what one task judges. Rows of many partitions are put together: making a batch of Arrow costs as much as
+# some hundred rows of it.
+
+
+EXPLAINED: Final = "explained"  # the findings that incidents need
+LOST: Final = "lost"  # the gaps that they need
+
+_ROWS: Final = 1 << 12
+_GATHERED: Final = 1 << 14  # rows that are columns
+_COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
+    TRANSACTIONS.name: MANY_ROWS[TRANSACTIONS.name],
+    PRODUCERS.name: MANY_ROWS[PRODUCERS.name],
+    NOTABLE.name: notable_columns,
+}
+_TABLES: Final[dict[str, Table]] = {**TABLES, NOTABLE.name: NOTABLE, EXPLAINED: FINDINGS, LOST: GAPS}
+
+
+class _Tables:
+    """What a task makes of its partitions: rows of the `tables` in files, those of the `kinds` for the driver, counts.
+
+    `sizes` are bytes of what else the task sends, by its kind.
+    """
+
+    def __init__(self, tables: tuple[str, ...], kinds: tuple[str, ...], files: PartFiles) -> None:
+        self._tables = tables
+        self._kinds = kinds
+        self._files = files
+        self._codes: Counter[tuple[str, Severity]] = Counter()
+        self.sizes: Counter[str] = Counter()
+        self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
+        self._columns: dict[tuple[str, int], list[Columns]] = {}  # ditto
+        self._gathered_rows: Counter[tuple[str, int]] = Counter()
+
+    def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
+        """Add what was judged; yield rows of `JUDGED` of what is complete."""
+        self._codes.update((finding.code, finding.severity) for finding in found.findings)
+        for log in found.logs:
+            self._codes.update((finding.code, finding.severity) for finding in log.findings)
+        for name in (*self._tables, *self._kinds):
+            if name in _COLUMNS:
+                for log in found.logs:
+                    for columns in _COLUMNS[name](log):
+                        yield from self._gathered(name, cluster, columns)
+                continue
+            rows = iter(_rows_of(name, share, found))
+            held = self._rows.setdefault((name, cluster), [])
+            held += islice(rows, _ROWS - len(held))
+            while len(held) == _ROWS:
+                yield from self._complete(name, cluster)
+                held += islice(rows, _ROWS)
+
+    def _gathered(self, name: str, cluster: int, columns: Columns) -> Iterator[Row]:
+        """Add rows that are columns; yield rows of `JUDGED` of what is complete."""
+        key = (name, cluster)
+        self._columns.setdefault(key, []).append(columns)
+        self._gathered_rows[key] += len(columns)
+        if self._gathered_rows[key] >= _GATHERED:
+            yield from self._together(*key)
+
+    def _together(self, name: str, cluster: int) -> Iterator[Row]:
+        parts, self._gathered_rows[name, cluster] = self._columns.pop((name, cluster)), 0
+        whole = Columns.chained(parts, parts[0].names)
+        yield from self._written(name, cluster, whole.to_arrow(arrow_schema(_TABLES[name])))
+
+    def rest(self) -> Iterator[Row]:
+        """Yield rows of `JUDGED` of all that is left; files are complete then."""
+        for name, cluster in self._rows:
+            yield from self._complete(name, cluster)
+        for name, cluster in list(self._columns):
+            yield from self._together(name, cluster)
+        yield from map(_part_row, self._files.close())
+        yield ("counts", -1, 0, 0, write_counts(self._codes, self.sizes))
+
+    def _complete(self, name: str, cluster: int) -> Iterator[Row]:
+        rows = self._rows[name, cluster]
+        for batch in arrow_batches(rows, arrow_schema(_TABLES[name])):
+            yield from self._written(name, cluster, batch)
+        rows.clear()
+
+    def _written(self, name: str, cluster: int, batch: pa.RecordBatch) -> Iterator[Row]:
+        if name in self._tables:
+            yield from map(_part_row, self._files.write(name, batch))
+        else:
+            yield (name, cluster, 0, batch.num_rows, _ipc(batch))
+
+
+def _rows_of(name: str, share: Share, found: Judgement) -> Iterable[Row]:
+    """Return the rows of a table or a kind; of what is about whole logs, those that are this share's."""
+    if name == EXPLAINED:
+        return filter(needed, _findings(found))
+    if name == "findings":
+        return _findings(found)
+    if name == LOST:
+        gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs if share.of_log)
+        return filter(is_lost, gaps)
+    if name == GAPS.name and not share.of_log:
+        return ()  # whoever wrote in the log
+    return chain.from_iterable(log_rows(log, name) for log in found.logs)
+
+
+def _findings(found: Judgement) -> Iterator[Row]:
+    of_logs = (row for log in found.logs for row in finding_rows(log.findings, log.node.node_id))
+    return chain(finding_rows(found.findings), of_logs)
+
+
+def _ipc(batch: pa.RecordBatch) -> bytes:
+    """Return a batch as bytes, with only the names and types of its schema."""
+    batch = batch.replace_schema_metadata(None)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _part_row(part: PartFile) -> Row:
+    """Make a row of `JUDGED` of a table's file."""
+    return (PART, -1, -1, 0, write_part(part))

@@ -7,85 +7,21 @@ torn tail is cut off, and all after it is deleted. The metadata log is always re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kafkalog.auditing.partition import SegmentScan, read_log
-from kafkalog.auditing.space.log_space import LogSpace
+from kafkalog.auditing.partition import PartitionAudit, SegmentScan, read_log
 from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kernel import buffers
-from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.segments.chunk import Limits
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.space_tables import NEXT_START
 
-__all__ = ["next_start_row"]
-
-
-def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> tuple[Any, ...]:
-    """Make the row of a directory in the table ``next_start``."""
-    directory = log.directory
-    clean = log.node.clean_shutdown and directory.topic != METADATA_TOPIC
-    segments = directory.segments
-    is_deleted = directory.suffix == "-delete"  # opened, not recovered; -stray and -future are like any other
-    scans = {one.segment.path: one.scan for one in log.segments}
-    if directory.suffix and not is_deleted:
-        whole = read_log(directory, (), limits)
-        log, scans = replace(log, facts=whole.partition), {one.segment.path: one for one in whole.scans}
-    point = 0 if directory.topic == METADATA_TOPIC else directory.checkpoints.get("recovery_point", 0)
-    recovered = () if clean or is_deleted else segments[_first(segments, point) :]
-    rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
-    cut = _cut(log, scans, recovered, limits)
-    snapshots = _states(log, rebuilt, recovered, limits)
-    sizes = directory.files.values()
-    deleted = (
-        sum(identity.size for identity in sizes if identity is not None)
-        if is_deleted
-        else sum(identity.size for name in directory.left_over if (identity := directory.files.get(name)) is not None)
-    )
-    read = sum(one.size for one in (*recovered, *rebuilt)) + snapshots
-    does = [
-        f"recovers {len(recovered)} segment{'s' * (len(recovered) > 1)} of {sum(one.size for one in recovered)} bytes"
-        * bool(recovered),
-        f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
-        f"reads {snapshots} bytes for the producers' states" * bool(snapshots),
-        f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start),
-        f"deletes all segments, because its start, {cut.start}, is after its end" * bool(cut.start),
-        f"deletes {deleted} bytes" * bool(deleted),
-        "renames the directory to -stray: the metadata does not have it" * _is_stray(log, metadata),
-        "leaves the directory there: no broker removes -stray" * (directory.suffix == "-stray"),
-    ]
-    return NEXT_START.of(
-        log=directory.log,
-        topic=directory.topic,
-        partition=directory.partition,
-        node_id=log.node.node_id,
-        is_clean=clean,
-        recovered_segments=len(recovered),
-        recovered_bytes=sum(one.size for one in recovered),
-        first_recovered_offset=recovered[0].base_offset if recovered else None,
-        rebuilt_indexes=len(rebuilt),
-        rebuilt_bytes=sum(one.size for one in rebuilt),
-        snapshot_bytes=snapshots,
-        truncated_bytes=cut.size,
-        truncated_records=cut.records,
-        log_end_offset=cut.end,
-        deleted_bytes=deleted,
-        read_bytes=read,
-        does="; ".join(part for part in does if part) or "loads it without reading segments",
-    )
-
-
-def _first(segments: Sequence[Segment], recovery_point: int) -> int:
-    """Return the number of the segment that has the recovery point."""
-    return max(0, sum(one.base_offset <= recovery_point for one in segments) - 1)
-
-
-def _stem(segment: Segment) -> str:
-    return segment.path.rpartition("/")[2].removesuffix(".log")
+__all__ = ["NextStart", "start_of_log"]
 
 
 class _Cut(NamedTuple):
@@ -100,12 +36,124 @@ class _Cut(NamedTuple):
     start: int = 0
 
 
-def _cut(log: LogSpace, scans: Mapping[str, SegmentScan], recovered: Sequence[Segment], limits: Limits) -> _Cut:
+@dataclass(frozen=True, slots=True)
+class NextStart:
+    """What a start makes of a directory: a row of ``next_start``, and what the sentence in it says.
+
+    `deletes_all` says that the log's start is after its end, so that all segments go; `is_stray` that the metadata does
+    not give the broker this partition.
+    """
+
+    directory: PartitionDirectory
+    node_id: str | None
+    is_clean: bool
+    recovered: Sequence[Segment]
+    rebuilt: Sequence[Segment]
+    cut: _Cut
+    snapshot_bytes: int
+    deleted_bytes: int
+    is_stray: bool
+
+    @property
+    def deletes_all(self) -> bool:
+        return self.cut.start > 0
+
+    @property
+    def recovered_bytes(self) -> int:
+        return sum(one.size for one in self.recovered)
+
+    @property
+    def does(self) -> str:
+        """Say what the broker does."""
+        recovered, rebuilt, cut = self.recovered, self.rebuilt, self.cut
+        parts = [
+            f"recovers {len(recovered)} segment{'s' * (len(recovered) > 1)} of {self.recovered_bytes} bytes"
+            * bool(recovered),
+            f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
+            f"reads {self.snapshot_bytes} bytes for the producers' states" * bool(self.snapshot_bytes),
+            f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start),
+            f"deletes all segments, because its start, {cut.start}, is after its end" * self.deletes_all,
+            f"deletes {self.deleted_bytes} bytes" * bool(self.deleted_bytes),
+            "renames the directory to -stray: the metadata does not have it" * self.is_stray,
+            "leaves the directory there: no broker removes -stray" * (self.directory.suffix == "-stray"),
+        ]
+        return "; ".join(part for part in parts if part) or "loads it without reading segments"
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``next_start``."""
+        recovered, rebuilt, cut = self.recovered, self.rebuilt, self.cut
+        return NEXT_START.of(
+            log=self.directory.log,
+            topic=self.directory.topic,
+            partition=self.directory.partition,
+            node_id=self.node_id,
+            is_clean=self.is_clean,
+            recovered_segments=len(recovered),
+            recovered_bytes=self.recovered_bytes,
+            first_recovered_offset=recovered[0].base_offset if recovered else None,
+            rebuilt_indexes=len(rebuilt),
+            rebuilt_bytes=sum(one.size for one in rebuilt),
+            snapshot_bytes=self.snapshot_bytes,
+            truncated_bytes=cut.size,
+            truncated_records=cut.records,
+            log_end_offset=cut.end,
+            deleted_bytes=self.deleted_bytes,
+            read_bytes=sum(one.size for one in (*recovered, *rebuilt)) + self.snapshot_bytes,
+            does=self.does,
+        )
+
+
+class _Log(NamedTuple):
+    """A directory as it was read: its facts, and its scans by their segments' paths."""
+
+    node: LogDirectory
+    directory: PartitionDirectory
+    facts: PartitionAudit
+    scans: Mapping[str, SegmentScan]
+
+
+def start_of_log(
+    node: LogDirectory, directory: PartitionDirectory, read: tuple[PartitionAudit, Mapping[str, SegmentScan]],
+    metadata: Metadata | None, limits: Limits,
+) -> NextStart:  # fmt: skip
+    """Say what a start makes of a directory; `read` are its facts, and its scans by their segments' paths."""
+    clean = node.clean_shutdown and directory.topic != METADATA_TOPIC
+    segments = directory.segments
+    is_deleted = directory.suffix == "-delete"  # opened, not recovered; -stray and -future are like any other
+    log = _Log(node, directory, *read)
+    if directory.suffix and not is_deleted:
+        whole = read_log(directory, (), limits)
+        log = _Log(node, directory, whole.partition, {one.segment.path: one for one in whole.scans})
+    point = 0 if directory.topic == METADATA_TOPIC else directory.checkpoints.get("recovery_point", 0)
+    recovered = () if clean or is_deleted else segments[_first(segments, point) :]
+    rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
+    sizes = directory.files.values()
+    deleted = (
+        sum(identity.size for identity in sizes if identity is not None)
+        if is_deleted
+        else sum(identity.size for name in directory.left_over if (identity := directory.files.get(name)) is not None)
+    )
+    return NextStart(
+        directory, node.node_id, clean, recovered, rebuilt, _cut(log, recovered, limits),
+        _states(log, rebuilt, recovered, limits), deleted, _is_stray(log, metadata),
+    )  # fmt: skip
+
+
+def _first(segments: Sequence[Segment], recovery_point: int) -> int:
+    """Return the number of the segment that has the recovery point."""
+    return max(0, sum(one.base_offset <= recovery_point for one in segments) - 1)
+
+
+def _stem(segment: Segment) -> str:
+    return segment.path.rpartition("/")[2].removesuffix(".log")
+
+
+def _cut(log: _Log, recovered: Sequence[Segment], limits: Limits) -> _Cut:
     """Return what is cut off: from the first damage on, and all later segments; all of a log that ends too early."""
     directory = log.directory
     found = _Cut(0, 0, log.facts.log_end_offset)
     for number, segment in enumerate(recovered):
-        scan = scans[segment.path]
+        scan = log.scans[segment.path]
         starts = [extent.position for extent in scan.damaged]
         if scan.zero_tail is not None and scan.zero_tail.position is not None:
             starts.append(scan.zero_tail.position)
@@ -140,7 +188,7 @@ def _around(segment: Segment, position: int, limits: Limits) -> tuple[int | None
     return end, records
 
 
-def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segment], limits: Limits) -> int:
+def _states(log: _Log, rebuilt: Sequence[Segment], recovered: Sequence[Segment], limits: Limits) -> int:
     """Return the bytes that are read again for the states of producers.
 
     Each recovery of a segment, for its index or after the recovery point, first deletes the snapshots after its start,
@@ -166,7 +214,7 @@ def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segme
     return size + _bytes(log, known[-1] if known else start, end, limits)
 
 
-def _bytes(log: LogSpace, start: int, until: int, limits: Limits) -> int:
+def _bytes(log: _Log, start: int, until: int, limits: Limits) -> int:
     """Return the bytes of a log's batches from an offset up to another one."""
     if start >= until:
         return 0
@@ -193,7 +241,7 @@ def _part(segment: Segment, start: int, until: int, limits: Limits) -> int:
     return size
 
 
-def _is_stray(log: LogSpace, metadata: Metadata | None) -> bool:
+def _is_stray(log: _Log, metadata: Metadata | None) -> bool:
     """Say whether the metadata does not give the directory's broker this partition of a topic with this id.
 
     A directory without a topic id is stray, too: its records came after the id was written, so it has none.

@@ -7,19 +7,19 @@ says of open transactions and of lost records, where groups stand, and what the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kafkalog.auditing.incidents import incidents_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.space import LogSpace, Settings, next_start_row, read_space
+from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_one_moment, scan_segment
+from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
+from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.topics import group_rows
-from kafkalog.auditing.transactions import AuditOptions, count_of, unsettled_rows
+from kafkalog.auditing.transactions import audit_rows, count_of, unsettled_rows
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import by_number, iso
-from kafkalog.queries.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -28,11 +28,10 @@ from kafkalog.tables.space_tables import NEXT_START
 from kafkalog.tables.verify_tables import RESTORABLE
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.starting.broker_start import Release
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.transactions import Audit, ClusterAudit
-    from kafkalog.auditing.verification import Verification
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-    from kafkalog.queries.broker_start import Release
     from kafkalog.segments.chunk import Limits
 
 __all__ = ["judge_restorable"]
@@ -61,26 +60,57 @@ _FORGOTTEN: Final = (
 _SEVERITIES: Final = {"hangs": Severity.NOTE, "forgotten": Severity.ERROR}
 
 
-def judge_restorable(
-    found: Verification, paths: Sequence[str], limits: Limits, jobs: int | None = None, release: Release | None = None
-) -> None:  # fmt: skip
-    """Say what becomes of all that is in log directories when brokers start on them, and put that into a verification.
+class Word(Enum):
+    """The answer to whether brokers can go on."""
 
-    `found` is the verification of the same paths; it gets the rows of the table ``restorable`` and the answer. With a
+    YES = "YES"
+    NO = "NO"
+    INCOMPLETE = "INCOMPLETE"
+
+
+class Answer(NamedTuple):
+    """The answer, with its reasons."""
+
+    word: Word
+    reasons: str
+
+
+class LossIncident(Protocol):
+    """What is used of an incident."""
+
+    kind: str
+    severity: Severity
+    findings: list[str]
+
+    def row(self) -> tuple[Any, ...]:
+        """Return its row."""
+
+
+class Restorable(NamedTuple):
+    """The rows of the table ``restorable``, and the answer."""
+
+    rows: list[tuple[object, ...]]
+    answer: Answer
+
+
+def judge_restorable(
+    audited: Audit, incidents: Iterable[LossIncident], findings: Iterable[Finding], paths: Sequence[str],
+    limits: Limits, jobs: int | None = None, release: Release | None = None,
+) -> Restorable:  # fmt: skip
+    """Say what becomes of all that is in log directories when brokers start on them.
+
+    `audited` is the audit of the paths with its `incidents`, `findings` are those of their verification. With a
     `release` the brokers' release is judged, too.
     """
-    audited = audit(paths, AuditOptions(limits, jobs))
-    found.unreadable += [line for line in audited.unreadable if line not in found.unreadable]
-    findings = [*found.findings(), *audited.findings()]
+    findings = [*findings, *audited.findings()]
     told = _Told()
     for cluster in audited.clusters:
-        _OfCluster(cluster, findings, limits, release, told).judge()
-    _losses(audited, told)
+        _OfCluster(cluster, findings, limits, release, told).tell()
+    _losses(audited, incidents, told)
     _transactions(audited, told)
     _groups(audited, paths, limits, jobs, told)
     _moments(audited, findings, told)
-    found.restorable = [tuple(row[name] for name in RESTORABLE.names) for row in told.in_order()]
-    found.answer = told.answer()
+    return Restorable([tuple(row[name] for name in RESTORABLE.names) for row in told.in_order()], told.answer())
 
 
 @dataclass(slots=True)
@@ -110,19 +140,20 @@ class _Told:
                              by_number(row["node_id"] or ""), by_number(row["name"] or "")),
         )  # fmt: skip
 
-    def answer(self) -> str:
-        """Return yes or no with the reasons, as the verdict says it."""
+    def answer(self) -> Answer:
+        """Return yes or no with the reasons."""
         counts = Counter((row["subject"], row["what"]) for row in self.rows)
         errors = [row for row in self.in_order() if row["severity"] == "error" or row["what"] == "damaged"]
         skewed = ["but the copy is skewed: its files are of different moments"] * self.skewed
         if not any(row["subject"] == "partition" for row in self.rows):
-            return "NO: no partition is here"
+            return Answer(Word.NO, "no partition is here")
         if errors:
             said = _reasons(errors)
             more = [f"{len(said) - _REASONS:,} more reasons are in the table restorable"] * (len(said) > _REASONS)
-            return f"NO: {'; '.join([*said[:_REASONS], *more, *skewed])}"
+            return Answer(Word.NO, "; ".join([*said[:_REASONS], *more, *skewed]))
         if counts["cluster", "no-metadata"]:
-            return "INCOMPLETE: the metadata is in ZooKeeper, which is in no file here; nothing else says no"
+            why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
+            return Answer(Word.INCOMPLETE, why)
         kept = sum(counts["partition", what] for what in ("loads", "recovers"))
         parts = [
             *skewed,
@@ -130,7 +161,7 @@ class _Told:
             f"{count_of(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
         ]
         parts += [text for text in map(self._counted, _SAID) if text]
-        return f"YES: {'; '.join(parts)}"
+        return Answer(Word.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
@@ -188,7 +219,7 @@ class _OfCluster:
     def _metadata(self) -> Metadata | None:
         return self._cluster.metadata
 
-    def judge(self) -> None:
+    def tell(self) -> None:
         """Tell of the cluster, its brokers, its directories, and of partitions that have none."""
         self._tell_quorum()
         for broker in self._brokers:
@@ -244,32 +275,37 @@ class _OfCluster:
 
     def _directory(self, broker: StartingBroker, home: LogDirectory, directory: PartitionDirectory) -> Row:
         """Tell what the start makes of a partition's directory."""
-        log = read_space(home, directory, Settings(self._metadata, {}, {}), self._limits)
-        starts = dict(zip(NEXT_START.names, next_start_row(log, self._metadata, self._limits), strict=True))
-        what, severity, message = self._becomes(broker, home, log, starts)
+        directory, facts, scans = _read(home, directory, self._limits)
+        start = start_of_log(home, directory, (facts, scans), self._metadata, self._limits)
+        starts = dict(zip(NEXT_START.names, start.row(), strict=True))
+        what, severity, message = self._becomes(broker, home, facts, start, starts)
         if starts["is_clean"] and not directory.snapshots and not starts["rebuilt_indexes"]:
             self._told.forgetful.add(directory.log)
-        newest = max(self._newest.get(directory.log, -1), log.facts.newest_broker)
+        newest = max(self._newest.get(directory.log, -1), facts.newest_broker)
         same = ("truncated_bytes", "deleted_bytes", "rebuilt_indexes", "recovered_segments")
         return self._tell(
             "partition", what, message, severity, node_id=broker.node_id, topic=directory.topic,
             partition=directory.partition, log=directory.log, newest_ms=None if newest < 0 else newest,
-            log_start_offset=log.facts.log_start_offset, log_end_offset=log.facts.log_end_offset,
+            log_start_offset=facts.log_start_offset, log_end_offset=facts.log_end_offset,
             next_log_end_offset=starts["log_end_offset"], lost_records=starts["truncated_records"] or None,
             **{name: starts[name] for name in same},
         )  # fmt: skip
 
     def _becomes(
-        self, broker: StartingBroker, home: LogDirectory, log: LogSpace, starts: Mapping[str, Any]
+        self,
+        broker: StartingBroker,
+        home: LogDirectory,
+        facts: PartitionAudit,
+        start: NextStart,
+        starts: Mapping[str, Any],
     ) -> tuple[str, Severity | None, str]:
         """Return the word, the severity and the sentence of a partition's directory."""
-        directory = log.directory
+        directory = start.directory
         name = f"{directory.topic}-{directory.partition}"
-        does = starts["does"]
         if directory.suffix == "-delete":
             return "deleted", None, f"{name} was deleted before: the broker deletes the directory"
         if directory.suffix:
-            return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {does}"
+            return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {start.does}"
         if home.home in broker.offline and len(broker.offline) < len(broker.homes):
             return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
         if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
@@ -277,7 +313,7 @@ class _OfCluster:
         known = None if self._metadata is None else self._metadata.topic_of(directory.topic_id or "")
         if known is not None and known.name != directory.topic:
             return "put-aside", Severity.NOTE, f"{name} is not used: its topic id is that of {known.name}"
-        if "-stray" in does:
+        if start.is_stray:
             return self._stray(name, directory, starts)
         records = starts["truncated_records"]
         lost = f", and with them {count_of(records, 'record')} in whole batches" * bool(records)
@@ -286,17 +322,17 @@ class _OfCluster:
         if is_torn and starts["is_clean"]:
             message = f"{name} ends in a torn batch, which stays after a clean stop: what is written next can't be read"
             return "torn-inside", Severity.ERROR, message
-        if starts["truncated_bytes"] and (log.facts.damaged or is_torn or "deletes all" in does):
+        if starts["truncated_bytes"] and (facts.damaged or is_torn or start.deletes_all):
             severity = Severity.ERROR if records else Severity.WARNING
-            if "deletes all" in does:
-                start = starts["log_end_offset"]
-                message = f"all segments of {name} are deleted, as its checkpoint has the log's start {start}{lost}"
+            if start.deletes_all:
+                begins = starts["log_end_offset"]
+                message = f"all segments of {name} are deleted, as its checkpoint has the log's start {begins}{lost}"
                 return "emptied", severity, message
             message = f"{starts['truncated_bytes']:,} bytes of {name} are cut off at offset {starts['log_end_offset']}"
             return "truncated", severity, f"{message}{lost}"
         if starts["recovered_segments"]:
-            return "recovers", None, f"{name}: the broker {does}"
-        return "loads", None, f"{name}: the broker {does}"
+            return "recovers", None, f"{name}: the broker {start.does}"
+        return "loads", None, f"{name}: the broker {start.does}"
 
     def _stray(
         self, name: str, directory: PartitionDirectory, starts: Mapping[str, Any]
@@ -366,11 +402,25 @@ class _OfCluster:
         return max((rows[place] for rows in kinds if place in rows), default=None)
 
 
-def _losses(audited: Audit, told: _Told) -> None:
+def _read(
+    home: LogDirectory, directory: PartitionDirectory, limits: Limits
+) -> tuple[PartitionDirectory, PartitionAudit, dict[str, SegmentScan]]:
+    """Read a partition's directory; one that was put aside is not read."""
+    directory = directory.local()
+    segments = () if directory.suffix else directory.segments
+    if not segments:
+        return directory, join(directory, (), ()), {}
+    found = of_one_moment(
+        home, directory, [scan_segment(directory, segment, limits) for segment in segments], (), limits
+    )
+    return found.partition.directory, found.partition, {one.segment.path: one for one in found.scans}
+
+
+def _losses(audited: Audit, incidents: Iterable[LossIncident], told: _Told) -> None:
     """Add rows for records that are lost or damaged before any start; torn ends have their rows already."""
-    rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in rows_of_audit(audited, FINDINGS.name))
+    rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in audit_rows(audited, FINDINGS.name))
     torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
-    for incident in incidents_of_audit(audited):
+    for incident in incidents:
         is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
         if not is_wrong or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
             continue

@@ -1,0 +1,21 @@
+"""Whether brokers start from log directories, what a start makes of each, and whether they can go on from a copy.
+
+It answers: does this broker start, and can I restore this backup.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.starting.broker_start import Release, release_of
+from kafkalog.auditing.starting.next_start import NextStart, start_of_log
+from kafkalog.auditing.starting.restorable import Answer, Restorable, Word, judge_restorable
+
+__all__ = [
+    "Answer",
+    "NextStart",
+    "Release",
+    "Restorable",
+    "Word",
+    "judge_restorable",
+    "release_of",
+    "start_of_log",
+]
