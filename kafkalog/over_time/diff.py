@@ -13,6 +13,7 @@ from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
 from kafkalog.columns.named import NONE
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import Outcome
 from kafkalog.over_time.changes import (
@@ -27,7 +28,6 @@ from kafkalog.over_time.changes import (
 from kafkalog.over_time.log_facts import Facts, facts_of
 from kafkalog.quantities import iso
 from kafkalog.reports import ClusterRead, age, number_of
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables import TABLES

@@ -5,6 +5,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
+from kafkalog.auditing.partition.cleaning import compacts, is_cleaned, may_be_compacted
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
@@ -60,10 +61,12 @@ __all__ = [
     "ReadLog",
     "SegmentScan",
     "WrongFields",
+    "compacts",
     "covered",
     "file_of",
     "fork_of",
     "gone_finding",
+    "is_cleaned",
     "join",
     "kept_about",
     "kept_bytes",
@@ -71,6 +74,7 @@ __all__ = [
     "located",
     "log_findings",
     "marker_findings",
+    "may_be_compacted",
     "may_be_kept",
     "moving_finding",
     "name_table",

@@ -19,13 +19,13 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import is_remote
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays, with_gone
-from kafkalog.segments.chunk import Limits
 
 __all__ = [
     "ReadAgain",

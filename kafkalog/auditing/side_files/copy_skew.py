@@ -18,18 +18,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit, is_cleaned, located
 from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
-from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
+from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["explains_transactions", "lower_copied"]
 
 _SHOWN: Final = 5  # findings that a message names
-_COMPACTED: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})  # by every broker, whatever its defaults
 
 
 def lower_copied(
@@ -88,9 +87,7 @@ class _Skew:
     def __init__(self, audit: PartitionAudit, policies: Collection[str | None]) -> None:
         self.audit = audit
         self.directory = audit.directory
-        known = bool(policies) and None not in policies
-        compacted = any("compact" in (policy or "") for policy in policies) or self.directory.topic in _COMPACTED
-        self.is_cleaned = compacted or (not known and audit.cleaned_to >= 0)
+        self.is_cleaned = is_cleaned(self.directory.topic, audit.cleaned_to, policies)
         self.bases = sorted({segment.base_offset for segment in self.directory.segments} | {*self.directory.orphans})
         self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
             "index-mismatch": self._replaced,

@@ -13,9 +13,9 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import iso
-from kafkalog.segments.chunk import Limits
 
 __all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
 

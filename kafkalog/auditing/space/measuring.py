@@ -18,12 +18,12 @@ from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
 from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.quantities import When
-from kafkalog.segments.chunk import Limits
 from kafkalog.tables import Table
 from kafkalog.tables.space_tables import (
     BLOCKERS,

@@ -10,10 +10,11 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]

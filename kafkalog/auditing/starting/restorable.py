@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from kafkalog.auditing.starting.broker_start import Release
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.transactions import Audit, ClusterAudit
+    from kafkalog.files.limits import Limits
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-    from kafkalog.segments.chunk import Limits
 
 __all__ = ["judge_restorable"]
 

@@ -47,7 +47,7 @@ from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
@@ -56,9 +56,8 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import is_lost
-from kafkalog.segments.chunk import Limits
-from kafkalog.segments.folded import counted
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
+from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]

@@ -18,10 +18,10 @@ from kafkalog.auditing.partition import LostOffsets, PartitionAudit, fork_of, of
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import with_own_epoch
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.verify_tables import REPLICAS
 

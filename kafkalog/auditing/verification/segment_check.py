@@ -18,12 +18,13 @@ from kafkalog.auditing.verification.accounting import FileFacts, Survey, open_fi
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import local_path
 from kafkalog.findings import Finding
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import chunks_of_source
 
 __all__ = [

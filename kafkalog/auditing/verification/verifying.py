@@ -66,7 +66,7 @@ from kafkalog.log_dirs.moving import (
 )
 from kafkalog.log_dirs.walk import Found, walk
 from kafkalog.segments.file_rows import side_file_rows
-from kafkalog.segments.folded import FileFindings, counted
+from kafkalog.segments.repeated_findings import FileFindings, counted
 from kafkalog.settle import Reason, lowered
 from kafkalog.untrusted import is_count, untrusted_json
 
