@@ -308,12 +308,8 @@ class SnapshotChain:
         try:
             snapshot = producer_snapshot(read_small(path))
         except UnreadableError as error:
-            return self._finding("file-unreadable", path, str(error))
-        return self._finding("snapshot-corrupt", path, snapshot.wrong) if snapshot.wrong else snapshot
-
-    def _finding(self, code: str, path: str, message: str) -> Finding:
-        directory = self.audit.directory
-        return Finding.of(code, path, message, log=directory.log, topic=directory.topic, partition=directory.partition)
+            return self.audit.directory.finding("file-unreadable", path, str(error))
+        return self.audit.directory.finding("snapshot-corrupt", path, snapshot.wrong) if snapshot.wrong else snapshot
 
     def _mismatch(self, path: str, offset: int, found: list[Difference]) -> Finding:
         first = found[0]
@@ -332,7 +328,7 @@ class SnapshotChain:
         if first.entry is not None:
             position = PRODUCER_SNAPSHOT.size + first.entry * PRODUCER_STATE_ENTRY.size
             position += PRODUCER_STATE_ENTRY.position(first.field) if first.field else 0
-        return self._finding("snapshot-mismatch", path, message + more)._replace(
+        return self.audit.directory.finding("snapshot-mismatch", path, message + more)._replace(
             position=position,
             offset=offset,
             needed=first.rebuilt,
