@@ -81,7 +81,7 @@ def test_what_brokers_wrote_needs_no_long_way(internal: Internal, dialect: str, 
 @pytest.mark.parametrize("internal", JSON)
 @FORMS
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_records_of_any_content(internal: Internal, compiled: bool, data: st.DataObject) -> None:
     """Control characters, text that is not UTF-8, defaults, nulls, unknown tags, spoiled bytes."""
     dialect = data.draw(st.sampled_from(list(DIALECTS)))

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.pipeline import audit, may_be_compacted
+from kafkalog.auditing.partition import may_be_compacted
+from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.topics import policies
 from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
 from kafkalog.auditing.verification import is_output
 from kafkalog.columns.named import NONE
@@ -166,7 +168,11 @@ def _compacted(
         homes = {node.path: node for cluster in made.clusters for node in cluster.nodes}  # a log's has less
         return np.array(
             [
-                may_be_compacted(log.partition.directory, homes[log.node.path], cluster.metadata)
+                may_be_compacted(
+                    log.partition.directory,
+                    homes[log.node.path],
+                    policies(cluster.metadata, log.partition.directory.topic),
+                )
                 for cluster in made.clusters
                 for log in cluster.logs
             ],

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kafkalog.auditing.partition import compacts
 from kafkalog.auditing.topics import policies
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.transactions import LogAudit
     from kafkalog.auditing.verification import Verification
+    from kafkalog.files.limits import Limits
     from kafkalog.queries.given_file import GivenFile
-    from kafkalog.segments.chunk import Limits
 
 __all__ = ["Mirroring", "compare_mirror"]
 
@@ -123,8 +124,7 @@ class _Side:
             for log in cluster.logs:
                 directory = log.partition.directory
                 logs[directory.log] = log
-                known = {word for one in policies(cluster.metadata, directory.topic) for word in (one or "").split(",")}
-                if "compact" in {word.strip() for word in known} or log.partition.cleaned_to > 0:
+                if compacts(policies(cluster.metadata, directory.topic)) or log.partition.cleaned_to > 0:
                     compacted.add(directory.topic)
         files: dict[_Place, list[GivenFile]] = {}
         of_place: dict[_Place, LogAudit] = {}

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Unpack
 
 from kafkalog import limit
+from kafkalog.files.limits import Limits
 from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.batch import LOG_OVERHEAD, SIZE_UP_TO_MAGIC, CellTable, magic_of, size_of, smallest_size
 from kafkalog.kernel import buffers, headers, search
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
     from kafkalog.segments.resync import Resync

@@ -37,7 +37,7 @@ from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import Extent
 
-__all__ = ["Damage", "crowded", "decide", "gather", "next_damage", "pass_over", "passed"]
+__all__ = ["Damage", "crowded", "decide", "gather", "next_damage", "passed", "set_passed"]
 
 _OFFSET_SIZE: Final = RECORD_BATCH.position("batch_length")
 _FIRST_READ: Final = 256  # bytes; steps grow, so that short runs of zeros cost little
@@ -192,7 +192,7 @@ def _add(crowd: CrowdedPlaces, places: array[int]) -> None:
     crowd.expected.extend(places[3 :: search.PLACE])
 
 
-def pass_over(chunk: Chunk, position: int, resumed: Resumed) -> None:
+def set_passed(chunk: Chunk, position: int, resumed: Resumed) -> None:
     """Make a place the one that a chunk passes over."""
     chunk.crowd = CrowdedPlaces(chunk.file)
     _add(chunk.crowd, _place(position, resumed))
@@ -610,7 +610,7 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
 def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
     """Bytes that belong to no batch, in a file with much damage."""
     chunk = cursor.chunk()
-    pass_over(chunk, damage.position, damage.resumed)
+    set_passed(chunk, damage.position, damage.resumed)
     return chunk
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from sys import getrefcount
 from typing import Final, NamedTuple
 
-from kafkalog.files.expansion import Expansion
+from kafkalog.files.limits import Expansion
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CODEC_MASK, LOG_APPEND_TIME, CellTable, Record, magic_of, size_of, smallest_size
 from kafkalog.kafka.compression import CODECS, DecompressionError, OverLimitError, decompress, zstd_at_once

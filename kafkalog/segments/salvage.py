@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.opening import Source, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.chunk import CROWDED, Chunk, Limits
+from kafkalog.segments.chunk import CROWDED, Chunk
 from kafkalog.segments.cursor import CHUNK_ROOM, WINDOW, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.tables.arrow import Numbers

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name, sibling
 from kafkalog.files.opening import Source, open_source, read_small
 from kafkalog.findings import Bytes, Finding
@@ -33,7 +34,7 @@ from kafkalog.kafka.layout import (
     Layout,
 )
 from kafkalog.kernel import buffers, checksums
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.tables.dump_tables import FIELDS
 

@@ -13,7 +13,7 @@ import numpy as np
 from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import ranges
 from kafkalog.columns.texts import Numbered, TextColumn
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_block import TYPE, VERSION, InternalBlock
 from kafkalog.kafka.internal_topics import Internal
@@ -23,7 +23,7 @@ from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, state_record
 from kafkalog.kernel import buffers
 from kafkalog.kernel import message_ops as ops
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import RecordBlock, record_cells
 from kafkalog.segments.segment import possible_chunks
 

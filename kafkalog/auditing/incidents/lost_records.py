@@ -13,6 +13,7 @@ from typing import Final
 from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
+    STOPS,
     Consumers,
     Event,
     Incident,
@@ -31,12 +32,20 @@ from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap, without_log
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.certainty import DAMAGE_BETWEEN, POSSIBLE, is_proved, of_finding
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 
-__all__ = ["LOST", "UNREADABLE", "losses"]
+__all__ = [
+    "LOST",
+    "OBJECTS",
+    "UNREADABLE",
+    "losses",
+    "lost_objects",
+]
+
 
 _SHOWN: Final = 20
 _PLACES: Final = 10  # damaged places of a log that are named
@@ -471,3 +480,54 @@ def _salvage(loss: _Loss) -> Iterator[Step]:
         yield Step.running(text, "kafkalog salvage", file, ("-o", name))
     if len(files) > SHOWN:
         yield Step(f"Then the same for {listed(files[SHOWN:], _SHOWN)}.")
+
+
+# Records that are neither on a broker's disk nor in the remote store: one incident for each partition.
+
+OBJECTS: Final = frozenset(
+    {"remote-offsets-lost", "remote-object-missing", "remote-object-size", "remote-directory-odd"}
+)
+
+
+def lost_objects(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield an incident for each partition with lost offsets, with all that is said of its objects."""
+    rows = list(pool.take(*sorted(OBJECTS), when=lambda row: row["severity"] != "note"))
+    by_place: dict[Place, list[Row]] = {}
+    for row in rows:
+        by_place.setdefault((row["topic"], row["partition"]), []).append(row)
+    groups: dict[tuple[object, ...], list[list[Row]]] = {}
+    for place, some in by_place.items():
+        if any(row["code"] == "remote-offsets-lost" for row in some):
+            groups.setdefault(("objects-missing", *place), []).append(some)
+        else:
+            for row in some:
+                pool.give_back(row)
+    yield from (_objects_incident(known, together) for _, together in few(groups, 1))
+
+
+def _objects_incident(known: Known, together: list[list[Row]]) -> Incident:
+    every = [row for some in together for row in some]
+    lost = [row for row in every if row["code"] == "remote-offsets-lost"]
+    place = (every[0]["topic"], every[0]["partition"])
+    ranges = Ranges.of((row["offset"], row["last_offset"]) for row in lost)
+    subject = Subject(*place, ranges.first)
+    incident = Incident("records-lost", "objects-missing", subject, severity_of(every), known.cluster_id)
+    incident.take(every)
+    incident.records = incident.lost_records = ranges.offsets
+    incident.reach([ranges.first], [ranges.last])
+    incident.events = [Event(None, "broker", row["file"], row["offset"], row["message"]) for row in every[:_SHOWN]]
+    one = len(together) == 1
+    shown = listed_of(len(ranges), (offsets(*some) for some in ranges.shown(SHOWN)))
+    what = (
+        f"{shown.capitalize()} of {incident.where()}"
+        if one
+        else f"{many(ranges.offsets, 'offset')} of {incident.where()}"
+    )
+    verb = "is" if ranges.offsets == 1 else "are"
+    incident.title = f"{what} {verb} neither local nor in the remote store."
+    stop = f"{STOPS} offset {ranges.first}: no progress, and no error." if one else f"{STOPS} the first such offset."
+    incident.consumers = Consumers(stop, stop)
+    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in every)]
+    if one:
+        incident.steps += after_damage(known, place, ranges, [every[0]["log"]])
+    return incident

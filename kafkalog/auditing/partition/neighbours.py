@@ -197,7 +197,7 @@ class WrongFields:
                 return True
         return False
 
-    def settle(self, findings: Iterable[Finding]) -> list[Finding]:
+    def without_followers(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings, with notes for what follows from a wrong field."""
         if not self._stems:
             return list(findings)

@@ -12,14 +12,15 @@ import numpy as np
 
 from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.segments.chunk import Chunk, Limits
-from kafkalog.segments.folded import FileFindings, is_extent
+from kafkalog.segments.chunk import Chunk
+from kafkalog.segments.repeated_findings import FileFindings, is_extent
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.state_blocks import read_state_columns
 

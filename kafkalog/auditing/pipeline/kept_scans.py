@@ -27,23 +27,24 @@ from kafkalog.auditing.partition import (
     kept_about,
     kept_bytes,
     kept_scan,
+    may_be_compacted,
     may_be_kept,
     scan_messages,
     scan_segment,
 )
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.pipeline.provenance_files import sha256_of
-from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.topics import cluster_metadata, policies
 from kafkalog.columns.wire import WireError
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
-from kafkalog.files.names import METADATA_TOPIC, is_remote, local_path
+from kafkalog.files.limits import Limits
+from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.tree import FileIdentity
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
-from kafkalog.segments.chunk import Limits
+from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ __all__ = [
     "PlaceScan",
     "ScanFolder",
     "fingerprint",
-    "may_be_compacted",
 ]
 
 
@@ -344,18 +344,8 @@ def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Li
     """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
     nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
     metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
-    return {log.number for log in logs if may_be_compacted(log.directory, nodes[log.node.path], metadata[log.cluster])}
-
-
-def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, metadata: Metadata | None) -> bool:
-    """Say whether the cleaner may have replaced segments of a log of this node, or it is not known."""
-    topic = directory.topic
-    if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
-        return False
-    if topic.startswith("__") or "cleaner" in directory.checkpoints:
-        return True
-    known = policies(metadata, topic)
-    if any(policy is not None and "compact" in policy for policy in known):
-        return True
-    # The broker makes the cleaner's checkpoint when it starts, and each pass adds its partition to it.
-    return (not known or None in known) and "cleaner" not in node.all_checkpoints
+    return {
+        log.number
+        for log in logs
+        if may_be_compacted(log.directory, nodes[log.node.path], policies(metadata[log.cluster], log.directory.topic))
+    }

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import offset_range
 from kafkalog.auditing.side_files.segment_batches import Batches
 from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import place_of
@@ -23,6 +22,7 @@ from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, in_closed_file, lowered
 
 if TYPE_CHECKING:

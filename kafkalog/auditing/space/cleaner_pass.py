@@ -21,11 +21,12 @@ import numpy as np
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.files.limits import Limits
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
 from kafkalog.kernel.slots import secret_bits
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import ROOM, RecordBlock
 from kafkalog.segments.segment import possible_chunks
 

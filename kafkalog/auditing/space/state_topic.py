@@ -10,10 +10,10 @@ import numpy as np
 
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.state_blocks import read_state_columns
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, scan_segment, settled
+from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_one_moment, scan_segment
 from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.topics import group_rows
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from kafkalog.auditing.starting.broker_start import Release
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.transactions import Audit, ClusterAudit
+    from kafkalog.files.limits import Limits
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-    from kafkalog.segments.chunk import Limits
 
 __all__ = ["judge_restorable"]
 
@@ -105,7 +105,7 @@ def judge_restorable(
     findings = [*findings, *audited.findings()]
     told = _Told()
     for cluster in audited.clusters:
-        _OfCluster(cluster, findings, limits, release, told).judge()
+        _OfCluster(cluster, findings, limits, release, told).tell()
     _losses(audited, incidents, told)
     _transactions(audited, told)
     _groups(audited, paths, limits, jobs, told)
@@ -219,7 +219,7 @@ class _OfCluster:
     def _metadata(self) -> Metadata | None:
         return self._cluster.metadata
 
-    def judge(self) -> None:
+    def tell(self) -> None:
         """Tell of the cluster, its brokers, its directories, and of partitions that have none."""
         self._tell_quorum()
         for broker in self._brokers:
@@ -410,7 +410,9 @@ def _read(
     segments = () if directory.suffix else directory.segments
     if not segments:
         return directory, join(directory, (), ()), {}
-    found = settled(home, directory, [scan_segment(directory, segment, limits) for segment in segments], (), limits)
+    found = of_one_moment(
+        home, directory, [scan_segment(directory, segment, limits) for segment in segments], (), limits
+    )
     return found.partition.directory, found.partition, {one.segment.path: one for one in found.scans}
 
 

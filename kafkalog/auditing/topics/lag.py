@@ -18,13 +18,13 @@ from kafkalog.auditing.topics.topic_logs import Report, topic_logs
 from kafkalog.columns.named import NONE, AnyColumn
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
-from kafkalog.segments.chunk import Limits
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE

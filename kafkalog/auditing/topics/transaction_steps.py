@@ -14,6 +14,7 @@ from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment
 from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.texts import TextColumn
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
@@ -25,7 +26,6 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import all_plausible
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.arrow import Numbers

@@ -14,8 +14,7 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless, led_since
-from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.ended import EndedRows, ReplicaMarkers, SentMarkers
 from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
@@ -409,7 +408,7 @@ class _Judge:
             for number in np.flatnonzero(decided["completed"] >= 0).tolist():
                 since, until = (int(decided[name][number]) for name in ("decided", "completed"))
                 never[number] = leaderless(metadata, directory.topic, directory.partition, since, until)
-        return never | KeptMarkers.of(self.context.replicas, decided).cut_off(self.audit)
+        return never | ReplicaMarkers.of(self.context.replicas, decided).cut_off(self.audit)
 
     def _in_replica(self, rows: Columns) -> NDArray[np.int64]:
         """Return which marker each row has in another replica that continues this one."""

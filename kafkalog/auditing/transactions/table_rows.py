@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -27,12 +28,13 @@ from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
 from kafkalog.folds.stable import visible_ranges
 from kafkalog.kafka.batch import CONTROL
-from kafkalog.kafka.state_records import TOMBSTONE, listed_partitions
+from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
 from kafkalog.segments.file_rows import DistinctIds, finding_row, finding_rows
 from kafkalog.segments.segment import possible_chunks
-from kafkalog.tables import Column
+from kafkalog.tables import TABLES, Column
+from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import (
     COORDINATOR,
     FINDINGS,
@@ -46,18 +48,24 @@ from kafkalog.tables.audit_tables import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
+
+    from kafkalog.tables.arrow import RecordBatch
 
 __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
     "NEWEST_ABORTED",
+    "audit_batches",
     "audit_columns",
     "audit_rows",
+    "coordinator_batches",
     "coordinator_columns",
     "coordinator_rows",
     "finding_columns",
     "gap_rows",
+    "log_batches",
     "log_rows",
     "notable_columns",
     "notable_rows",
@@ -489,3 +497,80 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]
+
+
+# An audit's tables as Arrow batches, for Parquet; needs pyarrow.
+
+_STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
+
+
+def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
+    """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
+    schema = arrow_schema(TABLES[table])
+    if table in MANY_ROWS:
+        return (columns.to_arrow(schema) for columns in MANY_ROWS[table](log))
+    return arrow_batches(log_rows(log, table), schema)
+
+
+def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
+    """Yield all rows of one of the audit's tables."""
+    if table == COORDINATOR.name:
+        for cluster in audit.clusters:
+            yield from coordinator_batches(cluster.coordinator)
+        return
+    if table not in (TRANSACTIONS.name, PRODUCERS.name):
+        yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
+        return
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            yield from log_batches(log, table)
+
+
+def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
+    """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
+    schema = arrow_schema(COORDINATOR)
+    logs = _texts(TextColumn.of(coordinator.logs, "backslashreplace"))
+    topics = TextColumn.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
+    before = _texts(topics)
+    for rows, states in coordinator.by_name():
+        gone = states["state"] == TOMBSTONE
+        there = ~gone if gone.any() else None
+        columns: dict[str, Numbers | Iterable[Any]] = {
+            "transactional_id": _texts(states.ids.gather(states["transactional_id"])),
+            "state": Numbers(states["state"].astype(np.int32) - TOMBSTONE, None, _STATE_WORDS),
+            "partitions": _listed(states, gone, before),
+            "offset": Numbers(np.ascontiguousarray(states["offset"])),
+            "log": logs.take(_numbers(coordinator.of_log[rows])),
+        }
+        for name in ("producer_id", "producer_epoch", "timeout_ms"):
+            columns[name] = Numbers(np.ascontiguousarray(states[name]), there)
+        for name in ("start_timestamp", "last_update_timestamp"):
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(states[name]), there)
+        yield arrow_batch(columns.__getitem__, schema)
+
+
+def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> pa.Array:
+    """Return the partitions that records list as JSON, null for none; `before` is what a topic's begin with."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counts = states["partitions_count"]
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
+    numbers = pa.array(np.ascontiguousarray(states.listed["partition"])).cast(pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
+    lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
+    texts = pc.binary_join_element_wise("[", lists, "]", "")
+    return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
+
+
+def _texts(texts: TextColumn) -> pa.Array:
+    import pyarrow as pa
+
+    bounds = np.concatenate([[0], np.cumsum(texts.sizes)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(bounds), pa.py_buffer(texts.data))
+
+
+def _numbers(column: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(column.astype(np.int64))

@@ -15,9 +15,8 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
-from kafkalog.auditing.transactions.deadlines import Deadlines
-from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.ended import ReplicaMarkers
+from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE, JudgedRows
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, is_proved
@@ -36,7 +35,8 @@ from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ABORT", "OF_VERDICTS", "by_hand_not_shown", "findings_of_transactions"]
+__all__ = ["ABORT", "OF_VERDICTS", "Deadlines", "by_hand_not_shown", "findings_of_transactions"]
+
 
 ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 
@@ -170,7 +170,7 @@ def _each(
     of_decided = coordinator.decisions(judged.decision[decided])
     decisions = dict(zip(decided.tolist(), of_decided, strict=True))
     lost = np.flatnonzero((judged.cause == CAUSE["marker-missing"]) & (judged.decision >= 0))
-    kept = KeptMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
+    kept = ReplicaMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
     place = {number: at for at, number in enumerate(lost.tolist())}
     bases = [segment.base_offset for segment in directory.segments]
     for number, row in enumerate(rows):
@@ -298,3 +298,39 @@ def _missing_states(coordinator: Coordinator) -> str:
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
     shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
     return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
+
+
+# When a transaction is overdue: the coordinator, or a marker, is later than it may be.
+
+_SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
+_LATEST: Final = 2**62  # ms
+
+
+class Deadlines(NamedTuple):
+    """What decides when a transaction is overdue; times in ms.
+
+    The inputs show the moment `now` where they are of one moment (`copy_ms` is 0). Of a copy the state partition may
+    have been copied first, so that what was decided since is not in it.
+    """
+
+    now: int
+    copy_ms: int
+    max_timeout_ms: int
+
+    def passed(self, judged: JudgedRows, coordinator: Coordinator) -> NDArray[np.bool_]:
+        """Say for which transactions the coordinator, or a marker, is later than it may be."""
+        passed: NDArray[np.bool_] = (judged.entry >= 0) & (judged.cause != CAUSE["replica-behind"])
+        states, entry = coordinator.states, judged.entry[passed]
+        now = np.full(len(entry), self.now)
+        if self.copy_ms:
+            now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
+        started, updated = (
+            np.clip(column[entry], -_LATEST, _LATEST)
+            for column in (states["start_timestamp"], states["last_update_timestamp"])
+        )
+        timeout = states["timeout_ms"][entry].astype(np.int64)
+        timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long
+        overdue = now > started + timeout + _SCAN_MS
+        ongoing = states["state"][entry] == TransactionState.ONGOING
+        passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
+        return passed

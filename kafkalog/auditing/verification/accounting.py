@@ -22,7 +22,7 @@ from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
 from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.chunk import CROWDED, Chunk
-from kafkalog.segments.folded import DamagedExtents, is_extent
+from kafkalog.segments.repeated_findings import DamagedExtents, is_extent
 from kafkalog.tables.verify_tables import EXTENTS, FILES
 
 __all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"]
