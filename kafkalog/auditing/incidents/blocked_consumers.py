@@ -39,20 +39,12 @@ from kafkalog.certainty import is_proved
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
+from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["OPEN", "describe", "not_given", "stopped"]
 
 OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
-_SAID: Final = {
-    "data-after-marker": "its data arrived after the marker that ended it",
-    "partition-not-registered": "the partition was never added to the transaction at the coordinator",
-    "marker-missing": "the coordinator completed it, but its marker is not in the log",
-    "superseded-epoch": "the coordinator's transaction of this producer has a newer epoch",
-    "id-expired": "the coordinator has forgotten its transactional id",
-    "producer-replaced": "its transactional id has another producer id now",
-    "producer-unknown": f"no partition of {STATE_TOPIC} names its producer",
-    "no-leader": "the partition had no leader to write its marker",
-}
+_SAID: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
 
 
 def stopped(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
