@@ -372,7 +372,7 @@ class Pool:
         return offered
 
     def take(self, *codes: str, when: Callable[[Row], bool] = lambda _: True) -> list[Row]:
-        """Take the findings of some codes, in the order in which they were reported."""
+        """Take the findings of some codes, of each code in the order reported; those given back come last."""
         taken = []
         for code in codes:
             if self._codes is not None and code not in self._codes:
