@@ -11,6 +11,7 @@ import numpy as np
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
 from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.sorted_rows import place_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding
@@ -128,10 +129,8 @@ def _as_stored(rebuilt: Columns, line: int) -> Columns:
 def _compare(stored: Columns, order: NDArray[np.intp], rebuilt: Columns, low: int) -> list[Difference]:
     producers, others = stored["producer_id"], rebuilt["producer_id"]
     twice = np.append(False, producers[1:] == producers[:-1]) if len(producers) else np.empty(0, bool)
-    at = np.searchsorted(others, producers)
-    there = (
-        (at < len(others)) & (others[np.minimum(at, len(others) - 1)] == producers) if len(others) else twice & False
-    )
+    at = place_of(others, producers)
+    there = at >= 0
     found = [
         Difference(int(order[row]), int(producers[row]), "", int(producers[row]), None)
         for row in np.flatnonzero(twice | (~there & _witnessed(stored, low)))
