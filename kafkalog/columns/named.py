@@ -236,12 +236,15 @@ class Columns:
         return f"Columns({len(self)} rows: {', '.join(self.names)})"
 
     def __reduce__(self) -> tuple[Callable[..., Columns], tuple[Any, ...]]:
-        """Cross to another process: few rows as one buffer, many packed."""
+        """Cross to another process: few rows as one buffer, many packed.
+
+        What makes them again are functions of this module: Spark's pickle would copy a method with all that it names.
+        """
         if not self._blocks:
-            return Columns.empty, (self.names,)
+            return _of_blocks, (self.names, ())
         if len(self._blocks) == 1 and self._blocks[0].length < FEW and self._blocks[0].is_plain:
             return _of_cells, (self.names, self._blocks[0].flat(self.names).tobytes())
-        return Columns._of, (self.names, self._blocks)
+        return _of_blocks, (self.names, self._blocks)
 
     def packed(self) -> Columns:
         """Return the same rows, kept small."""
@@ -402,6 +405,10 @@ class Columns:
                 columns[name] = TextColumn.of_sizes(take(int(np.maximum(sizes, 0).sum())), sizes)
             blocks.append(block)
         return cls._of(_names.setdefault(every, every), tuple(blocks))
+
+
+def _of_blocks(names: tuple[str, ...], blocks: tuple[_Block, ...]) -> Columns:
+    return Columns._of(_names.setdefault(names, names), blocks) if blocks else Columns.empty(names)
 
 
 def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns, give_back, one_cell
-from kafkalog.columns.sorted_rows import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
 
@@ -103,14 +103,14 @@ class Coordinator:
 
     def _first_named(self, order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return all producer ids in order, and of each the id that named it first; `order` is that of the logs."""
-        ids, begins = self.states["transactional_id"], _changes(self.states["transactional_id"])
+        ids, begins = self.states["transactional_id"], group_begins(self.states["transactional_id"])
         parts = []
         for column in (self.states["producer_id"], self.states["previous_producer_id"]):
-            rows = np.flatnonzero((column != -1) & (begins | _changes(column)))
+            rows = np.flatnonzero((column != -1) & (begins | group_begins(column)))
             parts.append((column[rows], order[rows], ids[rows]))
         producers, when, of = (np.concatenate(some) for some in zip(*parts, strict=True))
         by_time = np.lexsort((when, producers))
-        firsts = by_time[_changes(producers[by_time])]
+        firsts = by_time[group_begins(producers[by_time])]
         return producers[firsts], of[firsts]
 
     @cached_property
@@ -126,16 +126,16 @@ class Coordinator:
         rows = self._bounds[1:] - 1
         producers, times = self.states["producer_id"][rows], self.states["last_update_timestamp"][rows]
         order = np.lexsort((-rows, times, producers))  # of equal times the first id's is the last
-        lasts = order[np.append(_changes(producers[order])[1:], True)[: len(order)]]
+        lasts = order[group_ends(producers[order])]
         return producers[lasts], rows[lasts]
 
     def names_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the id that first named each producer id, -1 where no record names it."""
-        return _found(*self.named, producer_ids)
+        return _beside(self.named, producer_ids)
 
     def last_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the newest last record of an id that names each producer id as its own now, -1 for none."""
-        return _found(*self._newest_last, producer_ids)
+        return _beside(self._newest_last, producer_ids)
 
     def last_records(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last record of each id."""
@@ -364,14 +364,8 @@ def _narrow(rows: int) -> type[np.signedinteger[Any]]:
     return np.int32 if rows < 2**31 else np.int64
 
 
-def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which cells differ from the one before; the first does."""
-    return np.append(True, column[1:] != column[:-1])[: len(column)]
-
-
-def _found(among: NDArray[np.int64], numbers: NDArray[Any], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def _beside(known: tuple[NDArray[np.int64], NDArray[Any]], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number beside each wanted value, which is looked for among sorted ones; -1 where it is not there."""
-    if not len(among):
-        return np.full(len(wanted), -1, np.int64)
-    at = np.minimum(np.searchsorted(among, wanted), len(among) - 1)
-    return np.where(among[at] == wanted, numbers[at], -1).astype(np.int64)
+    values, numbers = known
+    at = place_of(values, wanted)
+    return np.where(at >= 0, numbers[at], -1).astype(np.int64) if len(values) else at

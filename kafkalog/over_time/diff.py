@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.incidents import incidents_of, known_of_files
+from kafkalog.auditing.incidents import incidents_of, tables_of_files
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
@@ -179,7 +179,7 @@ def _own_incidents(changes: Changes) -> list[Row]:
     by_cluster: dict[str | None, list[Finding]] = {}
     for finding in changes.findings:
         by_cluster.setdefault(clusters.get(finding.log), []).append(finding)
-    known = [known_of_files(cluster, finding_rows(some), (), (), ()) for cluster, some in by_cluster.items()]
+    known = [tables_of_files(cluster, finding_rows(some), (), (), ()) for cluster, some in by_cluster.items()]
     return [dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents_of(known)]
 
 

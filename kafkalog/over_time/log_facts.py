@@ -16,6 +16,7 @@ from kafkalog.auditing.topics import policies
 from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
 from kafkalog.auditing.verification import is_output
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, parse_name
 from kafkalog.reports import AuditSource, WrittenAudit, columns_of, source_of
@@ -138,7 +139,7 @@ def _facts(
     epochs = {column: cells[order] for column, cells in epochs.items()}
     count = len(number)
     newest = np.full(count, -1), np.full(count, NONE)
-    last = np.flatnonzero(np.append(epochs["log"][1:] != epochs["log"][:-1], True)[: len(epochs["log"])])
+    last = np.flatnonzero(group_ends(epochs["log"]))
     last = last[epochs["log"][last] >= 0]
     for column, of in zip(newest, ("leader_epoch", "leader"), strict=True):
         column[epochs["log"][last]] = epochs[of][last]

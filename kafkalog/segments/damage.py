@@ -6,7 +6,7 @@ whole batch with higher offsets, the file's end, a zero tail, or a torn or damag
 offset; whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and the
 search for the next whole batch starts inside the damaged one.
 
-This module only decides: `damage_chunks` turns a `Damage` into the chunk and its findings.
+`decide` says what is damaged; `next_damage` makes the chunk and the findings of it.
 """
 
 from __future__ import annotations

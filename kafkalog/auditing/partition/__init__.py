@@ -16,7 +16,6 @@ from kafkalog.auditing.partition.log_rules import (
     located,
     log_findings,
     marker_findings,
-    offset_range,
 )
 from kafkalog.auditing.partition.neighbours import WrongFields
 from kafkalog.auditing.partition.one_moment import (
@@ -80,7 +79,6 @@ __all__ = [
     "name_table",
     "names_in",
     "of_one_moment",
-    "offset_range",
     "open_at_start",
     "open_offsets",
     "reach",

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.log_rules import located
+from kafkalog.columns.sorted_rows import place_of
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import StateRows
@@ -88,8 +89,8 @@ def state_differences(taken: StateRows, other: StateRows) -> Iterator[Finding]:
     if not len(mine):
         return
     offsets, at = np.unique(mine["offset"][::-1], return_index=True)  # the last of several at one offset counts
-    found = np.minimum(np.searchsorted(offsets, theirs["offset"]), len(offsets) - 1)
-    rows = np.flatnonzero(offsets[found] == theirs["offset"])
+    found = place_of(offsets, theirs["offset"])
+    rows = np.flatnonzero(found >= 0)
     places = len(mine) - 1 - at[found[rows]]
     different = np.flatnonzero(theirs.differ(rows, mine, places))
     if len(different):

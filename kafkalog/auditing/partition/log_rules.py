@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from kafkalog.findings import Finding
 from kafkalog.folds.fold import Break, tally
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
-
-if TYPE_CHECKING:
-    from kafkalog.auditing.partition.facts import PartitionAudit
 
 __all__ = [
     "BREAKS",
@@ -31,7 +29,6 @@ __all__ = [
     "located",
     "log_findings",
     "marker_findings",
-    "offset_range",
 ]
 
 
@@ -60,11 +57,6 @@ def covered(finding: Finding, directory: PartitionDirectory) -> Finding:
         return finding
     message = f"{finding.message.rstrip('.')}. A .checkpoint has the state up to offset {directory.covered_to}."
     return lowered(finding._replace(message=message), Reason.IN_CHECKPOINT)
-
-
-def offset_range(first: int, last: int) -> str:
-    """Write a range of offsets as messages have it."""
-    return f"offset {first}" if first == last else f"offsets {first}-{last}"
 
 
 def file_of(directory: PartitionDirectory, offset: int) -> str:

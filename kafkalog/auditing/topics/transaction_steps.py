@@ -12,6 +12,7 @@ from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, held_by, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
 from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
@@ -88,9 +89,8 @@ def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
     """Say which records are the last of their id at a moment."""
     states = coordinator.states
     rows = np.flatnonzero(moment.hold(states["offset"], states["timestamp"]))
-    ids = states["transactional_id"][rows]
     found = np.zeros(len(states), np.bool_)
-    found[rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]] = True
+    found[rows[group_ends(states["transactional_id"][rows])]] = True
     return found
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
 from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
@@ -150,8 +151,7 @@ class _Elsewhere:
         """Yield each partition elsewhere that lacks, or may lack, the markers of ids' newest decisions."""
         states = coordinator.states
         rows = np.flatnonzero(np.isin(states["state"], _PREPARE))
-        ids = states["transactional_id"][rows]
-        rows = rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]
+        rows = rows[group_ends(states["transactional_id"][rows])]
         of_node = np.array([not self._homes[log].alone for log in coordinator.logs], bool)
         rows = rows[of_node[coordinator.of_log[rows]]]
         if not len(rows):

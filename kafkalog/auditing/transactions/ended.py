@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.sorted_rows import SortedRows, among, distinct, running_max
+from kafkalog.columns.sorted_rows import SortedRows, among, distinct, group_begins, running_max
 from kafkalog.folds import fold
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ class EndedRows:
         order = np.lexsort((-np.arange(len(rows)), rows["marker_epoch"], rows["producer_id"]))
         some = rows.take(order)
         producers, epochs = some["producer_id"], some["marker_epoch"]
-        begins = np.append(True, (producers[1:] != producers[:-1]) | (epochs[1:] != epochs[:-1]))[: len(order)]
-        newest = running_max(np.cumsum(begins), np.clip(some["marker_timestamp"], -LATEST, LATEST))
+        newest = running_max(
+            np.cumsum(group_begins(producers, epochs)), np.clip(some["marker_timestamp"], -LATEST, LATEST)
+        )
         return order, SortedRows((producers, epochs), newest)
 
     def last_since(

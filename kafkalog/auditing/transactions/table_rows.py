@@ -20,7 +20,7 @@ from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.certainty import NEVER
 from kafkalog.columns.named import NONE, AnyColumn, Columns
-from kafkalog.columns.sorted_rows import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct, place_of
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -155,8 +155,8 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
     ids = log.partition.producers["producer_id"]
     counts = np.zeros((3, len(ids)), np.int64)
     for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
-        at = np.minimum(np.searchsorted(ids, rows["producer_id"]), len(ids) - 1)
-        known = (ids[at] == rows["producer_id"]) & (rows["first_offset"] != NONE)
+        at = place_of(ids, rows["producer_id"])
+        known = (at >= 0) & (rows["first_offset"] != NONE)
         for number, kind in enumerate((fold.COMMIT, fold.ABORT, fold.OPEN)):
             np.add.at(counts[number], at[known & (rows["marker_type"] == kind)], 1)
     committed, aborted, opened = counts

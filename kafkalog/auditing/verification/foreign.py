@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
+from kafkalog.auditing.partition import PartitionAudit, WrongFields, located
 from kafkalog.certainty import PROVED
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
