@@ -75,7 +75,7 @@ def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: DumpRun)
     heads = chunk.heads
     decode = deep or selection.looks_at_records
     picks = selection.batches(heads, None if selection.fates is None else selection.fates.of(heads))
-    columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count if decode else 0, False)
+    columns.leave_out(heads.cells, heads.count, picks.rows, picks.count if decode else 0, False)
     at = 0  # the next of the picked batches without a line
     written = -1
     for block in chunk.records() if decode else ():
