@@ -42,7 +42,8 @@ _HOMES: Final = {
     "kafka.message": ("MalformedError",),
     "kafka.snapshot": ("ProducerState",),
     "queries.reading": ("Question", "batch_table", "record_columns", "record_table", "records"),
-    "segments.chunk": ("Chunk", "Limits"),
+    "files.limits": ("Limits",),
+    "segments.chunk": ("Chunk",),
     "files.opening": ("BytesSource", "FileSource", "Source"),
     "segments.indexes": (
         "OffsetIndexCheck",

@@ -4,6 +4,7 @@ from kafkalog.api import Judged, Result, audit, groups, metadata, producers, rem
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.files.opening import BytesSource, FileSource, Source
 from kafkalog.files.pipes import StreamSource
@@ -18,7 +19,7 @@ from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.queries.reading import Question, batch_table, record_columns, record_table, records
 from kafkalog.queries.schema_files import schemas
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.indexes import (
     OffsetIndexCheck,

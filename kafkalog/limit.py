@@ -31,7 +31,7 @@ __all__ = [
 IN_A_LOG: Final = 10_000  # open transactions, or findings of one code
 IN_A_RUN: Final = 100_000  # open transactions
 IN_A_FILE: Final = 1_000  # damaged places that are examined closely (segments/cursor.py), or findings of one code: one
-# finding stands for more (segments/folded.py)
+# finding stands for more (segments/repeated_findings.py)
 
 
 class OnlyCounted(NamedTuple):

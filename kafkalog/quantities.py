@@ -1,4 +1,4 @@
-"""Sizes and times in options, read in the same way by the command and by Spark."""
+"""Sizes and times in options, read in the same way by the command and by Spark; and as they are written."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "iso",
     "iso_marked",
     "ms_of",
+    "offset_range",
     "plausible",
     "size_text",
     "time_of",
@@ -160,3 +161,11 @@ def iso(timestamp: int) -> str:
 def iso_marked(timestamp: int) -> str:
     """Write a time in ms as people read it; one outside of 2010 to 2040 is marked, as a clock that was wrong."""
     return iso(timestamp) if plausible(timestamp) else f"{iso(timestamp)} (a wrong clock: not between 2010 and 2040)"
+
+
+# Offsets as people read them.
+
+
+def offset_range(first: int, last: int) -> str:
+    """Name the offsets from one to another, both included."""
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"

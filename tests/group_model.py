@@ -11,11 +11,11 @@ from kafkalog.auditing.partition import read_log
 from kafkalog.auditing.topics.group_records import GroupState, Newest
 from kafkalog.auditing.topics.groups import group_of
 from kafkalog.auditing.topics.internal import Written
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.log_dirs.log_directory import open_log_directory
 from kafkalog.quantities import by_number
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.column import Table

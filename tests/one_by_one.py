@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from kafkalog.auditing.topics.internal import TOPICS, Written
 from kafkalog.errors import UnreadableError
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import PartitionDirectory
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 
 __all__ = ["of_directory", "written"]

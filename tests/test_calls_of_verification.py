@@ -64,7 +64,7 @@ def test_calls_grow_no_faster_than_what_there_is(what: str, tmp_path: Path) -> N
     """Nothing is looked at once for each other: four times as many take at most 4.2 times the calls."""
     MADE[what](tmp_path / "first", 8)
     _calls(tmp_path / "first")  # what is imported when it is needed is counted for none
-    few = 100 if what == "partitions" else 400  # of files so many that quadratic work is more than all other
+    few = {"partitions": 100, "snapshots": 200}.get(what, 400)  # so many that quadratic work is more than all other
     calls = []
     for count in (few, 4 * few):
         root = tmp_path / str(count)

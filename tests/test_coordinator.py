@@ -20,7 +20,6 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.columns.named import NONE
-from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
@@ -28,6 +27,7 @@ from kafkalog.kafka.transaction_state import StateRecord, TransactionState, stat
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 from state_topic import T, value, write_state
+from transition_model import state_columns
 
 S = TransactionState
 KEY: Final = bytes.fromhex("0000 0004 74782d31")
@@ -190,13 +190,10 @@ def columns(entries: Sequence[Entry]) -> StateColumns:
         "transactional_id": [ids.index(record.transactional_id) for record in records],
         "state": [-1 if record.state is None else record.state for record in records],
         "partitions_count": [-1 if record.partitions is None else len(record.partitions) for record in records],
-        "listed_topic": [topics.index(topic) for topic, _ in listed], "listed_partition": [pair[1] for pair in listed],
     }  # fmt: skip
     cells = {name: apart.get(name) or [getattr(record, name) for record in records] for name in STATE_TYPES
              if name in apart or hasattr(StateRecord, name)}  # fmt: skip
-    return StateColumns.of(
-        {name: [np.array(cells[name], np.int64)] for name in cells}, TextColumn.of(ids), TextColumn.of(topics)
-    )
+    return state_columns(cells, [(topics.index(topic), number) for topic, number in listed], ids, topics)
 
 
 def coordinator(*entries: Entry) -> Coordinator:
@@ -211,19 +208,19 @@ def coordinator(*entries: Entry) -> Coordinator:
 def illegal(entries: Sequence[Entry], clean_from: int = -1) -> list[int]:
     """The offsets of the records of an id that may not follow the ones before them."""
     found = coordinator(*entries)
-    return found.states.offset[found.illegal(dict.fromkeys(found.logs, clean_from))].tolist()
+    return found.states["offset"][found.illegal(dict.fromkeys(found.logs, clean_from))].tolist()
 
 
 def decisions(*entries: Entry) -> list[dict[str, int]]:
     """What was decided, id by id, in the order of the log."""
     found = coordinator(*entries)
-    return list(found.decisions(np.flatnonzero(np.isin(found.states.state, [S.PREPARE_COMMIT, S.PREPARE_ABORT]))))
+    return list(found.decisions(np.flatnonzero(np.isin(found.states["state"], [S.PREPARE_COMMIT, S.PREPARE_ABORT]))))
 
 
 def last(found: Coordinator, producer: int) -> int | None:
     """The offset of the newest last record of an id that has the producer id as its own."""
     row = int(found.last_of(np.array([producer]))[0])
-    return None if row < 0 else int(found.states.offset[row])
+    return None if row < 0 else int(found.states["offset"][row])
 
 
 def name_of(found: Coordinator, producer: int) -> str | None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.messages_between_stages import coordinator_messages, read_coordinator
-from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
-from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
+from kafkalog.kafka.state_records import STATE_TYPES
 from kafkalog.kafka.transaction_state import TransactionState
+from transition_model import state_columns
 
 TOPICS = ["t", "u"]
 IDS = ["a", "b", "c"]
@@ -43,16 +43,11 @@ def coordinator(rows: list[Any]) -> Coordinator:
             "producer_epoch": [row[4] for row in some],
             "last_update_timestamp": [-1 if gone else row[6] for row, gone in zip(some, tombstone, strict=True)],
             "partitions_count": [len(row[5]) for row in some],
-            "listed_topic": [topic for row in some for topic, _ in sorted(row[5])],
-            "listed_partition": [number for row in some for _, number in sorted(row[5])],
         }
-        columns = {
-            name: [np.array(cells[name] if name in cells else [-1] * len(some), np.int64)] for name in STATE_TYPES
-        }
-        states = StateColumns.of(columns, TextColumn.of(IDS), TextColumn.of(TOPICS))
-        used = [name for number, name in enumerate(IDS) if number in set(states.transactional_id.tolist())]
-        states.transactional_id = np.array([used.index(IDS[one]) for one in states.transactional_id.tolist()], np.int32)
-        states.ids = TextColumn.of(used)
+        cells = dict.fromkeys(STATE_TYPES, [-1] * len(some)) | cells
+        used = [name for number, name in enumerate(IDS) if number in cells["transactional_id"]]
+        cells["transactional_id"] = [used.index(IDS[one]) for one in cells["transactional_id"]]
+        states = state_columns(cells, [pair for row in some for pair in sorted(row[5])], used, TOPICS)
         logs.append(StateRows(f"log-{log}", log, states))
     return Coordinator(logs, 2)
 
@@ -73,10 +68,10 @@ def said(one: Coordinator, topic: str, partition: int, producers: list[int]) -> 
         ],
         [ids[number] for number in names.tolist()],
         (last >= 0).tolist(),
-        one.states.offset[entries[there]].tolist(),
+        one.states["offset"][entries[there]].tolist(),
         one.list_partition(entries[there], topic, partition).tolist(),
         one.newest_of(entries[there]).tolist(),
-        one.states.state[last_of_names].tolist(),
+        one.states["state"][last_of_names].tolist(),
         one.read_until(names).tolist(),
         one.go_on_past(names, np.full(len(names), 12)).tolist(),
     ]

@@ -11,7 +11,7 @@ from crowds import CROWDS
 from measured import measured
 
 # Each input in a small part of its full size, and full with `make soak`.
-PARTS: Final = [pytest.param(1 / 64, id="small"), pytest.param(1.0, id="full", marks=pytest.mark.soak)]
+PARTS: Final = [pytest.param(1 / 128, id="small"), pytest.param(1.0, id="full", marks=pytest.mark.soak)]
 COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "verify": ("verify", "{root}"),
     "txn-audit": ("txn-audit", "{root}"),

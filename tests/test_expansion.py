@@ -14,7 +14,7 @@ import build
 import kafkalog as library
 from invoke import kafkalog
 from kafkalog import Limits, StreamSource
-from kafkalog.files.expansion import Expansion
+from kafkalog.files.limits import Expansion
 from official import FIXTURES
 from scanned import gathered
 

@@ -14,10 +14,10 @@ from kafkalog.folds import fold
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 
 
-def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
+def heads_of(producers: list[int]) -> CellTable:
     """A batch of an open transaction for each of some producers."""
     data = b"".join(
         build.batch(
@@ -27,7 +27,12 @@ def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
         for offset, producer in enumerate(producers)
     )  # fmt: skip
     heads = CellTable(len(buffers.BATCH_COLUMNS), len(producers))
-    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, heads.capacity, 0)
+    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 0)
+    return heads
+
+
+def folded(heads: CellTable) -> tuple[Fold, FoldedLog]:
+    """Fold such batches."""
     made = Fold()
     made.batches(heads, array("q", [-1]) * heads.count, array("q", [-1]) * heads.count)
     return made, made.result()
@@ -35,11 +40,11 @@ def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
 
 def test_a_fold_in_used_buffers_begins_anew() -> None:
     """What an earlier fold left in its buffers is neither seen nor changed."""
-    first, one = folded([9, 7, 8])
+    first, one = folded(heads_of([9, 7, 8]))
     before = one.opened.columns(*EXTENT_COLUMNS), one.producers.columns(*PRODUCER_COLUMNS)
     before = tuple(Columns({name: rows[name].copy() for name in rows.names}) for rows in before)
     first.close()
-    second, other = folded([8, 3])
+    second, other = folded(heads_of([8, 3]))
 
     assert other.opened["producer_id"].tolist() == [8, 3]
     assert other.opened["batches"].tolist() == [1, 1]
@@ -51,9 +56,10 @@ def test_a_fold_in_used_buffers_begins_anew() -> None:
 
 def test_a_fold_of_many_producers_leaves_nothing() -> None:
     """Only small buffers are used again: a big table would be memory that nobody asked for."""
-    folded([1])[0].close()
+    folded(heads_of([1]))[0].close()
+    many = heads_of(list(range(600)))
     tracemalloc.start(9)
-    made, found = folded(list(range(600)))
+    made, found = folded(many)
     made.close()
     del made, found
     kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, fold.__file__, all_frames=True)])
@@ -66,7 +72,7 @@ def test_a_fold_of_many_producers_leaves_nothing() -> None:
 def test_producers_come_sorted_and_transactions_in_log_order(count: int) -> None:
     """Few and many producers make the same rows, whatever order they came in."""
     numbers = np.random.default_rng(count).permutation(count) * 7
-    _, found = folded(numbers.tolist())
+    _, found = folded(heads_of(numbers.tolist()))
 
     assert found.opened["producer_id"].tolist() == numbers.tolist()
     assert found.opened["first_offset"].tolist() == list(range(count))

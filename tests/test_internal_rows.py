@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 import build
 from invoke import kafkalog
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.kafka import internal_block, message_json
 from kafkalog.kafka.batch import Batch
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import checksums, interpreted, messages
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.file_rows import segment_rows
 from kafkalog.segments.internal_blocks import TOPICS, internal_row, read_internal
 from kafkalog.segments.segment import segment_chunks

@@ -30,10 +30,10 @@ from kafkalog.auditing.pipeline.places import logs_of, segments_of
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.wire import WireError, write_message
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.segments.chunk import Limits
 from kept import LOG, SEGMENTS, audited, broker, nightly, segments
 
 Places = list[SegmentPlace]

@@ -13,7 +13,7 @@ from crc32c import crc32c
 from kafkalog.auditing.partition import KeptAbout, kept_scan
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.segments.chunk import Limits
+from kafkalog.files.limits import Limits
 from kafkalog.segments.readers import batches
 from kept import SEGMENTS, audited, broker, rows, segments
 

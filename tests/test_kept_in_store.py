@@ -14,8 +14,8 @@ from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans, logs_of, 
 from kafkalog.auditing.pipeline.kept_scans import fingerprint
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.files.directories import open_tree
+from kafkalog.files.limits import Limits
 from kafkalog.log_dirs.clusters import open_clusters
-from kafkalog.segments.chunk import Limits
 from kept import CASE, LOG, SEGMENTS, segments
 from object_store import ObjectStore, object_store
 

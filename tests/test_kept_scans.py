@@ -13,7 +13,7 @@ import pytest
 import kept
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, audit, kept_scans
 from kafkalog.auditing.transactions import AuditOptions, Summary
-from kafkalog.segments.chunk import Limits
+from kafkalog.files.limits import Limits
 from kept import LOG, SEGMENTS, audited, broker, rows, segments
 
 Change = Callable[[Path], None]

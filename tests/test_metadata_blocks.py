@@ -10,9 +10,9 @@ import pytest
 from kafkalog.auditing.topics.internal import Written, split
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
-from kafkalog.segments.chunk import Limits
 from metadata_topic import write_changes
 from official import FIXTURES
 from one_by_one import of_directory, written

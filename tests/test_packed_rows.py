@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,3 +96,11 @@ def test_a_table_is_itself_in_another_process_and_in_arrow(parts: list[tuple[lis
 
     assert pickle.loads(pickle.dumps(found)) == found == Columns.concat([found], NAMES) == table(every)
     assert found.to_arrow(schema).to_pylist() == listed
+
+
+@pytest.mark.parametrize("count", [0, 1, FEW])
+def test_a_table_is_made_again_by_a_function_that_has_a_name(count: int) -> None:
+    """Spark's pickle copies what is no module's own name, with the tables that it refers to, which it then lacks."""
+    made_by = Columns({"number": np.arange(count)}).packed().__reduce__()[0]
+
+    assert getattr(sys.modules[made_by.__module__], made_by.__name__) is made_by

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.partition.broken_sequences import BREAKS, judge
+from kafkalog.auditing.partition.log_rules import BREAKS, break_kind
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.folds.fold import Break, Fold, FoldedLog
 from kafkalog.segments import cursor
@@ -43,7 +43,7 @@ def added(*parts: list[Batch]) -> FoldedLog:
 
 def told(found: list[Break]) -> list[tuple[int, str, int, int, int, int]]:
     """The breaks, by their names and in the order of producers."""
-    rows = [(row, *judge(row)) for row in found]
+    rows = [(row, *break_kind(row)) for row in found]
     return sorted(
         (row.producer_id, kind, row.last_offset, row.first_offset, needed, row.first_sequence)
         for row, kind, needed in rows

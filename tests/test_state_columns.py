@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from kafkalog.segments.state_blocks import read_state_columns
 from message_writer import encode
 from messages import messages
 from official import FIXTURES
+from transition_model import state_records
 
 SCHEMA = message("transaction_state", "TransactionLogValue")
 KEY = message("transaction_state", "TransactionLogKey")
@@ -42,7 +42,7 @@ def alone(path: Path) -> tuple[list[tuple[int, int, StateRecord]], list[str]]:
 
 def rows(columns: StateColumns) -> list[tuple[int, int, StateRecord]]:
     """Return the columns' rows."""
-    return list(zip(columns.offset.tolist(), columns.timestamp.tolist(), columns.records(), strict=True))
+    return list(zip(columns["offset"].tolist(), columns["timestamp"].tolist(), state_records(columns), strict=True))
 
 
 def messages_of(findings: list[Finding]) -> list[str]:
@@ -112,8 +112,9 @@ def test_columns_have_what_brokers_wrote() -> None:
     whole = StateColumns.concat(parts)
     assert len(whole) > 100
     assert rows(whole) == [one for part in found for one in part]
-    arrays = [getattr(whole, name) for name in whole.__slots__ if isinstance(getattr(whole, name), np.ndarray)]
-    assert sum(one.nbytes for one in arrays) <= 78 * (len(whole) + 1) + 8 * len(whole.listed_topic)
+    tables = (whole.records, whole.listed)
+    size = sum(rows[name].nbytes for rows in tables for name in rows.names)
+    assert size <= 78 * (len(whole) + 1) + 8 * len(whole.listed)
     assert len(set(whole.ids)) == len(whole.ids)
 
 
@@ -129,4 +130,4 @@ def test_ids_that_read_the_same_are_one_id(tmp_path: Path) -> None:
     path.write_bytes(build.batch(*(build.record(None, key, delta=at) for at, key in enumerate(keys))))
     columns = read_state_columns(str(path), "log")
 
-    assert ([*columns.ids], columns.transactional_id.tolist()) == (["\\xff", "a"], [0, 0, 1])
+    assert ([*columns.ids], columns["transactional_id"].tolist()) == (["\\xff", "a"], [0, 0, 1])

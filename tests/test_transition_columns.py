@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.topics.transaction_steps import last_steps, transition_columns
-from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import STATE_TYPES, TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.segments.moment import Moment
-from transition_model import modelled_transitions
+from transition_model import modelled_transitions, state_columns
 
 NOON: Final = 1_800_000_000_000
 TIMES: Final = st.sampled_from([-1, 0, NOON, NOON + 1, NOON + 60_000, 2**63 - 1, -(2**63)]) | st.integers(
@@ -44,13 +43,9 @@ def _states(records: list[dict[str, Any]]) -> StateColumns:
         "offset": list(range(len(records))),
         "transactional_id": [names.index(one["transactional_id"]) for one in records],
         "partitions_count": [-1 if one["listed"] is None else len(one["listed"]) for one in records],
-        "listed_topic": [topics.index(topic) for topic in of_topics],
-        "listed_partition": [number for one in records for _, number in one["listed"] or ()],
     }
-    columns = {name: [np.array(cells[name], STATE_TYPES[name])] for name in STATE_TYPES}
-    return StateColumns.of(
-        columns, TextColumn.of(IDS[one] for one in names), TextColumn.of(f"t{topic}" for topic in topics)
-    )
+    listed = [(topics.index(topic), number) for one in records for topic, number in one["listed"] or ()]
+    return state_columns(cells, listed, [IDS[one] for one in names], [f"t{topic}" for topic in topics])
 
 
 @given(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from kafkalog.columns.named import Columns
+from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import StateRecord, TransactionState
 from kafkalog.quantities import plausible
 from kafkalog.segments.moment import Moment
@@ -44,6 +49,30 @@ class Transition(NamedTuple):
     fenced_epoch: int | None
 
 
+def state_columns(
+    cells: Mapping[str, Sequence[int]], listed: Sequence[tuple[int, int]], ids: Iterable[str], topics: Iterable[str]
+) -> StateColumns:
+    """Return records of these cells, 0 in columns that are missing; `listed` are numbers of topics, and partitions."""
+    rows = len(cells["offset"])
+    records = {name: np.array(cells.get(name, [0] * rows), np.int64) for name in STATE_TYPES}
+    both = Columns.of_table(tuple(LISTED_TYPES), np.array(listed, np.int64).reshape(-1, 2).T)
+    return StateColumns.moved([Columns(records)], [both], TextColumn.of(ids), TextColumn.of(topics))
+
+
+def state_records(columns: StateColumns) -> Iterator[StateRecord]:
+    """Yield all rows as records."""
+    states = [*TransactionState, None]
+    listed = iter([(columns.topics[topic], number) for topic, number in columns.listed.rows()])
+    for row in columns.records:
+        count = row["partitions_count"]
+        about = {name: row[name] for name in StateRecord._fields if name in row}
+        yield StateRecord(**about | {
+            "transactional_id": columns.ids[row["transactional_id"]],
+            "state": states[row["state"]],
+            "partitions": None if count < 0 else tuple(islice(listed, count)),
+        })  # fmt: skip
+
+
 def modelled_transitions(coordinator: Coordinator, moment: Moment | None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of all steps, or of those at a moment."""
     for _, of_id in groupby(_entries(coordinator), key=lambda entry: entry.record.transactional_id):
@@ -54,7 +83,7 @@ def _entries(coordinator: Coordinator) -> Iterator[Entry]:
     """Yield all records, ids in order."""
     for rows, states in coordinator.by_name():
         logs = [(coordinator.logs[log], coordinator.partitions[log]) for log in coordinator.of_log[rows].tolist()]
-        about = zip(logs, states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
+        about = zip(logs, states["offset"].tolist(), states["timestamp"].tolist(), state_records(states), strict=True)
         yield from (Entry(*log, *one) for log, *one in about)
 
 

@@ -179,10 +179,10 @@ def _path(output: str) -> Path:
     return Path(output)
 
 
-def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
+def max_batch_bytes_option() -> Option:
     """Declare ``--max-batch-bytes``."""
     return click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-                        help=text)  # fmt: skip
+                        help="Largest batch that is read.")  # fmt: skip
 
 
 def max_expansion_option() -> Option:
@@ -195,7 +195,7 @@ def max_expansion_option() -> Option:
 
 
 def limits_of(params: Mapping[str, Any]) -> Limits:
-    """Return the limits of a command's parameters."""
+    """Return the limits of a job's parameters, some of which the session's configuration has."""
     return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
 
 
@@ -223,12 +223,23 @@ def remote_options(command: Command) -> Command:
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
-limit_options: Final = in_order(
-    max_batch_bytes_option(),
-    click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-                 help="Largest size that a batch may decompress to."),
-    max_expansion_option(),
-)  # fmt: skip
+def limit_options(command: Command) -> Command:
+    """Declare how much of a file is read and decompressed, as `limits`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None, **others: Any
+    ) -> Any:
+        return command(*arguments, limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), **others)
+
+    options = in_order(
+        max_batch_bytes_option(),
+        click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes,
+                     show_default=True, help="Largest size that a batch may decompress to."),
+        max_expansion_option(),
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
 
 _MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
 
@@ -435,12 +446,12 @@ audit_options: Final = in_order(
 )  # fmt: skip
 
 
-def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> AuditOptions:
+def audit_options_of(params: Mapping[str, Any], limits: Limits, jobs: int | None = None) -> AuditOptions:
     """Return the parameters of the audit itself from a command's."""
     from kafkalog.auditing.transactions import AuditOptions
 
     return AuditOptions(
-        limits_of(params), snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
+        limits, snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
         now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
         jobs=jobs,
     )  # fmt: skip

@@ -318,8 +318,8 @@ def _run_audit(job: SparkJob, started: float) -> int:
         earlier = _earlier(output, params)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
-            job.session, job.paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
-            split_bytes=params.get("split_bytes", SPLIT_BYTES),
+            job.session, job.paths, output, audit_options_of(params, limits_of(params)),
+            tables=params["tables"] or SHOWN, split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, begun=started, said=said,
             progress=say,

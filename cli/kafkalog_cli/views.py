@@ -165,8 +165,7 @@ def view_options(
     def decorate(command: _Command) -> _Command:
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
-            target: Target, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None,
-            fail_on: str, exit_zero: bool, **own: Any,
+            target: Target, limits: Limits, fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
             chosen = tuple(by_name[name] for name in tables) or tuple(default)
             form = row_form(form, target, chosen, columns)
@@ -175,8 +174,7 @@ def view_options(
             paths = unpacked(paths)
             view = ViewOutput(
                 paths=paths, form=form, tables=chosen, columns=columns, target=target,
-                limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), fail_on=fail_on,
-                exit_zero=exit_zero,
+                limits=limits, fail_on=fail_on, exit_zero=exit_zero,
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 

@@ -79,6 +79,8 @@ FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are 
 
 _AT_ONCE: Final = 4096  # rows that are objects at a time
 
+_MANY: Final = 1 << 20  # rows
+
 _SPLIT_ROWS: Final = 1 << 16  # rows that are shared out together: each share of them is a block of its own
 
 _NO_CELLS: Final = np.empty(0, np.int64)
@@ -146,6 +148,32 @@ class Columns:
         """Put the rows of many one after the other, as one array for each column."""
         return cls.chained(parts, names).columns(*names)
 
+    @classmethod
+    def moved(
+        cls, parts: Iterable[Columns], types: Mapping[str, str], order: NDArray[np.intp] | None = None
+    ) -> Columns:
+        """Put the rows of many one after the other, or in an `order`, as arrays of these types.
+
+        The parts lose each column before the next one is made, so that no row is kept twice. A column of one value
+        takes no room: its cells can't be written.
+        """
+        blocks = [block for part in parts for block in part._blocks]
+        length = sum([block.length for block in blocks])
+        columns: dict[str, AnyColumn] = {}
+        for name, kind in types.items() if blocks else ():
+            if len(blocks) == 1:
+                column = blocks[0].pop(name).astype(kind, copy=False)
+            else:
+                column, at = np.empty(length, kind), 0
+                for block in blocks:
+                    column[at : at + block.length] = block.pop(name)
+                    at += block.length
+            columns[name] = one_cell(column if order is None or not column.strides[0] else column[order])
+            del column
+            if length >= _MANY:
+                give_back()  # else the pieces of all columns stay, twice the memory
+        return cls(columns) if blocks else cls.empty(tuple(types))
+
     def __getitem__(self, name: str) -> NDArray[np.int64]:
         """Return a column that is an array."""
         found: NDArray[np.int64] = self._column(name)
@@ -178,7 +206,8 @@ class Columns:
             yield dict(zip(names, row, strict=True))
 
     def tuples(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """Yield the rows as tuples of plain integers, with the columns of these names."""
+        """Yield the rows as tuples of plain integers, with the columns of these names, or all columns."""
+        names = names or self.names
         for block in self._blocks:
             columns = [block.column(name) for name in names]
             for start in range(0, block.length, _AT_ONCE):
@@ -207,12 +236,15 @@ class Columns:
         return f"Columns({len(self)} rows: {', '.join(self.names)})"
 
     def __reduce__(self) -> tuple[Callable[..., Columns], tuple[Any, ...]]:
-        """Cross to another process: few rows as one buffer, many packed."""
+        """Cross to another process: few rows as one buffer, many packed.
+
+        What makes them again are functions of this module: Spark's pickle would copy a method with all that it names.
+        """
         if not self._blocks:
-            return Columns.empty, (self.names,)
+            return _of_blocks, (self.names, ())
         if len(self._blocks) == 1 and self._blocks[0].length < FEW and self._blocks[0].is_plain:
             return _of_cells, (self.names, self._blocks[0].flat(self.names).tobytes())
-        return Columns._of, (self.names, self._blocks)
+        return _of_blocks, (self.names, self._blocks)
 
     def packed(self) -> Columns:
         """Return the same rows, kept small."""
@@ -280,12 +312,12 @@ class Columns:
         """Return the objects that hold the rows: a sum has those of its parts."""
         return self._blocks
 
-    def flat(self, names: tuple[str, ...]) -> memoryview[int]:
-        """Return the columns of these names one after the other, as the loops need them."""
+    def table(self, names: tuple[str, ...]) -> memoryview[int]:
+        """Return the columns of these names as a table of the kernel's."""
         flat: Any  # also a buffer; its type does not say so
         one = len(self._blocks) == 1
         flat = self._blocks[0].flat(names) if one else np.concatenate([self[name] for name in names])
-        return memoryview(flat)
+        return memoryview(flat.reshape(len(names), -1))
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, *names: str) -> Columns:
         """Return the rows at these places, in that order, with the columns of these names, or all columns."""
@@ -316,35 +348,67 @@ class Columns:
         )
 
     def parts(self) -> list[bytes]:
-        """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
-        found = [np.array([len(self._blocks)], _WIRE).tobytes()]
-        for block in self._blocks:
-            lows, cells = zip(*map(block.packed(self.names).cells, self.names), strict=True)
-            widths = [0 if above is None else above.itemsize for above in cells]
-            found += [np.array([block.length, *lows, *widths], _WIRE).tobytes()]
-            found += [above.astype(above.dtype.newbyteorder("<")).tobytes() for above in cells if above is not None]
+        """Return the rows as bytes: how many blocks there are, and of each how many rows; then the cells.
+
+        Few rows are little-endian int64, column by column; of many, each column's least value and width come first, and
+        the cells are the differences from it. Of texts the cells are sizes, -1 for none; their UTF-8 follows all cells.
+        """
+        blocks = [some for block in self._blocks for some in block.split(_ON_WIRE)]
+        found = [_WIRE.type(len(blocks)).tobytes()]
+        for block in blocks:
+            cells, texts = zip(*map(block.on_wire, self.names), strict=True)
+            found.append(_WIRE.type(block.length).tobytes())
+            if block.length < FEW:
+                found += [cell.astype(_WIRE).tobytes() for cell in cells]
+            else:
+                packed = [cell if type(cell) is tuple else narrowed(cell) for cell in cells]
+                widths = [0 if above is None else above.itemsize for _, above in packed]
+                found.append(np.array([*(low for low, _ in packed), *widths], _WIRE).tobytes())
+                found += [
+                    above.astype(above.dtype.newbyteorder("<")).tobytes() for _, above in packed if above is not None
+                ]
+            found += texts
         return found
 
     @classmethod
-    def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Columns:
-        """Read what ``parts`` gave; `take` returns the next bytes, and refuses if there are not so many.
+    def from_parts(cls, names: tuple[str, ...], texts: tuple[str, ...], take: Callable[[int], bytes]) -> Columns:
+        """Read what ``parts`` gave, columns of numbers and then of `texts`; `take` returns the next bytes or refuses.
 
-        Raises ValueError for a width or a number of rows that no block has.
+        Raises ValueError for a width, a size or a number of rows that no block has.
         """
+        every = (*names, *texts)
         (count,) = np.frombuffer(take(8), _WIRE).tolist()
         blocks: list[_Block] = []
         for _ in range(count):
-            length, *about = np.frombuffer(take(8 + 16 * len(names)), _WIRE).tolist()
-            if not 0 < length <= _MOST_ROWS:  # a column of one value takes no bytes, whatever its length
+            (length,) = np.frombuffer(take(8), _WIRE).tolist()
+            if not 0 < length <= _ON_WIRE:  # a column of one value takes no bytes, whatever its length
                 raise ValueError(f"a block can't have {length} rows")
-            columns = {}
-            for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):
-                if width not in _WIDTHS:
-                    raise ValueError(f"a column can't have {width} bytes per cell")
-                columns[name] = (low, np.frombuffer(take(length * width), _WIDTHS[width]) if width else None)
+            columns: dict[str, Any]
+            if length < FEW:
+                table = np.frombuffer(take(8 * length * len(every)), _WIRE).astype(np.int64).reshape(-1, length)
+                if not texts:
+                    blocks += Columns.of_table(names, table)._blocks
+                    continue
+                columns = dict(zip(every, table, strict=True))
+            else:
+                about = np.frombuffer(take(16 * len(every)), _WIRE).tolist()
+                columns = {}
+                for name, low, width in zip(every, about[: len(every)], about[len(every) :], strict=True):
+                    if width not in _WIDTHS:
+                        raise ValueError(f"a column can't have {width} bytes per cell")
+                    columns[name] = (low, np.frombuffer(take(length * width), _WIDTHS[width]) if width else None)
             block = _Block(columns, length)
-            blocks.append(block.opened(names) if length < FEW else block)
-        return cls._of(_names.setdefault(names, names), tuple(blocks))
+            for name in texts:
+                sizes = block.column(name)
+                if sizes.min() < -1 or sizes.max() > _MOST_BYTES:
+                    raise ValueError(f"a text of {name} can't have such a size")
+                columns[name] = TextColumn.of_sizes(take(int(np.maximum(sizes, 0).sum())), sizes)
+            blocks.append(block)
+        return cls._of(_names.setdefault(every, every), tuple(blocks))
+
+
+def _of_blocks(names: tuple[str, ...], blocks: tuple[_Block, ...]) -> Columns:
+    return Columns._of(_names.setdefault(names, names), blocks) if blocks else Columns.empty(names)
 
 
 def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
@@ -426,10 +490,31 @@ class _Block:
             found = widened(low, above, self.length)
         return found
 
-    def cells(self, name: str) -> tuple[int, NDArray[Any] | None]:
-        """Return a column as a number and the differences from it, None where all cells are the same."""
+    def pop(self, name: str) -> Any:
+        """Return a column, not packed, and forget it if it is kept apart from the others."""
+        column = self.column(name)
+        if self._table is None:
+            self._columns = {other: kept for other, kept in self._columns.items() if other != name}
+        return column
+
+    def on_wire(self, name: str) -> tuple[Any, bytes]:
+        """Return a column's numbers, of texts their sizes, packed if they are kept so and many; and its texts."""
         found = self._columns[name]
-        return found if type(found) is tuple else (0, self.column(name))
+        if type(found) is tuple and self.length >= FEW:
+            return found, b""
+        column = self.column(name)
+        texts = column.together() if isinstance(column, TextColumn) else None
+        return (np.asarray(column, np.int64), b"") if texts is None else (texts.sizes.astype(np.int64), texts.data)
+
+    def split(self, rows: int) -> Iterator[_Block]:
+        """Yield all rows in blocks of at most so many."""
+        if self.length <= rows:
+            yield self
+            return
+        columns = {name: self.column(name) for name in self._columns}
+        for start in range(0, self.length, rows):
+            some = {name: column[start : start + rows] for name, column in columns.items()}
+            yield _Block(some, min(rows, self.length - start))
 
     def packed(self, names: tuple[str, ...]) -> _Block:
         """Return the rows kept small, with these columns; few are kept as they are."""
@@ -463,7 +548,9 @@ def _is_plain(column: Any) -> bool:
     return type(column) is np.ndarray and column.dtype == np.int64
 
 
-_MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows
+_ON_WIRE: Final = 1 << 14  # rows of a block, at most
+
+_MOST_BYTES: Final = 1 << 31  # of a text
 
 _WIRE: Final = np.dtype("<i8")
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SortedRows", "Spans", "among", "distinct", "running_max"]
+__all__ = [
+    "SortedRows",
+    "Spans",
+    "among",
+    "distinct",
+    "group_begins",
+    "group_ends",
+    "place_of",
+    "ranges",
+    "running_max",
+]
 
 
 class SortedRows:
@@ -32,8 +42,8 @@ class SortedRows:
 
     def groups(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the group of each pair of keys, -1 where no row has them."""
-        one, other = _found(self._firsts, first), _found(self._seconds, second)
-        group = _found(self._pairs, one * len(self._seconds) + other)
+        one, other = place_of(self._firsts, first), place_of(self._seconds, second)
+        group = place_of(self._pairs, one * len(self._seconds) + other)
         return np.where((one < 0) | (other < 0), -1, group)
 
     def first(self, group: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -67,7 +77,7 @@ class Spans:
 
     def last(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the place in `order` of each producer's last row that begins up to an offset, -1 for none."""
-        rank = _found(self.producers, producers)
+        rank = place_of(self.producers, producers)
         found = np.searchsorted(self._begins, self._placed(rank, offsets), "right") - 1
         there = (rank >= 0) & (found >= 0)
         there &= self._rank[found] == rank if len(self._rank) else False
@@ -78,7 +88,7 @@ class Spans:
         return placed
 
 
-def _found(known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+def place_of(known: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
     """Return where each value is among sorted ones, -1 where it is not."""
     if not len(known):
         return np.full(len(values), -1)
@@ -90,13 +100,34 @@ def _found(known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.in
 
 def among(values: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say which values are among sorted ones; cheap for few values, however many are known."""
-    return _found(known, values) >= 0
+    return place_of(known, values) >= 0
+
+
+def group_begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which rows differ from the one before in one of these columns, as the first of each group does."""
+    found = np.ones(len(columns[0]), np.bool_)
+    found[1:] = False
+    for column in columns:
+        found[1:] |= column[1:] != column[:-1]
+    return found
+
+
+def group_ends(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which rows differ from the next one in one of these columns, as the last of each group does."""
+    return np.append(group_begins(*columns)[1:], True)[: len(columns[0])]
 
 
 def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the values in order, each once; ``np.unique`` does the same and imports ``numpy.ma``."""
     in_order = np.sort(values)
-    return in_order[np.append(True, in_order[1:] != in_order[:-1])] if len(in_order) else in_order
+    return in_order[group_begins(in_order)]
+
+
+def ranges(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """Return so many numbers from each first one on, one range after the other."""
+    ends = np.cumsum(counts, dtype=firsts.dtype)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(firsts - (ends - counts), counts) + np.arange(total, dtype=firsts.dtype)
 
 
 def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -104,7 +135,7 @@ def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[n
     if not len(values):
         return values
     distinct, rank = np.unique(values, return_inverse=True)
-    group = np.cumsum(np.append(0, keys[1:] != keys[:-1]))
+    group = np.cumsum(group_begins(keys))
     highest = np.maximum.accumulate(group * len(distinct) + rank)
     found: NDArray[np.int64] = distinct[highest - group * len(distinct)]
     return found

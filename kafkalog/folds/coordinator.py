@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns, give_back, one_cell
-from kafkalog.columns.sorted_rows import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
 
@@ -78,11 +78,11 @@ class Coordinator:
         self.newest: dict[int, int] = {}
         for log in taken:
             if len(log.rows):
-                newest = max(self.newest.get(log.partition, -1), int(log.rows.timestamp.max()))
+                newest = max(self.newest.get(log.partition, -1), int(log.rows["timestamp"].max()))
                 self.newest[log.partition] = newest
         counts = [len(log.rows) for log in taken]
         self.states = StateColumns.concat([log.rows for log in taken])
-        order = np.argsort(self.states.transactional_id, kind="stable")
+        order = np.argsort(self.states["transactional_id"], kind="stable")
         if (np.diff(order) != 1).any():
             self.states.reorder(order)
         self.of_log = one_cell(np.repeat(np.arange(len(taken), dtype=_narrow(len(taken))), counts)[order])
@@ -103,39 +103,39 @@ class Coordinator:
 
     def _first_named(self, order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return all producer ids in order, and of each the id that named it first; `order` is that of the logs."""
-        ids, begins = self.states.transactional_id, _changes(self.states.transactional_id)
+        ids, begins = self.states["transactional_id"], group_begins(self.states["transactional_id"])
         parts = []
-        for column in (self.states.producer_id, self.states.previous_producer_id):
-            rows = np.flatnonzero((column != -1) & (begins | _changes(column)))
+        for column in (self.states["producer_id"], self.states["previous_producer_id"]):
+            rows = np.flatnonzero((column != -1) & (begins | group_begins(column)))
             parts.append((column[rows], order[rows], ids[rows]))
         producers, when, of = (np.concatenate(some) for some in zip(*parts, strict=True))
         by_time = np.lexsort((when, producers))
-        firsts = by_time[_changes(producers[by_time])]
+        firsts = by_time[group_begins(producers[by_time])]
         return producers[firsts], of[firsts]
 
     @cached_property
     def _bounds(self) -> NDArray[np.int64]:
         """Return where the records of each id begin, and where those of the last one end."""
         numbers = np.arange(len(self.states.ids) + 1)
-        bounds: NDArray[np.int64] = np.searchsorted(self.states.transactional_id, numbers)
+        bounds: NDArray[np.int64] = np.searchsorted(self.states["transactional_id"], numbers)
         return bounds
 
     @cached_property
     def _newest_last(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the producer ids that an id has as its own now, in order, and the newest such record of each."""
         rows = self._bounds[1:] - 1
-        producers, times = self.states.producer_id[rows], self.states.last_update_timestamp[rows]
+        producers, times = self.states["producer_id"][rows], self.states["last_update_timestamp"][rows]
         order = np.lexsort((-rows, times, producers))  # of equal times the first id's is the last
-        lasts = order[np.append(_changes(producers[order])[1:], True)[: len(order)]]
+        lasts = order[group_ends(producers[order])]
         return producers[lasts], rows[lasts]
 
     def names_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the id that first named each producer id, -1 where no record names it."""
-        return _found(*self.named, producer_ids)
+        return _beside(self.named, producer_ids)
 
     def last_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the newest last record of an id that names each producer id as its own now, -1 for none."""
-        return _found(*self._newest_last, producer_ids)
+        return _beside(self._newest_last, producer_ids)
 
     def last_records(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last record of each id."""
@@ -192,9 +192,9 @@ class Coordinator:
     def list_partition(self, rows: NDArray[np.int64], topic: str, partition: int) -> NDArray[np.bool_]:
         """Say which records list a partition."""
         found = np.zeros(len(rows), bool)
-        owner, listed = self.states.listed(rows)
-        is_it = (self.states.listed_topic[listed] == self._topics.get(topic, -1)) & (
-            self.states.listed_partition[listed] == partition
+        owner, listed = self.states.listed_by(rows)
+        is_it = (self.states.listed["topic"][listed] == self._topics.get(topic, -1)) & (
+            self.states.listed["partition"][listed] == partition
         )
         found[owner[is_it]] = True
         return found
@@ -209,11 +209,11 @@ class Coordinator:
         states = self.states
         if len(states) >= _MANY:
             give_back()
-        prepared = np.setdiff1d(np.flatnonzero(np.isin(states.state, _PREPARE)), self.again, assume_unique=True)
+        prepared = np.setdiff1d(np.flatnonzero(np.isin(states["state"], _PREPARE)), self.again, assume_unique=True)
         prepared = prepared.astype(_narrow(len(states)))
-        prepared = prepared[np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))]
-        owner, listed = states.listed(prepared)
-        places = _place(states.listed_topic[listed].astype(np.int64), states.listed_partition[listed])
+        prepared = prepared[np.lexsort((states["last_update_timestamp"][prepared], states["producer_id"][prepared]))]
+        owner, listed = states.listed_by(prepared)
+        places = _place(states.listed["topic"][listed].astype(np.int64), states.listed["partition"][listed])
         by_place = np.argsort(places, kind="stable")
         rows = prepared[owner[by_place]]
         del owner, listed, prepared
@@ -240,10 +240,10 @@ class Coordinator:
         A coordinator whose write was not replicated in time has it in its log all the same, and writes it again.
         """
         states = self.states
-        same = (states.state[1:] == states.state[:-1]) & np.isin(states.state[1:], _INNER)
+        same = (states["state"][1:] == states["state"][:-1]) & np.isin(states["state"][1:], _INNER)
         rows = np.flatnonzero(same) + 1
         for name in ("transactional_id", "producer_id", "producer_epoch", "start_timestamp"):
-            column = getattr(states, name)
+            column = states[name]
             rows = rows[column[rows] == column[rows - 1]]
         return rows
 
@@ -274,33 +274,35 @@ class Coordinator:
     @cached_property
     def _outer(self) -> NDArray[Any]:
         """Return the records of states that a next transaction may begin with, and tombstones."""
-        return np.flatnonzero(~np.isin(self.states.state, _INNER)).astype(_narrow(len(self.states)))
+        return np.flatnonzero(~np.isin(self.states["state"], _INNER)).astype(_narrow(len(self.states)))
 
     def decisions(self, rows: NDArray[np.int64]) -> Columns:
         """Return what Prepare records decided, by `DECISION_COLUMNS`."""
         if not len(rows):
             return Columns.empty(DECISION_COLUMNS)
         states, outer, most = self.states, self._outer, len(self.states) - 1
-        ids = states.transactional_id[rows]
+        ids = states["transactional_id"][rows]
         before, after = np.maximum(rows - 1, 0), self.after(rows)
-        has_begun = (rows > 0) & (states.transactional_id[before] == ids) & (states.state[before] == _S.ONGOING)
-        is_complete = (rows < most) & (states.transactional_id[after] == ids) & np.isin(states.state[after], _COMPLETE)
+        has_begun = (rows > 0) & (states["transactional_id"][before] == ids) & (states["state"][before] == _S.ONGOING)
+        is_complete = (rows < most) & (states["transactional_id"][after] == ids)
+        is_complete &= np.isin(states["state"][after], _COMPLETE)
         at = np.searchsorted(outer, rows)
         following = outer[np.minimum(at, len(outer) - 1)] if len(outer) else rows
-        goes_on = (at < len(outer)) & (states.transactional_id[following] == ids)
+        goes_on = (at < len(outer)) & (states["transactional_id"][following] == ids)
         columns = (
-            ids, states.producer_id[rows], np.where(has_begun, states.producer_epoch[before].astype(np.int64), NONE),
-            states.producer_epoch[rows], states.state[rows] == _S.PREPARE_COMMIT, states.start_timestamp[rows],
-            states.last_update_timestamp[rows], np.where(goes_on, self.times(following), NONE), states.offset[rows],
-            self.newest_of(rows), np.where(is_complete, states.timestamp[after], -1),
+            ids, states["producer_id"][rows],
+            np.where(has_begun, states["producer_epoch"][before].astype(np.int64), NONE),
+            states["producer_epoch"][rows], states["state"][rows] == _S.PREPARE_COMMIT, states["start_timestamp"][rows],
+            states["last_update_timestamp"][rows], np.where(goes_on, self.times(following), NONE),
+            states["offset"][rows], self.newest_of(rows), np.where(is_complete, states["timestamp"][after], -1),
         )  # fmt: skip
         return Columns({name: column.astype(np.int64) for name, column in zip(DECISION_COLUMNS, columns, strict=True)})
 
     def times(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when transitions were made (ms); a tombstone has only its record's time."""
         states = self.states
-        is_there = states.state[rows] != TOMBSTONE
-        return np.where(is_there, states.last_update_timestamp[rows], states.timestamp[rows])
+        is_there = states["state"][rows] != TOMBSTONE
+        return np.where(is_there, states["last_update_timestamp"][rows], states["timestamp"][rows])
 
     def illegal(self, clean_from: Mapping[str, int]) -> NDArray[np.int64]:
         """Return the records that may not follow the record of the same id before them.
@@ -308,12 +310,12 @@ class Coordinator:
         `clean_from` has by state log the offset below which it was cleaned, so that records may be gone: there nothing
         is judged.
         """
-        states, ids = self.states, self.states.transactional_id
+        states, ids = self.states, self.states["transactional_id"]
         cleaned = np.array([clean_from[log] for log in self.logs] or [0], np.int64)
-        bad = (ids[1:] == ids[:-1]) & ~_LEGAL[states.state[:-1] + 1, states.state[1:] + 1]
+        bad = (ids[1:] == ids[:-1]) & ~_LEGAL[states["state"][:-1] + 1, states["state"][1:] + 1]
         rows = np.setdiff1d(np.flatnonzero(bad) + 1, self.again, assume_unique=True)
         begins = self._bounds[ids[rows]]
-        judged: NDArray[np.int64] = rows[states.offset[rows - 1] >= cleaned[self.of_log[begins]]]
+        judged: NDArray[np.int64] = rows[states["offset"][rows - 1] >= cleaned[self.of_log[begins]]]
         return judged
 
     def for_partition(self, topic: str, partition: int, producer_ids: NDArray[np.int64]) -> Coordinator:
@@ -324,7 +326,7 @@ class Coordinator:
         following = outer[np.minimum(np.searchsorted(outer, listing), len(outer) - 1)] if len(outer) else listing
         around = np.concatenate([listing - 1, listing, self.after(listing), following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
-        ids = distinct(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
+        ids = distinct(np.concatenate([named[named >= 0], self.states["transactional_id"][around]]))
         rows = distinct(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))
         return self._some(rows, (producer_ids[named >= 0], named[named >= 0]))
 
@@ -332,12 +334,12 @@ class Coordinator:
         """Return the records of some ids."""
         chosen = np.zeros(len(self.states.ids), bool)
         chosen[numbers] = True
-        return self.of_records(np.flatnonzero(chosen[self.states.transactional_id]))
+        return self.of_records(np.flatnonzero(chosen[self.states["transactional_id"]]))
 
     def of_records(self, rows: NDArray[np.int64]) -> Coordinator:
         """Return some records; what is last and what follows is right where it is among them."""
         producers, ids = self.named
-        named = among(ids, self.states.transactional_id[rows])
+        named = among(ids, self.states["transactional_id"][rows])
         return self._some(rows, (producers[named], ids[named]))
 
     def _some(self, rows: NDArray[np.int64], named: tuple[NDArray[np.int64], NDArray[Any]]) -> Coordinator:
@@ -345,8 +347,9 @@ class Coordinator:
         some = Coordinator(total=self.total)
         some.known, some.newest, some.logs, some.partitions = self.known, self.newest, self.logs, self.partitions
         some.states, some.of_log = self.states.take(rows), self.of_log[rows]
-        kept, numbers = np.unique(some.states.transactional_id, return_inverse=True)
-        some.states.ids, some.states.transactional_id = self.states.ids.take(kept), numbers
+        kept, numbers = np.unique(some.states["transactional_id"], return_inverse=True)
+        some.states.ids = self.states.ids.take(kept)
+        some.states.records = some.states.records.with_columns({"transactional_id": numbers})
         producers, ids = named
         some.named = producers, np.searchsorted(kept, ids)
         return some
@@ -361,14 +364,8 @@ def _narrow(rows: int) -> type[np.signedinteger[Any]]:
     return np.int32 if rows < 2**31 else np.int64
 
 
-def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which cells differ from the one before; the first does."""
-    return np.append(True, column[1:] != column[:-1])[: len(column)]
-
-
-def _found(among: NDArray[np.int64], numbers: NDArray[Any], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def _beside(known: tuple[NDArray[np.int64], NDArray[Any]], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number beside each wanted value, which is looked for among sorted ones; -1 where it is not there."""
-    if not len(among):
-        return np.full(len(wanted), -1, np.int64)
-    at = np.minimum(np.searchsorted(among, wanted), len(among) - 1)
-    return np.where(among[at] == wanted, numbers[at], -1).astype(np.int64)
+    values, numbers = known
+    at = place_of(values, wanted)
+    return np.where(at >= 0, numbers[at], -1).astype(np.int64) if len(values) else at

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kernel import buffers
 
@@ -29,29 +30,15 @@ class Extents:
     """Transactions of a log by their producers, from their first offsets to those of their markers."""
 
     def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
-        self._producers, numbers = np.unique(producer_ids, return_inverse=True)
-        self._firsts = np.sort(first)
-        keys = self._keys(numbers, first)
-        self._order = np.argsort(keys)
-        self._sorted, self._numbers, self._lasts = keys[self._order], numbers[self._order], last[self._order]
-
-    def _keys(self, numbers: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return a key that sorts by producer, then by offset: an offset counts the transactions begun up to it."""
-        return numbers * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
+        self._spans = Spans(producer_ids, first)
+        self._lasts = last[self._spans.order]
 
     def find(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the number of the transaction that each batch is in, by producer and first offset, -1 for none."""
-        if not len(self._sorted):
-            return np.full(len(offsets), -1)
-        numbers = np.minimum(np.searchsorted(self._producers, producer_ids), len(self._producers) - 1)
-        at = np.searchsorted(self._sorted, self._keys(numbers, offsets), "right") - 1
-        found = (
-            (self._producers[numbers] == producer_ids)
-            & (at >= 0)
-            & (self._numbers[at] == numbers)
-            & (offsets <= self._lasts[at])
-        )
-        return np.where(found, self._order[at], -1)
+        at = self._spans.last(producer_ids, offsets)
+        if not len(self._lasts):
+            return at
+        return np.where((at >= 0) & (offsets <= self._lasts[at]), self._spans.order[at], -1)
 
 
 def is_data(cells: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log_dirs.remote_segments import COPIED, DELETED, DELETING, STARTED, RemoteSegment, Tier
 from kafkalog.log_dirs.remote_store import LOCAL_TIERED_STORAGE, PartitionKey, Remote, Stored
+from kafkalog.quantities import offset_range
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
@@ -403,11 +404,6 @@ def tier_findings(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding
         yield Finding.of("remote-metadata-missing", tier.place, message)
 
 
-def offsets_of(first: int, last: int) -> str:
-    """Write a range of offsets."""
-    return f"offset {first}" if first == last else f"offsets {first}-{last}"
-
-
 def _named(one: RemoteSegment) -> str:
     return (
         f"remote segment {one.segment_id}" if one.segment_id else f"the remote segment from offset {one.start_offset}"
@@ -434,7 +430,7 @@ def _lost(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding]:
         verb = "is" if first == last else "are"
         yield Finding.of(
             "remote-offsets-lost", tier.place,
-            f"{offsets_of(first, last).capitalize()} {verb} neither local nor remote: {why}{kept}",
+            f"{offset_range(first, last).capitalize()} {verb} neither local nor remote: {why}{kept}",
             offset=first, last_offset=last, found=last - first + 1,
         )  # fmt: skip
 
@@ -445,7 +441,7 @@ def _end(one: RemoteSegment) -> int:
 
 def _of_segment(tier: Tier, one: RemoteSegment, start: int, local_start: int) -> Iterator[Finding]:
     first, last = max(one.start_offset, 0), one.end_offset if one.end_offset >= 0 else None
-    extent = f", {offsets_of(one.start_offset, one.end_offset)}" if one.end_offset >= 0 else ""
+    extent = f", {offset_range(one.start_offset, one.end_offset)}" if one.end_offset >= 0 else ""
     which = f"{_named(one)}{extent}"
     if one.state == COPIED:
         yield from _of_copy(tier, one, which, start, local_start)
@@ -523,7 +519,7 @@ def _overlaps(tier: Tier) -> Iterator[Finding]:
             first, last = one.start_offset, min(one.end_offset, reach.end_offset)
             yield Finding.of(
                 "remote-segments-overlap", tier.place,
-                f"Remote segments {reach.segment_id} and {one.segment_id} both have {offsets_of(first, last)}; each"
+                f"Remote segments {reach.segment_id} and {one.segment_id} both have {offset_range(first, last)}; each"
                 " offset was read once", offset=first, last_offset=last,
             )  # fmt: skip
         if reach is None or one.end_offset > reach.end_offset:
@@ -545,7 +541,7 @@ def _waiting(tier: Tier, local: Sequence[Segment]) -> Iterator[Finding]:
         for one in tier.segments
         if not one.was_copied and one.state in (DELETING, DELETED) and first <= one.start_offset <= last
     ]
-    what = f"{len(waiting)} closed local segment{'s' * (len(waiting) > 1)} ({offsets_of(first, last)}, {size} bytes)"
+    what = f"{len(waiting)} closed local segment{'s' * (len(waiting) > 1)} ({offset_range(first, last)}, {size} bytes)"
     if failed:
         since = min(time for one in failed for _, time in one.states[:1])
         yield Finding.of(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import Facts, Segments
@@ -384,7 +385,7 @@ def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None)
     count = len(logs.new)
     old, new = (_of_common(facts.segments, rows, len(facts.logs["log"]))
                 for facts, rows in ((changes.old, logs.old), (changes.new, logs.new)))  # fmt: skip
-    is_last = np.append(old.log[1:] != old.log[:-1], True)[: len(old.log)].astype(bool)
+    is_last = group_ends(old.log)
     newest = np.full(count, NONE)
     newest[old.log[is_last]] = old.base_offset[is_last]
     begun = np.bincount(new.log[new.base_offset > newest[new.log]], minlength=count)
@@ -411,7 +412,7 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Segments, new: Se
     """
     at_new = _same_segment(old, new)
     start, compacted = (changes.new.logs[name][logs.new][old.log] for name in ("log_start_offset", "compacted"))
-    is_last = np.append(old.log[1:] != old.log[:-1], True)[: len(old.log)].astype(bool)
+    is_last = group_ends(old.log)
     is_before_cut = old.base_offset < cut[old.log]
     is_gone = (at_new < 0) & (old.base_offset >= start) & is_before_cut
     takes_next = np.append(is_gone[1:] & (old.log[1:] == old.log[:-1]), False)[: len(is_gone)]
@@ -420,7 +421,7 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Segments, new: Se
     is_smaller, is_bigger = (has_both & ~is_last & of for of in (sizes < old.size, sizes > old.size))
     has_sums = np.array([None not in pair for pair in zip(sums, old.sha256, strict=True)], bool)
     is_other = has_both & (sizes == old.size) & has_sums & (sums != old.sha256)
-    is_active = is_last & np.append(new.log[1:] != new.log[:-1], True)[at_new]  # in both: no cleaner works there
+    is_active = is_last & group_ends(new.log)[at_new]  # in both: no cleaner works there
     end, ended = _columns(changes, logs, "log_end_offset")[::-1]
     is_shorter = has_both & is_active & (sizes < old.size) & (end >= ended)[old.log]
     is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter

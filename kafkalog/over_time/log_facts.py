@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.pipeline import audit, may_be_compacted
+from kafkalog.auditing.partition import may_be_compacted
+from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.topics import policies
 from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
 from kafkalog.auditing.verification import is_output
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, parse_name
 from kafkalog.reports import AuditSource, WrittenAudit, columns_of, source_of
@@ -136,7 +139,7 @@ def _facts(
     epochs = {column: cells[order] for column, cells in epochs.items()}
     count = len(number)
     newest = np.full(count, -1), np.full(count, NONE)
-    last = np.flatnonzero(np.append(epochs["log"][1:] != epochs["log"][:-1], True)[: len(epochs["log"])])
+    last = np.flatnonzero(group_ends(epochs["log"]))
     last = last[epochs["log"][last] >= 0]
     for column, of in zip(newest, ("leader_epoch", "leader"), strict=True):
         column[epochs["log"][last]] = epochs[of][last]
@@ -165,7 +168,11 @@ def _compacted(
         homes = {node.path: node for cluster in made.clusters for node in cluster.nodes}  # a log's has less
         return np.array(
             [
-                may_be_compacted(log.partition.directory, homes[log.node.path], cluster.metadata)
+                may_be_compacted(
+                    log.partition.directory,
+                    homes[log.node.path],
+                    policies(cluster.metadata, log.partition.directory.topic),
+                )
                 for cluster in made.clusters
                 for log in cluster.logs
             ],

@@ -26,9 +26,9 @@ from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, ClusterAudit, LogAudit
+    from kafkalog.files.limits import Limits
     from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
-    from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
 __all__ = ["fates_of", "given_logs", "segments_with"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kafkalog.auditing.partition import compacts
 from kafkalog.auditing.topics import policies
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.transactions import LogAudit
     from kafkalog.auditing.verification import Verification
+    from kafkalog.files.limits import Limits
     from kafkalog.queries.given_file import GivenFile
-    from kafkalog.segments.chunk import Limits
 
 __all__ = ["Mirroring", "compare_mirror"]
 
@@ -123,8 +124,7 @@ class _Side:
             for log in cluster.logs:
                 directory = log.partition.directory
                 logs[directory.log] = log
-                known = {word for one in policies(cluster.metadata, directory.topic) for word in (one or "").split(",")}
-                if "compact" in {word.strip() for word in known} or log.partition.cleaned_to > 0:
+                if compacts(policies(cluster.metadata, directory.topic)) or log.partition.cleaned_to > 0:
                     compacted.add(directory.topic)
         files: dict[_Place, list[GivenFile]] = {}
         of_place: dict[_Place, LogAudit] = {}
@@ -264,7 +264,7 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     records = [_Records(side, place, limits, compacted=compacted) for side, place in sides]
     seen = _Seen(pair.syncs)
     found = aligned(iter(records[0]), iter(records[1]), seen.take)
-    told = _Told.of(found, records, (source.log_start_offset, mirror.log_start_offset))
+    told = _InWords.of(found, records, (source.log_start_offset, mirror.log_start_offset))
     result.findings += told.findings(pair)
     if seen.wrong:
         upstream, expected, downstream = seen.wrong[0]
@@ -307,7 +307,7 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _InWords:
     """How a partition and its mirror differ, in the words of the table."""
 
     found: Differences
@@ -318,7 +318,7 @@ class _Told:
     cleaned: int
 
     @classmethod
-    def of(cls, found: Differences, records: Sequence[_Records], starts: tuple[int, int]) -> _Told:
+    def of(cls, found: Differences, records: Sequence[_Records], starts: tuple[int, int]) -> _InWords:
         """Tell what is legal from what is not: a mirror may begin later, be behind, or have been cleaned.
 
         `starts` are the log start offsets of both.

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kafkalog.files.limits import Limits
     from kafkalog.folds.fates import BatchFates, Fates
-    from kafkalog.segments.chunk import Chunk, Limits
+    from kafkalog.segments.chunk import Chunk
     from kafkalog.tables import Table
     from kafkalog.tables.arrow import ArrowTable
 
@@ -213,8 +214,8 @@ def _given(
     Raises UnreadableError if an input can't be read.
     """
     from kafkalog.files.directories import is_directory
+    from kafkalog.files.limits import Limits
     from kafkalog.narrowing import Narrowing
-    from kafkalog.segments.chunk import Limits
 
     paths = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     partition = question.get("partition")

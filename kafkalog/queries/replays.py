@@ -19,9 +19,9 @@ from kafkalog.queries.reading import selected_blocks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafkalog.files.limits import Limits
     from kafkalog.kafka.batch import Record
     from kafkalog.queries.given_file import GivenFile
-    from kafkalog.segments.chunk import Limits
     from kafkalog.segments.selection import Selection
 
 __all__ = ["NULL", "Unfit", "console_command", "console_line", "copy_batches"]

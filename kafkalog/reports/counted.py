@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import group_begins
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.quantities import CLOCKS_MS
@@ -184,7 +185,7 @@ class _EndedAlone:
         if not len(places):
             return
         topics, partitions = columns["topic"][places], columns["partition"][places]
-        firsts = np.append(True, (topics[1:] != topics[:-1]) | (partitions[1:] != partitions[:-1]))
+        firsts = group_begins(topics, partitions)
         found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
@@ -296,10 +297,9 @@ class _Ends:
         found = end > begin
         found[found] = times[begin[found]] <= latest[found]
         logs = columns["log"]
-        run = np.cumsum(np.append(False, logs[1:] != logs[:-1])[: len(logs)])
+        run = np.cumsum(group_begins(logs))
         order = np.lexsort((run, wanted))
-        same = (run[order][1:] == run[order][:-1]) & (wanted[order][1:] == wanted[order][:-1])
-        bounds = np.append(np.flatnonzero(np.append(True, ~same)[: len(order)]), len(order))
+        bounds = np.append(np.flatnonzero(group_begins(run[order], wanted[order])), len(order))
         for number in np.flatnonzero(np.diff(bounds) > 1).tolist():
             rows = order[bounds[number] : bounds[number + 1]]  # of one producer and epoch, in the order of their log
             decided = np.searchsorted(times[begin[rows[0]] : end[rows[0]]], latest[rows], "right")

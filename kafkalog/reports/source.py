@@ -217,23 +217,23 @@ class _AuditInMemory(_Summed):
     def decisions(self) -> Iterator[Decisions]:
         for cluster in self._audit.clusters:
             states = cluster.coordinator.states
-            chosen = np.flatnonzero(np.isin(states.state, [TransactionState[word.upper()] for word in DECIDING]))
-            names = np.array([*states.ids.take(states.transactional_id[chosen])], dtype=object)
-            aborts = states.state[chosen] == TransactionState.PREPARE_ABORT
-            yield Decisions(states.last_update_timestamp[chosen], names, aborts)
+            chosen = np.flatnonzero(np.isin(states["state"], [TransactionState[word.upper()] for word in DECIDING]))
+            names = np.array([*states.ids.take(states["transactional_id"][chosen])], dtype=object)
+            aborts = states["state"][chosen] == TransactionState.PREPARE_ABORT
+            yield Decisions(states["last_update_timestamp"][chosen], names, aborts)
 
     def steps(self) -> Iterator[Steps]:
         for cluster in self._audit.clusters:
-            ids = cluster.coordinator.states.transactional_id
+            ids = cluster.coordinator.states["transactional_id"]
             are_same = np.append(False, ids[1:] == ids[:-1])[: len(ids)]
             for start in range(0, len(ids), _AT_ONCE):
                 end = min(start + _AT_ONCE, len(ids))
                 some = cluster.coordinator.states.take(np.arange(start, end))
                 yield Steps(
-                    are_same[start:end], partial(_id_of, some), some.state,
-                    some.producer_id.astype(np.int64), some.producer_epoch.astype(np.int64),
-                    some.last_update_timestamp.astype(np.int64), some.start_timestamp.astype(np.int64),
-                    some.timeout_ms.astype(np.int64),
+                    are_same[start:end], partial(_id_of, some), some["state"],
+                    some["producer_id"].astype(np.int64), some["producer_epoch"].astype(np.int64),
+                    some["last_update_timestamp"].astype(np.int64), some["start_timestamp"].astype(np.int64),
+                    some["timeout_ms"].astype(np.int64),
                 )  # fmt: skip
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
@@ -303,7 +303,7 @@ def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
 
 
 def _id_of(states: StateColumns, row: int) -> str:
-    [name] = states.ids.take(states.transactional_id[row : row + 1])
+    [name] = states.ids.take(states["transactional_id"][row : row + 1])
     return str(name)
 
 

@@ -4,35 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kafkalog.files.expansion import Expansion, default_expansion
+from kafkalog.files.limits import Expansion, Limits
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers
 from kafkalog.segments.decoded import Decoder, RecordBlock
 
-__all__ = ["CROWDED", "Chunk", "CrowdedPlaces", "Limits", "Resumed"]
+__all__ = ["CROWDED", "Chunk", "CrowdedPlaces", "Resumed"]
 
 CROWDED: Final = "bytes-unreadable"  # the code of the places of a crowd
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most bytes that one batch may take, and that all of a file's may decompress to; more is a finding.
-
-    Without `max_expansion` a file may decompress to 8 GiB or 1,000 times its size, whichever is less, plus 1 GiB; and
-    to 16 Mi records plus one for each of its bytes.
-    """
-
-    max_batch_bytes: int = 128 << 20
-    max_decompressed_bytes: int = 128 << 20
-    max_expansion: int | None = None
-
-    def expansion(self, size: int | None) -> Expansion:
-        """Begin to count what a file of `size` bytes decompresses to; None is the size of a stream."""
-        return default_expansion(size) if self.max_expansion is None else Expansion(self.max_expansion)
 
 
 class Resumed(NamedTuple):

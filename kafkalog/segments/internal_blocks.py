@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, Batch, CellTable, Record
@@ -19,7 +20,7 @@ from kafkalog.kafka.message_program import Program, ReadField
 from kafkalog.kernel import buffers
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel.buffers import Bytes
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import RecordBlock, record_cells
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.internal_tables import INTERNAL

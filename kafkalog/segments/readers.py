@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding, Severity
@@ -30,7 +31,6 @@ from kafkalog.kafka.layout import ABORTED_TXN
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
 from kafkalog.kernel import buffers
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.indexes import check_offset_index, check_time_index
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Selection, all_rows

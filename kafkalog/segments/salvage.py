@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.opening import Source, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.chunk import CROWDED, Chunk, Limits
+from kafkalog.segments.chunk import CROWDED, Chunk
 from kafkalog.segments.cursor import CHUNK_ROOM, WINDOW, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.tables.arrow import Numbers
@@ -611,7 +612,7 @@ class _Copier:
             stop = start + part.size
             if stop > len(data):
                 raise self._changed(part)
-            count, at, _ = headers.read(data, start, stop, begin, heads.cells, heads.capacity, 0)
+            count, at, _ = headers.read(data, start, stop, begin, heads.cells, 0)
             if (count, at) != (part.batches, stop):
                 raise self._changed(part)
             pieces.append(data[start:stop])

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name, sibling
 from kafkalog.files.opening import BytesSource, Source, open_source
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.cursor import Cursor
 
 __all__ = ["batch_positions", "chunks_of_source", "possible_chunks", "scan", "scan_source", "segment_chunks"]
@@ -74,7 +75,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 yield chunk
         else:
             start, stop = window.start, window.stop
-            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, heads.capacity, 0)
+            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, 0)
             if rows:
                 window.start = at
                 heads.count = rows

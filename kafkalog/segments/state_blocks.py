@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import narrowed, one_cell, widened
+from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import ranges
 from kafkalog.columns.texts import Numbered, TextColumn
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_block import TYPE, VERSION, InternalBlock
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_program import Program, ReadField, Structure
-from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
+from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, state_record
 from kafkalog.kernel import buffers
 from kafkalog.kernel import message_ops as ops
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import RecordBlock, record_cells
 from kafkalog.segments.segment import possible_chunks
 
@@ -69,7 +70,8 @@ class StateReader:
         self._log = log
         self._block = InternalBlock(Internal.TRANSACTION_LOG)
         self._cells = record_cells(_ROOM)
-        self._parts: dict[str, list[tuple[int, NDArray[Any] | None, int]]] = {name: [] for name in STATE_TYPES}
+        self._records: list[Columns] = []
+        self._listed: list[Columns] = []
         self._ids = Numbered()
         self._topics = Numbered()
         self._findings: list[Finding] = []
@@ -84,11 +86,8 @@ class StateReader:
     def result(self) -> StateColumns:
         """Return all records taken in."""
         ids, topics = TextColumn.of_numbered(self._ids), TextColumn.of_numbered(self._topics)
-        del self._ids, self._topics
-        columns = StateColumns(ids=ids, topics=topics)
-        for name in STATE_TYPES:
-            parts = self._parts.pop(name)
-            columns.put(name, (widened(*part) for part in parts), sum(length for *_, length in parts))
+        columns = StateColumns.moved(self._records, self._listed, ids, topics)
+        del self._ids, self._topics, self._records, self._listed
         if b"\\" in ids.data or b"\\" in topics.data:  # escaped bytes and a text may read the same
             columns.distinguish()
         _sort_listed(columns)
@@ -119,9 +118,10 @@ class StateReader:
         for name in ("timestamp", "last_update_timestamp", "start_timestamp"):
             rows[name] = np.maximum(rows[name], -1)  # what is below is no time of Kafka's
         rows["transactional_id"] = self._names(kept)
-        for name, column in rows.items():
-            self._keep(name, column[taken])
-        self._list(kept, [(program, of[read[of]]) for program, of in zip(programs, at_version, strict=True)])
+        versions = [(program, of[read[of]]) for program, of in zip(programs, at_version, strict=True)]
+        rows["partitions_count"], listed = self._list(versions)
+        self._records.append(Columns({name: rows[name][taken] for name in STATE_TYPES}).packed())
+        self._listed.append(listed.packed())
 
     def _column(self, table: int, column: int) -> NDArray[Any]:
         return np.frombuffer(self._block.tables.column(table, column), np.int64)
@@ -141,8 +141,8 @@ class StateReader:
         found[kept] = self._numbered(self._ids, key.table, key.structure.fields[0], rows)
         return found
 
-    def _list(self, kept: NDArray[Any], versions: Sequence[tuple[Program, NDArray[Any]]]) -> None:
-        """Copy the partitions that the records in rows `kept` list; each version's records have tables of their own."""
+    def _list(self, versions: Sequence[tuple[Program, NDArray[Any]]]) -> tuple[NDArray[np.int64], Columns]:
+        """Return how many partitions the records list, and these; each version's records have tables of their own."""
         counts = np.full(self._block.values.count, -1)
         owners, topics, partitions = [_NONE], [_NONE], [_NONE]
         for program, of in versions:
@@ -165,13 +165,8 @@ class StateReader:
         owner = np.concatenate(owners)
         order = np.argsort(owner, kind="stable")
         counts += np.bincount(owner, minlength=len(counts))
-        self._keep("partitions_count", counts[kept])
-        self._keep("listed_topic", np.concatenate(topics)[order])
-        self._keep("listed_partition", np.concatenate(partitions)[order])
-
-    def _keep(self, name: str, column: NDArray[np.int64]) -> None:
-        if len(column):
-            self._parts[name].append((*narrowed(column), len(column)))
+        columns = {"topic": np.concatenate(topics)[order], "partition": np.concatenate(partitions)[order]}
+        return counts, Columns(columns)
 
     def _report(self, block: RecordBlock, rows: NDArray[Any]) -> None:
         """Report the records in these rows, unless their keys are of a kind that coordinators skip."""
@@ -196,18 +191,14 @@ def _whole(rows: NDArray[Any], count: int) -> NDArray[Any] | slice:
 
 def _rows(first: NDArray[Any], count: NDArray[Any], rows: int) -> NDArray[Any] | slice:
     """Return the rows of several stretches of a table, one after the other; a slice if they are all of its `rows`."""
-    ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
-    return slice(None) if total == rows else np.repeat(first - (ends - count), count) + np.arange(total)
+    return slice(None) if int(count.sum()) == rows else ranges(first, count)
 
 
 def _sort_listed(columns: StateColumns) -> None:
     """Sort what each record lists by topic and partition."""
-    topic, partition, counts = columns.listed_topic, columns.listed_partition, columns.partitions_count
+    topic, partition, counts = columns.listed["topic"], columns.listed["partition"], columns["partitions_count"]
     if counts.max(initial=0) < 2:
         return
-    ranks = np.empty(len(columns.topics), np.int64)
-    ranks[sorted(range(len(columns.topics)), key=columns.topics.__getitem__)] = np.arange(len(columns.topics))
     owner = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-    order = np.lexsort((partition, ranks[topic], owner))
-    columns.listed_topic, columns.listed_partition = one_cell(topic[order]), one_cell(partition[order])
+    order = np.lexsort((partition, columns.topics.ranks()[topic], owner))
+    columns.listed = Columns.moved([columns.listed], LISTED_TYPES, order)

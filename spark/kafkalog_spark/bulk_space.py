@@ -22,10 +22,10 @@ from kafkalog.auditing.space import (
     SpaceOptions,
     StateTopic,
     Weighed,
+    judge_brokers,
     known_space,
     moment_of,
     replicas,
-    settle,
 )
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.files.names import STATE_TOPIC
@@ -203,7 +203,7 @@ class _Run:
             self.done.findings += lost_directories(one.nodes)
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for of_cluster in judged.values():
-            settle(of_cluster)
+            judge_brokers(of_cluster)
         every = sorted((one for some in judged.values() for one in some), key=lambda one: -one.log.all_bytes)
         for item in items_of_judged(every, self.tables.intersection(_OF_DRIVER)):
             if isinstance(item, Finding):

@@ -36,11 +36,11 @@ from kafkalog.auditing.pipeline import (
     write_place,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
+from kafkalog.files.limits import Limits
 from kafkalog.files.object_stores import StorageOptions, add_requests
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
-from kafkalog.segments.chunk import Limits
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.between_tasks import rows_of

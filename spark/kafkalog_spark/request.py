@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol
 from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
+from kafkalog.files.limits import Limits
 from kafkalog.files.object_stores import StorageOptions
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.log_dirs.remote_store import LayoutError, Remote, remote_of
 from kafkalog.quantities import bytes_of, time_of
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.column import EVERY_COLUMN
 

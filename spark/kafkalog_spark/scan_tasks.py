@@ -17,13 +17,13 @@ import pyarrow as pa
 from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
 from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, SegmentPlace
 from kafkalog.columns.sorted_rows import among
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
 from kafkalog.files.tree import FileIdentity
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.segments.chunk import Limits
 from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
 
 if TYPE_CHECKING:

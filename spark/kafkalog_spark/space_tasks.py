@@ -32,8 +32,8 @@ from kafkalog.auditing.space import (
     segment_rows,
     tier_rows,
 )
+from kafkalog.files.limits import Limits
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
-from kafkalog.segments.chunk import Limits
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.space_tables import (

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kafkalog import Severity
+from kafkalog import Limits, Severity
 from kafkalog.escape import escape
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.change_tables import CHANGES, DIFF_TABLES
@@ -23,7 +23,6 @@ from kafkalog_cli.options import (
     format_option,
     jobs_option,
     limit_options,
-    limits_of,
     output_options,
     row_form,
     status_options,
@@ -57,7 +56,7 @@ _SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 @status_options()
 def diff(
     old: str, new: str, form: str | None, findings: bool, zone: Zone, tables: tuple[str, ...], everything: bool,
-    columns: tuple[str, ...], jobs: int | None, target: Target, fail_on: str, exit_zero: bool, **limits: Any,
+    columns: tuple[str, ...], jobs: int | None, target: Target, fail_on: str, exit_zero: bool, limits: Limits,
 ) -> int:  # fmt: skip
     """Say what changed from OLD to NEW: two copies of a broker's directories, or two outputs of audits of them.
 
@@ -79,7 +78,7 @@ def diff(
 
     started = time.time()
     sides = unpacked((old,)), unpacked((new,))
-    found = compared(*sides, AuditOptions(limits_of(limits), jobs), (old, new))
+    found = compared(*sides, AuditOptions(limits, jobs), (old, new))
     status = found.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
 
     def rows_of(names: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:

@@ -131,8 +131,8 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @status_options(Severity.ERROR)
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
-    columns: tuple[str, ...], filters: RecordFilters, control_only: bool, limit: int | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool,
+    columns: tuple[str, ...], filters: RecordFilters, control_only: bool, limit: int | None, limits: Limits,
+    target: Target, fail_on: str, exit_zero: bool,
     key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...], **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
@@ -171,7 +171,6 @@ def dump(
     terminal = target.on_terminal
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
-    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     with_fates = EVERY_COLUMN in columns or bool(set(OF_LOG) & set(columns))
     found = filters.find(files, limits, with_fates=with_fates, control_only=control_only)
     files = found.files

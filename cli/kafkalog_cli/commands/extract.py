@@ -70,8 +70,8 @@ _VIEWS: Final = ("read-committed", "read-uncommitted")
 @status_options(Severity.ERROR)
 def extract(
     paths: Sequence[str], lost: bool, incident_id: str | None, view: str | None, at: When | None,
-    filters: RecordFilters, form: str | None, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, target: Target, fail_on: str,
+    filters: RecordFilters, form: str | None, columns: tuple[str, ...], limits: Limits,
+    jobs: int | None, target: Target, fail_on: str,
     exit_zero: bool, key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Write the records below DIRs out, with what became of them: without control records, of replicas each once.
@@ -97,7 +97,6 @@ def extract(
         parquet_engine()
     paths, is_wrong = without_side_files(unpacked(paths))
     decoders = decoders_of(key_format, value_format, schema_paths, paths)
-    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     moment = None
     if at is not None:
         files = filters.find(paths, limits, with_fates=False).files if isinstance(at, Ago) else ()

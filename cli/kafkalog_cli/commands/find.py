@@ -65,8 +65,8 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 @unpacked_option
 def find(
     paths: Sequence[str], filters: RecordFilters, value: str | None, value_regex: str | None, null_value: bool,
-    counts: bool, max_count: int | None, files_only: bool, form: str | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None,
+    counts: bool, max_count: int | None, files_only: bool, form: str | None, limits: Limits,
+    jobs: int | None,
 ) -> int:  # fmt: skip
     """Say where the records below DIRs are that match: topic, partition, offset, time, and what became of them.
 
@@ -87,7 +87,6 @@ def find(
     if form == "ndjson" and (counts or files_only):
         raise click.UsageError("--count and --files-with-matches write text: --format ndjson has each record.")
     paths, is_wrong = without_side_files(unpacked(paths))
-    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     find_files = partial(
         filters.find, paths, limits, jobs=jobs, data_only=True, null_value=null_value,
         value=None if value is None else os.fsencode(value), value_pattern=pattern,

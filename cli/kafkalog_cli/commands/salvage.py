@@ -143,7 +143,7 @@ class _SalvagedRows:
     def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:
         from kafkalog.files.names import parse_name
         from kafkalog.segments.column_blocks import ColumnBlock
-        from kafkalog.segments.folded import FileFindings
+        from kafkalog.segments.repeated_findings import FileFindings
         from kafkalog.segments.salvage import SalvageSums
 
         self.found = FileFindings(_has_place, "stretches")

@@ -52,9 +52,7 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @limit_options
 @unpacked_option
-def show(
-    places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None
-) -> int:
+def show(places: tuple[_Place, ...], form: str, limits: Limits) -> int:
     """Show the bytes at a place, field by field: batch headers with their CRC, records, entries of side files.
 
     A place is a file and a byte position, decimal or hex, or a file and a record's offset: FILE@817, FILE@0x331,
@@ -70,7 +68,6 @@ def show(
     from kafkalog_cli.render.sinks import sink_of
 
     files = unpacked([place.file for place in places])
-    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     outcome = Outcome(Severity.ERROR)
     with STDOUT.stream(()) as stream:
         sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())

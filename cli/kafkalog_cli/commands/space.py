@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafkalog import Finding, Severity
+from kafkalog import Finding, Limits, Severity
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import (
@@ -28,7 +28,6 @@ from kafkalog_cli.options import (
     format_option,
     in_order,
     limit_options,
-    limits_of,
     output_options,
     paths_argument,
     remote_options,
@@ -85,7 +84,7 @@ _settings = in_order(
 def space(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...], target: Target,
     keys: bool, server_properties: str | None, topic_configs: str | None, now: int | None, fail_on: str,
-    exit_zero: bool, **others: Any,
+    exit_zero: bool, limits: Limits, **others: Any,
 ) -> int:  # fmt: skip
     """Show where the bytes of DIRs are, what holds those that can be freed, and how many these are.
 
@@ -106,7 +105,7 @@ def space(
     form = row_form(form, target, chosen, columns, {".html": "html"})
     if form == "html" and columns:
         raise click.UsageError("--format html has whole tables.")
-    paths, limits = unpacked(paths), limits_of(others)
+    paths = unpacked(paths)
     properties = (
         {}
         if server_properties is None

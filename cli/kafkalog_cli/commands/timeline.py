@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from kafkalog import Limits
 from kafkalog.escape import escape
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import iso
@@ -16,7 +17,6 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     jobs_option,
     limit_options,
-    limits_of,
     paths_argument,
     remote_options,
     unpacked,
@@ -51,7 +51,7 @@ _STABLE: Final = 24  # characters for the last stable offset after a lane
 @limit_options
 def timeline(
     paths: tuple[str, ...], topic: str | None, ids: str | None, incident: str | None, lanes: str, by: str | None,
-    width: int | None, every: bool, ascii_only: bool, jobs: int | None, **limited: Any,
+    width: int | None, every: bool, ascii_only: bool, jobs: int | None, limits: Limits,
 ) -> int:  # fmt: skip
     """Draw the transactions under DIRs: a line for each partition, transactional id or producer, the worst first.
 
@@ -72,7 +72,7 @@ def timeline(
     by_time = lanes != "partition" or by == "time"
     if lanes != "partition" and by == "offset":
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
-    found = audit(unpacked(paths), AuditOptions(limits_of(limited), jobs=jobs))
+    found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
     source = source_of(found, summary := Summary.of(found))
     for line in found.unreadable:
         say(f"error: {line}")

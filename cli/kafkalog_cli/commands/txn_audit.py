@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from kafkalog import Severity
+from kafkalog import Limits, Severity
 from kafkalog.escape import escape
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
@@ -101,7 +101,7 @@ def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
     exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
-    since_audit: str | None, incident: str | None, **options: Any,
+    since_audit: str | None, incident: str | None, limits: Limits, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -146,7 +146,7 @@ def txn_audit(
     from kafkalog.reports import first_screen, source_of
 
     paths, started = unpacked(paths), time.time()
-    of_audit = audit_options_of(options, jobs=jobs)
+    of_audit = audit_options_of(options, limits, jobs)
     earlier = () if since_audit is None else (scans_of_audit(since_audit),)
     read = paths
     if since_audit is not None and os.path.realpath(since_audit) != os.path.realpath(target.path or ""):

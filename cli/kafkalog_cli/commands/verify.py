@@ -83,8 +83,8 @@ _HASHES: Final = ("sha256",)
 @status_options()
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
-    tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, target: Target,
+    tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], limits: Limits,
+    jobs: int | None, replicas: bool, target: Target,
     fail_on: str, exit_zero: bool, findings: bool, zone: Zone, mirror: bool, topics: tuple[str, ...],
     restorable: bool, release: str | None,
 ) -> int:  # fmt: skip
@@ -114,7 +114,6 @@ def verify(
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
     paths, started = unpacked(paths), time.time()
-    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
     if mirror:
         from kafkalog.queries.mirrors import compare_mirror

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
+from kafkalog.quantities import offset_range
 from kafkalog.reports import (
     AuditSource,
     FirstScreen,
@@ -159,9 +160,7 @@ def _consumers(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _offsets(first: int, last: int | None) -> str:
-    if last is None:
-        return f"from offset {first} on"
-    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+    return f"from offset {first} on" if last is None else offset_range(first, last)
 
 
 def _listed(values: Sequence[Any] | None, total: int | None) -> str:

@@ -63,16 +63,16 @@ class AbortDecisions:
         chosen = np.ones(len(rows), bool)
         for number, cause in enumerate(_CAUSES):
             group = np.flatnonzero(causes == number)
-            _, others = limit.split(states.last_update_timestamp[rows[group]])
+            _, others = limit.split(states["last_update_timestamp"][rows[group]])
             chosen[group[others]] = False
             if len(others):
                 of_group = rows[group]
-                ids, producers = distinct(states.transactional_id[of_group]), distinct(states.producer_id[of_group])
-                until = int(states.last_update_timestamp[of_group].max())
+                ids, producers = (distinct(states[name][of_group]) for name in ("transactional_id", "producer_id"))
+                until = int(states["last_update_timestamp"][of_group].max())
                 self.of_cause[cause] = OfCause(len(group), len(ids), len(producers), until, bool(possible[group].any()))
         self.shown = rows[chosen]
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
-        columns = (states.offset[self.shown], causes[chosen], possible[chosen], successor[chosen])
+        columns = (states["offset"][self.shown], causes[chosen], possible[chosen], successor[chosen])
         self.reasons = {
             (log, offset): AbortReason(
                 _CAUSES[cause], certainty_of(Doubt.NOT_WRITTEN_DOWN if unsure else None), follows
@@ -87,12 +87,12 @@ def _reasons(
     """Return the number of each decision's cause, whether that is only possible, and whether a new producer follows."""
     states, after = coordinator.states, coordinator.after(rows)
     second = coordinator.after(after)
-    has_second = (second > after) & (states.transactional_id[second] == states.transactional_id[rows])
-    updated = np.clip(states.last_update_timestamp, -_LATEST, _LATEST)
-    started = np.clip(states.start_timestamp[rows], -_LATEST, _LATEST)
-    same_epoch = states.producer_epoch[rows] == states.producer_epoch[rows - 1]
-    too_old = updated[rows] - started >= states.timeout_ms[rows - 1]
-    follows = has_second & (states.state[second] == _S.EMPTY)
+    has_second = (second > after) & (states["transactional_id"][second] == states["transactional_id"][rows])
+    updated = np.clip(states["last_update_timestamp"], -_LATEST, _LATEST)
+    started = np.clip(states["start_timestamp"][rows], -_LATEST, _LATEST)
+    same_epoch = states["producer_epoch"][rows] == states["producer_epoch"][rows - 1]
+    too_old = updated[rows] - started >= states["timeout_ms"][rows - 1]
+    follows = has_second & (states["state"][second] == _S.EMPTY)
     at_once = follows & (updated[second] - updated[after] <= _AT_ONCE_MS)
     others = ~same_epoch & ~too_old
     takeover = others & (at_once if _raises_epochs(states) else True)
@@ -104,13 +104,14 @@ def _reasons(
 
 def _follow(states: StateColumns, state: TransactionState) -> NDArray[np.bool_]:
     """Say which records are of a state, after Ongoing of the same id."""
-    found: NDArray[np.bool_] = states.state == state
+    found: NDArray[np.bool_] = states["state"] == state
     found[:1] = False
-    found[1:] &= (states.transactional_id[1:] == states.transactional_id[:-1]) & (states.state[:-1] == _S.ONGOING)
+    ids = states["transactional_id"]
+    found[1:] &= (ids[1:] == ids[:-1]) & (states["state"][:-1] == _S.ONGOING)
     return found
 
 
 def _raises_epochs(states: StateColumns) -> bool:
     """Say whether a commit of an id raised its epoch, which only transaction.version 2 does."""
     rows = np.flatnonzero(_follow(states, _S.PREPARE_COMMIT))
-    return bool((states.producer_epoch[rows] > states.producer_epoch[rows - 1]).any())
+    return bool((states["producer_epoch"][rows] > states["producer_epoch"][rows - 1]).any())

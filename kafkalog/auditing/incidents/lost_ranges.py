@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import group_begins, ranges
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ class Ranges:
     def __init__(self, first: _Offsets, last: _Offsets) -> None:
         order = np.lexsort((last, first))
         first, last = first[order], last[order]
-        new = np.append(True, (first[1:] != first[:-1]) | (last[1:] != last[:-1]))[: len(first)]
+        new = group_begins(first, last)
         self._first, self._last = first[new], last[new]
 
     @classmethod
@@ -62,7 +64,7 @@ class Ranges:
         begin = np.searchsorted(other._last, self._first)
         count = np.maximum(np.searchsorted(other._first, self._last, "right") - begin, 0)
         mine = np.repeat(np.arange(len(self)), count)
-        theirs = np.arange(len(mine)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        theirs = ranges(begin, count)
         return Ranges(
             np.maximum(self._first[mine], other._first[theirs]), np.minimum(self._last[mine], other._last[theirs])
         )

@@ -5,6 +5,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
+from kafkalog.auditing.partition.cleaning import compacts, is_cleaned, may_be_compacted
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
@@ -15,16 +16,15 @@ from kafkalog.auditing.partition.log_rules import (
     located,
     log_findings,
     marker_findings,
-    offset_range,
 )
 from kafkalog.auditing.partition.neighbours import WrongFields
 from kafkalog.auditing.partition.one_moment import (
+    ReadAgain,
     ReadLog,
-    Settled,
     gone_finding,
     moving_finding,
+    of_one_moment,
     read_log,
-    settled,
     steady_findings,
     unreadable_while_moving,
     with_note,
@@ -39,6 +39,8 @@ from kafkalog.auditing.partition.scan_message import (
     kept_bytes,
     kept_scan,
     may_be_kept,
+    name_table,
+    names_in,
     read_extents,
     read_scan,
     read_states,
@@ -54,14 +56,16 @@ __all__ = [
     "KeptAbout",
     "LostOffsets",
     "PartitionAudit",
+    "ReadAgain",
     "ReadLog",
     "SegmentScan",
-    "Settled",
     "WrongFields",
+    "compacts",
     "covered",
     "file_of",
     "fork_of",
     "gone_finding",
+    "is_cleaned",
     "join",
     "kept_about",
     "kept_bytes",
@@ -69,9 +73,12 @@ __all__ = [
     "located",
     "log_findings",
     "marker_findings",
+    "may_be_compacted",
     "may_be_kept",
     "moving_finding",
-    "offset_range",
+    "name_table",
+    "names_in",
+    "of_one_moment",
     "open_at_start",
     "open_offsets",
     "reach",
@@ -83,7 +90,6 @@ __all__ = [
     "scan_messages",
     "scan_segment",
     "segment_row",
-    "settled",
     "state_differences",
     "steady_findings",
     "unreadable_while_moving",

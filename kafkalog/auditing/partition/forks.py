@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.log_rules import located
+from kafkalog.columns.sorted_rows import place_of
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import StateRows
@@ -87,22 +88,22 @@ def state_differences(taken: StateRows, other: StateRows) -> Iterator[Finding]:
     mine, theirs = taken.rows, other.rows
     if not len(mine):
         return
-    offsets, at = np.unique(mine.offset[::-1], return_index=True)  # the last of several at one offset counts
-    found = np.minimum(np.searchsorted(offsets, theirs.offset), len(offsets) - 1)
-    rows = np.flatnonzero(offsets[found] == theirs.offset)
+    offsets, at = np.unique(mine["offset"][::-1], return_index=True)  # the last of several at one offset counts
+    found = place_of(offsets, theirs["offset"])
+    rows = np.flatnonzero(found >= 0)
     places = len(mine) - 1 - at[found[rows]]
     different = np.flatnonzero(theirs.differ(rows, mine, places))
     if len(different):
         first = different[0]
         here, there = (
-            states.ids[states.transactional_id[row]] for states, row in ((theirs, rows[first]), (mine, places[first]))
+            one.ids[one["transactional_id"][row]] for one, row in ((theirs, rows[first]), (mine, places[first]))
         )
         yield Finding.of(
             "state-replicas-differ",
             other.log,
-            f"at offset {theirs.offset[rows[first]]} this replica has another record than the replica that was used:"
+            f"at offset {theirs['offset'][rows[first]]} this replica has another record than the replica that was used:"
             f" of {here} here, of {there} there",
-            offset=int(theirs.offset[rows[first]]),
+            offset=int(theirs["offset"][rows[first]]),
             log=other.log,
             topic=STATE_TOPIC,
             partition=other.partition,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.partition.cleaning import are_all_known, compacts
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory
@@ -196,9 +197,8 @@ def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]
     rows = missing.rows
     orphans = _within(np.array(evidence.directory.orphans, np.int64), rows)
     kind, cause = _by_files(missing, evidence, orphans)
-    if policies and None not in policies:
-        compacted = any("compact" in (policy or "") for policy in policies)
-        kind, cause = _by_policy(missing, kind, cause, evidence, orphans, compacted=compacted)
+    if are_all_known(policies):
+        kind, cause = _by_policy(missing, kind, cause, evidence, orphans, compacted=compacts(policies))
     return Gaps(rows.with_columns({"kind": kind, "cause": cause}).packed(), missing.files)
 
 

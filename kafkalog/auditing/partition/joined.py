@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkalog.auditing.partition.broken_sequences import broken_sequences
+from kafkalog.auditing.partition.cleaning import cleaned_to_of
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
+from kafkalog.auditing.partition.log_rules import broken_sequences
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
 from kafkalog.columns.named import NONE, Columns
@@ -26,8 +27,8 @@ from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.log_dirs.log_directory import PartitionDirectory
-from kafkalog.segments.folded import counted
 from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
+from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.audit_tables import SEGMENTS
 
@@ -169,7 +170,7 @@ def join(
     ends = [scan.folded.last_offset + 1 for scan in scans if scan.folded.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
     entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
-    cleaned_to = _cleaned_to(directory, scans, log_end)
+    cleaned_to = cleaned_to_of(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
     gaps = NO_GAPS
     of_segments = [*of_segments, *_last_batches(directory, scans)]
@@ -183,7 +184,7 @@ def join(
         log_start,
         log_end,
         last_stable_offset(
-            # Brokers copy what is below the last stable offset alone.
+            # Brokers copy to a remote store only what is below the last stable offset.
             log_start,
             log_end,
             [int(first.min())] if len(first) and not directory.is_remote_alone else [],
@@ -254,21 +255,6 @@ def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
         if not joined or joined[-1][0] != epoch:
             joined.append((epoch, first))
     return joined
-
-
-def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log_end: int) -> int:
-    """Return the offset below which the cleaner may have been: the end of the segment with its checkpoint.
-
-    Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
-    """
-    bases = [scan.segment.base_offset for scan in scans]
-    ends = [*bases[1:], log_end] if bases else []
-    checkpoint = directory.checkpoints.get("cleaner", -1)
-    reach = -1
-    for scan, end in zip(scans, ends, strict=True):
-        if scan.folded.cleaned or scan.segment.base_offset < checkpoint:
-            reach = end
-    return reach
 
 
 def _txn_entries(

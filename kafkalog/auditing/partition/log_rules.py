@@ -10,14 +10,27 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.columns.named import NONE, Columns
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.folds.fold import tally
+from kafkalog.folds.fold import Break, tally
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["covered", "file_of", "located", "log_findings", "marker_findings", "offset_range"]
+__all__ = [
+    "BREAKS",
+    "break_kind",
+    "broken_sequences",
+    "covered",
+    "file_of",
+    "located",
+    "log_findings",
+    "marker_findings",
+]
+
 
 _WHY: Final = {
     ("damage", "lost-segment"): "a segment is lost",
@@ -44,11 +57,6 @@ def covered(finding: Finding, directory: PartitionDirectory) -> Finding:
         return finding
     message = f"{finding.message.rstrip('.')}. A .checkpoint has the state up to offset {directory.covered_to}."
     return lowered(finding._replace(message=message), Reason.IN_CHECKPOINT)
-
-
-def offset_range(first: int, last: int) -> str:
-    """Write a range of offsets as messages have it."""
-    return f"offset {first}" if first == last else f"offsets {first}-{last}"
 
 
 def file_of(directory: PartitionDirectory, offset: int) -> str:
@@ -142,3 +150,57 @@ def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, ne
         needed=needed,
         found=found,
     )
+
+
+# Sequence numbers that a leader would have refused, where nothing excuses or explains them.
+
+# Sequences: each producer's batch compared with its previous batch (ProducerAppendInfo's rules, magic 2).
+
+
+_MASK: Final = 2**31 - 1
+
+# What can be wrong between two batches of a producer.
+BREAKS: Final = ("hole", "overlap", "epoch-decreasing", "epoch-not-from-zero")
+
+
+def break_kind(found: Break) -> tuple[str, int]:
+    """Say what is wrong between two batches, one of BREAKS, and which sequence was needed."""
+    needed = (found.last_sequence + 1) & _MASK
+    if found.next_epoch == found.epoch:
+        return ("hole" if (found.first_sequence - needed) & _MASK < 2**30 else "overlap"), needed
+    return ("epoch-decreasing", needed) if found.next_epoch < found.epoch else ("epoch-not-from-zero", 0)
+
+
+# Topics whose producers are coordinators: their sequences mean nothing.
+_COORDINATORS: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, METADATA_TOPIC})
+
+_EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
+
+
+def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the breaks of a log's sequences that a leader would have refused."""
+    if audit.directory.topic in _COORDINATORS:
+        return
+    epochs, missing = sorted(first for _, first in audit.epochs), LostOffsets(audit.gaps)
+    for found in audit.breaks:
+        before, offset = found.last_offset, found.first_offset
+        if before < audit.cleaned_to or offset <= audit.log_start_offset:
+            continue
+        if found.next_timestamp - found.last_timestamp > _EXPIRATION_MS:
+            continue  # a leader has forgotten the producer: it may continue with any sequence
+        if bisect_right(epochs, before) < bisect_right(epochs, offset):
+            continue  # a new leader knows only what was replicated
+        kind, needed = break_kind(found)
+        if kind in ("hole", "epoch-not-from-zero") and missing.between(before, offset):
+            continue  # its batches are among the missing offsets, which have a finding
+        yield Finding.of(
+            "sequence-broken",
+            audit.directory.log,
+            f"producer {found.producer_id}'s sequence breaks between offsets {before} and {offset} ({kind}):"
+            f" sequence {needed} was needed, {found.first_sequence} was found",
+            offset=before,
+            last_offset=offset,
+            producer_id=found.producer_id,
+            needed=needed,
+            found=found.first_sequence,
+        )

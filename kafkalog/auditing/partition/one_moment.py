@@ -19,21 +19,21 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import is_remote
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays, with_gone
-from kafkalog.segments.chunk import Limits
 
 __all__ = [
+    "ReadAgain",
     "ReadLog",
-    "Settled",
     "gone_finding",
     "moving_finding",
+    "of_one_moment",
     "read_log",
-    "settled",
     "steady_findings",
     "unreadable_while_moving",
     "with_note",
@@ -118,7 +118,7 @@ def unreadable_while_moving(directory: PartitionDirectory, movements: Sequence[M
 
 
 @dataclass(slots=True)
-class Settled:
+class ReadAgain:
     """A partition's newest reading, with its scans; if files moved during all readings, the `earlier` ones."""
 
     partition: PartitionAudit
@@ -127,10 +127,10 @@ class Settled:
     moved: Movement | None = None
 
 
-def settled(
+def of_one_moment(
     node: LogDirectory, directory: PartitionDirectory, scans: Sequence[SegmentScan], policies: Collection[str | None],
     limits: Limits, share: Share = Share(),  # noqa: B008  # it is frozen
-) -> Settled:  # fmt: skip
+) -> ReadAgain:  # fmt: skip
     """Join the scans of a partition; again, with scans of what is new, while files of its directory move.
 
     `share` says which producers' transactions the scans have, as ``SegmentScan.shares`` gives them.
@@ -152,19 +152,19 @@ def settled(
         partition = join(directory, scans, policies, share)
         readings.append(partition)
         if is_remote(directory.log) and not _is_odd(partition):
-            return Settled(with_note(partition, movements), scans)
+            return ReadAgain(with_note(partition, movements), scans)
         try:
             moved = with_gone(movement(node, directory), directory, partition.findings)
         except UnreadableError as error:
-            return Settled(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
+            return ReadAgain(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
         if moved is not None and moved.is_gone:
-            return Settled(join(_emptied(directory), (), policies), (), moved=moved)
+            return ReadAgain(join(_emptied(directory), (), policies), (), moved=moved)
         if moved is None and not (len(readings) < READINGS and is_unsettled(directory)):
-            return Settled(with_note(partition, movements), scans)
+            return ReadAgain(with_note(partition, movements), scans)
         movements += [moved] if moved is not None else []
     unread = unreadable_while_moving(directory, movements)
     earlier = [one.with_findings(*unread) for one in readings[:-1]]
-    return Settled(partition.with_findings(*unread), scans, earlier, moved)
+    return ReadAgain(partition.with_findings(*unread), scans, earlier, moved)
 
 
 def with_note(partition: PartitionAudit, movements: Sequence[Movement]) -> PartitionAudit:

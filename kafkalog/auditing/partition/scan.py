@@ -12,14 +12,15 @@ import numpy as np
 
 from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.segments.chunk import Chunk, Limits
-from kafkalog.segments.folded import FileFindings, is_extent
+from kafkalog.segments.chunk import Chunk
+from kafkalog.segments.repeated_findings import FileFindings, is_extent
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.state_blocks import read_state_columns
 
@@ -70,7 +71,7 @@ class LogName(Protocol):
     def partition(self) -> int: ...
 
 
-_NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
+NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
 _FEW: Final = 64  # cells that Python looks through in less time than NumPy
 
 
@@ -92,7 +93,7 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
-    states: StateColumns = field(default_factory=lambda: _NO_STATES)
+    states: StateColumns = field(default_factory=lambda: NO_STATES)
     last_position: int = -1
     end: tuple[BatchEnd, ...] = ()
 
@@ -130,7 +131,7 @@ def scan_segment(
             if len(types) < heads.capacity:
                 types = array("q", bytes(8 * heads.capacity))
                 coordinator_epochs = types[:]
-            if headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
+            if headers.markers(chunk.buf, heads.cells, heads.count, types, coordinator_epochs):
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:

@@ -8,22 +8,20 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition.neighbours import BatchEnd
-from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
+from kafkalog.auditing.partition.scan import NO_STATES, DamagedBytes, SegmentScan
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import TextColumn
-from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
+from kafkalog.columns.wire import Schema, WireError, WireMessage, WireTable, read_message, write_message
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
-from kafkalog.kafka.state_records import STATE_TYPES, StateColumns
+from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.cursor import allowed_offsets
 
@@ -40,6 +38,8 @@ __all__ = [
     "kept_bytes",
     "kept_scan",
     "may_be_kept",
+    "name_table",
+    "names_in",
     "read_extents",
     "read_scan",
     "read_states",
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-SCAN_VERSION: Final = 8
+SCAN_VERSION: Final = 9
 
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
@@ -60,9 +60,9 @@ _FINDING_NUMBERS: Final = ("severity", "position", "length", "offset", "partitio
 
 _FINDING_TEXTS: Final = ("code", "file", "message", "needed", "found", "certainty", "log", "topic", "remedy")
 
-_LISTED: Final = tuple(name for name in STATE_TYPES if name.startswith("listed"))
+_EPOCHS: Final = ("leader_epoch", "first_offset")
 
-_OF_STATES: Final = tuple(name for name in STATE_TYPES if name not in _LISTED)
+_MARKERS: Final = ("offset", "position", "size")
 
 _SCAN: Final = Schema(
     "segment-scan",
@@ -75,25 +75,23 @@ _SCAN: Final = Schema(
         WireTable("others", MARKER_COLUMNS),
         WireTable("breaks", Break._fields),
         WireTable("end", BatchEnd._fields),
-        WireTable("leader_epochs", ("epoch", "first_offset")),
-        WireTable("unreadable_markers", ("offset", "position", "size")),
+        WireTable("leader_epochs", _EPOCHS),
+        WireTable("unreadable_markers", _MARKERS),
         WireTable("damaged", ("position", "length", "last_offset")),
         WireTable("findings", ("is_zero_tail", *_FINDING_NUMBERS), _FINDING_TEXTS),
-        WireTable("state_records", _OF_STATES),
-        WireTable("listed_partitions", _LISTED),
+        WireTable("state_records", tuple(STATE_TYPES)),
+        WireTable("listed_partitions", tuple(LISTED_TYPES)),
         WireTable("transactional_ids", (), ("name",)),
         WireTable("listed_topics", (), ("name",)),
     ),
 )
 
-_AT_LEAST: Final = 1 << 20  # rows that any message may have
-
-_AT_ONCE: Final = 1 << 14  # state records that are packed together
+_NAMES: Final = ("transactional_ids", "listed_topics")
 
 _STATES: Final = Schema(
     "state-records",
     SCAN_VERSION,
-    (WireTable("state_records", (*_OF_STATES, "of_log")), WireTable("listed_partitions", _LISTED)),
+    (WireTable("state_records", (*STATE_TYPES, "of_log")), WireTable("listed_partitions", tuple(LISTED_TYPES))),
 )
 
 _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
@@ -113,15 +111,27 @@ def read_extents(data: bytes) -> Columns:
 
 def write_states(states: StateColumns, of_log: NDArray[np.int64]) -> bytes:
     """Write some thousand state records, each with the number of its log, without their names."""
-    records = Columns({name: getattr(states, name).astype(np.int64) for name in _OF_STATES} | {"of_log": of_log})
-    return write_message(_STATES, {"state_records": records, "listed_partitions": _packed(states, _LISTED)})
+    records = states.records.with_columns({"of_log": of_log})
+    return write_message(_STATES, {"state_records": records, "listed_partitions": states.listed})
 
 
-def read_states(data: bytes) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Return the columns of state records, and the numbers of their logs. Raises WireError."""
+def read_states(data: bytes) -> tuple[Columns, Columns]:
+    """Return state records, with the numbers of their logs, and what they list. Raises WireError."""
     message = read_message(_STATES, data)
-    records, listed = message.columns("state_records"), message.columns("listed_partitions")
-    return dict(chain(_unpacked(records, _OF_STATES), _unpacked(listed, _LISTED))), records["of_log"]
+    return message.columns("state_records"), message.columns("listed_partitions")
+
+
+def names_in(message: WireMessage, table: str) -> TextColumn:
+    """Return a table of names. Raises WireError for one that is missing, or not UTF-8."""
+    names = message.columns(table).texts("name")
+    if len(names) and ((names.sizes < 0).any() or not names.is_utf8()):
+        raise WireError(f"{message.schema.name}: a text of {table} is missing or not UTF-8")
+    return names
+
+
+def name_table(names: TextColumn) -> Columns:
+    """Return names as a table."""
+    return Columns({"name": names})
 
 
 def _head(scan: SegmentScan) -> bytes:
@@ -141,16 +151,16 @@ def _head(scan: SegmentScan) -> bytes:
             "producers": folded.producers,
             "gaps": folded.gaps,
             "others": folded.others,
-            "breaks": folded.breaks,
-            "end": scan.end,
-            "leader_epochs": folded.leader_epochs,
-            "unreadable_markers": folded.unreadable_markers,
+            "breaks": _table(Break._fields, folded.breaks),
+            "end": _table(BatchEnd._fields, scan.end),
+            "leader_epochs": _table(_EPOCHS, folded.leader_epochs),
+            "unreadable_markers": _table(_MARKERS, folded.unreadable_markers),
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
             "findings": findings,
-            "state_records": _packed(scan.states, _OF_STATES),
-            "listed_partitions": _packed(scan.states, _LISTED),
-            "transactional_ids": scan.states.ids,
-            "listed_topics": scan.states.topics,
+            "state_records": scan.states.records,
+            "listed_partitions": scan.states.listed,
+            "transactional_ids": name_table(scan.states.ids),
+            "listed_topics": name_table(scan.states.topics),
         },
     )  # fmt: skip
 
@@ -163,18 +173,15 @@ def read_scan(data: bytes) -> SegmentScan:
     message = read_message(_SCAN, data)
     [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.rows("segment")
     opened, producers, gaps, others = map(message.columns, ("opened", "producers", "gaps", "others"))
-    breaks = [Break(*row) for row in message.numbers("breaks")]
-    end = tuple(BatchEnd(*row) for row in message.numbers("end"))
-    epochs = [(epoch, first) for epoch, first in message.numbers("leader_epochs")]
-    markers = [(offset, at, length) for offset, at, length in message.numbers("unreadable_markers")]
+    breaks = [Break(*row) for row in message.columns("breaks").tuples()]
+    end = tuple(BatchEnd(*row) for row in message.columns("end").tuples())
+    epochs = [(epoch, first) for epoch, first in message.columns("leader_epochs").tuples()]
+    markers = [(offset, at, length) for offset, at, length in message.columns("unreadable_markers").tuples()]
     *numbers, cleaned = counts
     damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     records, listed = message.columns("state_records"), message.columns("listed_partitions")
-    ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
-    if max(len(records), len(listed)) > max(_AT_LEAST, len(data)):  # a column of one value takes no bytes
-        raise WireError("segment-scan: more rows than bytes")
-    is_state_topic = len(records) or len(listed) or len(ids) or len(topics)
+    states = StateColumns.moved([records], [listed], *(names_in(message, name) for name in _NAMES))
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     folded = FoldedLog(
         finished=Columns.empty(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
@@ -188,21 +195,10 @@ def read_scan(data: bytes) -> SegmentScan:
         [finding for is_tail, finding in findings if not is_tail],
         transactions,
         oldest,
-        _states(records, listed, ids, topics) if is_state_topic else _no_states(),
+        states if len(states) or len(states.listed) or states.ids or states.topics else NO_STATES,
         last_position,
         end,
     )
-
-
-def _states(records: Columns, listed: Columns, ids: TextColumn, topics: TextColumn) -> StateColumns:
-    columns = chain(_unpacked(records, _OF_STATES), _unpacked(listed, _LISTED))
-    return StateColumns.of({name: [column] for name, column in columns}, ids, topics)
-
-
-@cache
-def _no_states() -> StateColumns:
-    """Return the records of all segments but those of the state topic: one object, as nobody adds to it."""
-    return _states(Columns.empty(_OF_STATES), Columns.empty(_LISTED), TextColumn(), TextColumn())
 
 
 def _finding_row(finding: Finding) -> tuple[Any, ...]:
@@ -224,20 +220,6 @@ def _finding(row: list[Any]) -> Finding:
         number = cells.pop(f"{name}_number")
         cells[name] = cells[name] if number is None else number
     return Finding(**cells | {"severity": Severity(cells["severity"])})
-
-
-def _packed(states: StateColumns, names: tuple[str, ...]) -> Columns:
-    parts = (
-        Columns({name: getattr(states, name)[start : start + _AT_ONCE].astype(np.int64) for name in names}).packed()
-        for start in range(0, len(getattr(states, names[0])), _AT_ONCE)
-    )
-    return Columns.chained(parts, names)
-
-
-def _unpacked(rows: Columns, names: tuple[str, ...]) -> Iterator[tuple[str, NDArray[Any]]]:
-    for name in names:
-        pieces = [some[name].astype(STATE_TYPES[name]) for some in rows.blocks(name)]
-        yield name, np.concatenate([np.empty(0, STATE_TYPES[name]), *pieces])
 
 
 # A scan as a file that lasts: what it is a scan of, its messages, and a checksum of all.
@@ -376,7 +358,7 @@ def _refuse_impossible(scan: SegmentScan, size: int) -> None:
         _with_data(rows, limits)
         _missing(rows, _OF_MARKER)
     breaks, end = _table(Break._fields, folded.breaks), _table(BatchEnd._fields, scan.end)
-    epochs = _table(("leader_epoch", "first_offset"), folded.leader_epochs)
+    epochs = _table(_EPOCHS, folded.leader_epochs)
     if not len(epochs):
         raise WireError("kept-scan: it has no leader epoch")
     for table in (folded.producers, folded.gaps, folded.others, breaks, epochs):
@@ -401,17 +383,20 @@ def _missing(rows: Columns, names: Iterable[str]) -> None:
 
 
 def _table(names: tuple[str, ...], rows: Sequence[tuple[int, ...]]) -> Columns:
+    if not rows:  # as in most segments
+        return Columns.empty(names)
     return Columns.of_table(names, np.array(rows, np.int64).reshape(-1, len(names)).T)
 
 
 def _kept_states(states: StateColumns, limits: _Limits) -> None:
-    _within("transactional_id", states.transactional_id, 0, len(states.ids) - 1)
-    _within("state", states.state, -1, max(TransactionState))
-    _within("listed_topic", states.listed_topic, 0, len(states.topics) - 1)
-    _within("offset", states.offset, *limits["offset"])
-    for name in ("timestamp", "producer_id", "producer_epoch", "partitions_count", "listed_partition"):
-        _within(name, getattr(states, name), -1, _MOST)
-    if int(np.maximum(states.partitions_count, 0).sum(dtype=np.int64)) != len(states.listed_topic):
+    _within("transactional_id", states["transactional_id"], 0, len(states.ids) - 1)
+    _within("state", states["state"], -1, max(TransactionState))
+    _within("topic", states.listed["topic"], 0, len(states.topics) - 1)
+    _within("offset", states["offset"], *limits["offset"])
+    for name in ("timestamp", "producer_id", "producer_epoch", "partitions_count"):
+        _within(name, states[name], -1, _MOST)
+    _within("partition", states.listed["partition"], -1, _MOST)
+    if int(np.maximum(states["partitions_count"], 0).sum(dtype=np.int64)) != len(states.listed):
         raise WireError("kept-scan: records list other partitions than it has")
 
 

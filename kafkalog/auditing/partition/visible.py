@@ -16,13 +16,13 @@ from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
+from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
 from kafkalog.folds.stable import Extents, is_data
 from kafkalog.kafka.batch import TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.log_dirs.moving import is_lost
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.segment import possible_chunks
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from kafkalog.auditing.pipeline.kept_scans import (
     LocalFolder,
     PlaceScan,
     ScanFolder,
-    may_be_compacted,
 )
 from kafkalog.auditing.pipeline.messages_between_stages import (
     coordinator_for,
@@ -74,7 +73,6 @@ __all__ = [
     "groups_of",
     "judge_partition",
     "logs_of",
-    "may_be_compacted",
     "provenance",
     "read_conflict",
     "read_coordinator",

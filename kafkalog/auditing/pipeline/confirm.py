@@ -170,6 +170,6 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
 
 def _words(log: LogAudit, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the offsets of what the coordinator said last, and what it decided, about some transactions; -1 for no."""
-    offsets = np.append(log.verdicts.coordinator.states.offset, -1)
+    offsets = np.append(log.verdicts.coordinator.states["offset"], -1)
     judged = log.verdicts.judged
     return np.stack([offsets[column[numbers]] for column in (judged.entry, judged.decision)])

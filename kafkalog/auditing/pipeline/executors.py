@@ -16,12 +16,12 @@ from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
 from kafkalog.auditing.transactions import AtomicityCheck, Judgement, LogAudit, Reused, Surroundings, across_partitions
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC, is_remote
 from kafkalog.files.processes import POOL_BYTES, in_processes, job_count
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.segments.chunk import Limits
 
 if TYPE_CHECKING:
     import numpy as np

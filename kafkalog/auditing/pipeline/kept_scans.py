@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkalog.auditing.partition import (
     MESSAGE_ROWS,
@@ -27,27 +27,25 @@ from kafkalog.auditing.partition import (
     kept_about,
     kept_bytes,
     kept_scan,
+    may_be_compacted,
     may_be_kept,
     scan_messages,
     scan_segment,
 )
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.pipeline.provenance_files import sha256_of
-from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.topics import cluster_metadata, policies
 from kafkalog.columns.wire import WireError
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
-from kafkalog.files.names import METADATA_TOPIC, is_remote, local_path
+from kafkalog.files.limits import Limits
+from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.tree import FileIdentity
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
-from kafkalog.segments.chunk import Limits
+from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.version import VERSION
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "LEAST_SCAN",
@@ -58,7 +56,6 @@ __all__ = [
     "PlaceScan",
     "ScanFolder",
     "fingerprint",
-    "may_be_compacted",
 ]
 
 
@@ -76,7 +73,7 @@ class ScanFolder(Protocol):
         """Write a file that appears under its name when it is whole."""
 
     def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Have a file of another folder, whose content is `data`."""
+        """Keep here too what another folder has at a path; its content is `data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +196,13 @@ class Keeping:
             return None
         mine = None if self.folder is None else f"{self.folder.path}/{_name(known.key, known.file.inode)}"
         for path in (known.candidate, mine):  # the latter of an attempt at this task that was lost
-            found = None if path is None else self._taken(place, known, path, sha256)
+            found = None if path is None else self.if_unchanged(place, known, path, sha256)
             if found is not None:
                 return found
         return None
 
-    def _taken(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
+    def if_unchanged(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
+        """Return the scan that is kept at `path` if the segment is still the file that it was made of, else None."""
         try:
             data = _content(path, place.segment)
             about = kept_about(data)
@@ -344,18 +342,8 @@ def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Li
     """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
     nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
     metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
-    return {log.number for log in logs if may_be_compacted(log.directory, nodes[log.node.path], metadata[log.cluster])}
-
-
-def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, metadata: Metadata | None) -> bool:
-    """Say whether the cleaner may have replaced segments of a log of this node, or it is not known."""
-    topic = directory.topic
-    if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
-        return False
-    if topic.startswith("__") or "cleaner" in directory.checkpoints:
-        return True
-    known = policies(metadata, topic)
-    if any(policy is not None and "compact" in policy for policy in known):
-        return True
-    # The broker makes the cleaner's checkpoint when it starts, and each pass adds its partition to it.
-    return (not known or None in known) and "cleaner" not in node.all_checkpoints
+    return {
+        log.number
+        for log in logs
+        if may_be_compacted(log.directory, nodes[log.node.path], policies(metadata[log.cluster], log.directory.topic))
+    }

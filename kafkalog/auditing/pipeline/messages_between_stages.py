@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.partition import open_at_start, read_states, write_states
+from kafkalog.auditing.partition import name_table, names_in, open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.columns.named import Columns
@@ -17,6 +17,7 @@ from kafkalog.columns.wire import Schema, WireMessage, WireTable, read_message, 
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.state_records import StateColumns
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
 from kafkalog.log_dirs.remote_store import PartitionKey, Remote, RemoteLayout, RemoteObject
@@ -280,12 +281,13 @@ def read_keys(data: bytes) -> Columns:
 
 def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
     """Write the two rows of one transaction that ended in different ways."""
-    return write_message(_CONFLICT, {"pair": [tuple(row[name] for name in KEY_COLUMNS) for row in (one, other)]})
+    pair = Columns({name: np.array([one[name], other[name]], np.int64) for name in KEY_COLUMNS})
+    return write_message(_CONFLICT, {"pair": pair})
 
 
 def read_conflict(data: bytes) -> tuple[dict[str, int], dict[str, int]]:
     """Read what ``write_conflict`` wrote. Raises WireError."""
-    one, other = (dict(zip(KEY_COLUMNS, row, strict=True)) for row in read_message(_CONFLICT, data).numbers("pair"))
+    one, other = read_message(_CONFLICT, data).columns("pair")
     return one, other
 
 
@@ -329,7 +331,7 @@ def coordinator_for(
 def coordinator_messages(coordinator: Coordinator) -> Iterator[bytes]:
     """Yield a coordinator's records, or a slice of them."""
     states = coordinator.states
-    used = np.unique(states.listed_topic)
+    used = np.unique(states.listed["topic"])
     producers, ids = coordinator.named
     yield write_message(
         _HEAD,
@@ -339,14 +341,14 @@ def coordinator_messages(coordinator: Coordinator) -> Iterator[bytes]:
             "newest": coordinator.newest.items(),
             "logs": list(zip(coordinator.partitions, coordinator.logs, strict=True)),
             "named": Columns({"producer_id": producers.astype(np.int64), "id": ids.astype(np.int64)}),
-            "transactional_ids": states.ids,
-            "topics": states.topics.take(used),
+            "transactional_ids": name_table(states.ids),
+            "topics": name_table(states.topics.take(used)),
         },
     )
     for start in range(0, len(states), _ROWS):
         rows = np.arange(start, min(start + _ROWS, len(states)))
         some = states.take(rows)
-        some.listed_topic = np.searchsorted(used, some.listed_topic)
+        some.listed = some.listed.with_columns({"topic": np.searchsorted(used, some.listed["topic"])})
         yield write_states(some, np.asarray(coordinator.of_log[rows], np.int64))
 
 
@@ -361,15 +363,9 @@ def read_coordinator(messages: Iterable[bytes]) -> Coordinator:
     logs: list[tuple[int, str]] = head.rows("logs")
     found.partitions, found.logs = [number for number, _ in logs], [log for _, log in logs]
     named = head.columns("named")
-    ids, topics = head.texts("transactional_ids"), head.texts("topics")
-    pieces: dict[str, list[Any]] = {}
-    of_log = [np.empty(0, np.int64)]
-    for message in others:
-        columns, logs_of_rows = read_states(message)
-        of_log.append(logs_of_rows)
-        for name, column in columns.items():
-            pieces.setdefault(name, []).append(column)
-    found.states = type(found.states).of(pieces, ids, topics)
-    found.of_log = np.concatenate(of_log)
+    ids, topics = names_in(head, "transactional_ids"), names_in(head, "topics")
+    parts = [read_states(message) for message in others]
+    found.of_log = np.concatenate([np.empty(0, np.int64), *(records["of_log"] for records, _ in parts)])
+    found.states = StateColumns.moved([records for records, _ in parts], [listed for _, listed in parts], ids, topics)
     found.named = named["producer_id"], named["id"]
     return found

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import SegmentScan, settled, steady_findings
+from kafkalog.auditing.partition import SegmentScan, of_one_moment, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
+from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge_replicas
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.clusters import Cluster
@@ -41,7 +41,7 @@ def surround(
     metadata = cluster_metadata(cluster.nodes, options.limits, told.append)
     logs = []
     for log, scans in states:
-        state = settled(log.node, log.directory, scans, _policies(log, metadata), options.limits)
+        state = of_one_moment(log.node, log.directory, scans, _policies(log, metadata), options.limits)
         logs.append(StateLog.of(log.node, state.partition, state.scans))
     around = Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
     around.findings += [finding for finding in told if finding.code == "file-unreadable"]
@@ -61,17 +61,17 @@ def judge_partition(
     """
     limits = around.options.limits
     found = [
-        settled(
+        of_one_moment(
             log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share
         )
         for log in logs
     ]  # fmt: skip
     replicas = [(log.node, one.partition) for log, one in zip(logs, found, strict=True)]
-    judged = judge(replicas, around, share)
+    judged = judge_replicas(replicas, around, share)
     for number, one in enumerate(found):
         if one.moved is not None:
             earlier = [
-                judge(
+                judge_replicas(
                     [*replicas[:number], (logs[number].node, other), *replicas[number + 1 :]],
                     around,
                     share,

@@ -5,7 +5,7 @@ It answers: does a file beside the log contradict the log.
 
 from __future__ import annotations
 
-from kafkalog.auditing.side_files.copy_skew import explains_transactions, settle_copy
+from kafkalog.auditing.side_files.copy_skew import explains_transactions, lower_copied
 from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node, twice_findings
 from kafkalog.auditing.side_files.of_partition import check_partition, compare_partition
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment, SideFiles
@@ -18,6 +18,6 @@ __all__ = [
     "compare_node",
     "compare_partition",
     "explains_transactions",
-    "settle_copy",
+    "lower_copied",
     "twice_findings",
 ]

@@ -18,21 +18,20 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit, is_cleaned
 from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
-from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
+from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding, Severity
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["explains_transactions", "settle_copy"]
+__all__ = ["explains_transactions", "lower_copied"]
 
 _SHOWN: Final = 5  # findings that a message names
-_COMPACTED: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})  # by every broker, whatever its defaults
 
 
-def settle_copy(
+def lower_copied(
     findings: Sequence[Finding], audit: PartitionAudit, policies: Collection[str | None], *, joined: bool = True
 ) -> list[Finding]:  # fmt: skip
     """Return a partition's findings, with notes and one ``copy-skewed`` for what a skewed copy explains.
@@ -47,10 +46,10 @@ def settle_copy(
     worst = [found for finding, found in pairs if found is not None and finding.severity > Severity.NOTE]
     if not worst:
         return list(findings)
-    settled = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
+    told = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
     if not joined:
-        return settled
-    return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *settled]
+        return told
+    return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *told]
 
 
 def explains_transactions(audit: PartitionAudit) -> bool:
@@ -73,13 +72,13 @@ def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity
         " show which. Copy the partition again and compare."
     )
     offsets = [finding.offset for finding in follow if finding.offset is not None]
-    finding = Finding.of(
+    finding = directory.finding(
         "copy-skewed", directory.log,
         f"Files of {directory.topic}-{directory.partition} are not of one moment. From this follows: {shown}. {why}",
         offset=min(offsets, default=None), found=len(named),
     )  # fmt: skip
     reason = Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN
-    return located(lowered(finding, reason), directory)
+    return lowered(finding, reason)
 
 
 class _Skew:
@@ -88,9 +87,7 @@ class _Skew:
     def __init__(self, audit: PartitionAudit, policies: Collection[str | None]) -> None:
         self.audit = audit
         self.directory = audit.directory
-        known = bool(policies) and None not in policies
-        compacted = any("compact" in (policy or "") for policy in policies) or self.directory.topic in _COMPACTED
-        self.is_cleaned = compacted or (not known and audit.cleaned_to >= 0)
+        self.is_cleaned = is_cleaned(self.directory.topic, audit.cleaned_to, policies)
         self.bases = sorted({segment.base_offset for segment in self.directory.segments} | {*self.directory.orphans})
         self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
             "index-mismatch": self._replaced,

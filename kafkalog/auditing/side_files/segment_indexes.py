@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import offset_range
 from kafkalog.auditing.side_files.segment_batches import Batches
 from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import place_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, in_closed_file, lowered
 
 if TYPE_CHECKING:
@@ -66,12 +67,6 @@ class _Sorted:
         return self.order[first:stop]
 
 
-def _found(sorted_values: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where values would be, and whether they are there."""
-    at = np.minimum(np.searchsorted(sorted_values, wanted), len(sorted_values) - 1)
-    return at, sorted_values[at] == wanted
-
-
 class OffsetIndex(_Index):
     """Entries of an ``.index``, and the batch of the log at each."""
 
@@ -95,19 +90,19 @@ class OffsetIndex(_Index):
         )
         places = self._by_position.between(int(batches.position[0]), int(batches.position[-1]))
         if len(places):
-            at, there = _found(batches.position, self.position[places])
-            places, at = places[there], at[there]
+            at = place_of(batches.position, self.position[places])
+            places, at = places[at >= 0], at[at >= 0]
             self.first[places], self.last[places] = base[at], batches.last_offset[at]
         places = self._by_offset.between(int(batches.last_offset.min()), int(batches.last_offset.max()))
         if len(places):
-            at, there = _found(batches.last_offset, self.offset[places])
-            self.ends_at[places[there]] = batches.position[at[there]]
+            at = place_of(batches.last_offset, self.offset[places])
+            self.ends_at[places[at >= 0]] = batches.position[at[at >= 0]]
 
     def plain(self, heads: CellTable, _before: int) -> None:
         """Look the entries up that a chunk of plain batches bears on."""
         by_position, by_offset = self._by_position, self._by_offset
         headers.at_offsets(
-            heads.cells, heads.capacity, heads.count, by_position.values, by_position.order, self.first, self.last,
+            heads.cells, heads.count, by_position.values, by_position.order, self.first, self.last,
             by_offset.values, by_offset.order, self.ends_at,
         )  # fmt: skip
 
@@ -157,7 +152,7 @@ class TimeIndex(_Index):
     def plain(self, heads: CellTable, before: int) -> None:
         """Look the entries up that a chunk of plain batches after offset `before` bears on."""
         self.newest = headers.at_times(
-            heads.cells, heads.capacity, heads.count, before, self.newest, self._by_offset.values,
+            heads.cells, heads.count, before, self.newest, self._by_offset.values,
             self._by_offset.order, self.there, self.before,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import Spans
@@ -19,6 +19,7 @@ from kafkalog.folds.fold import ABORT, tally
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import ABORTED_TXN
 from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:

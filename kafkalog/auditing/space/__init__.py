@@ -12,10 +12,10 @@ from kafkalog.auditing.space.measuring import (
     Space,
     SpaceOptions,
     Weighed,
+    judge_brokers,
     judge_directory,
     judged_items,
     measure,
-    settle,
 )
 from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
@@ -37,6 +37,7 @@ __all__ = [
     "cost_row",
     "costs_of_log",
     "group_row",
+    "judge_brokers",
     "judge_directory",
     "judged_items",
     "known_space",
@@ -50,6 +51,5 @@ __all__ = [
     "read_topic_configs",
     "replicas",
     "segment_rows",
-    "settle",
     "tier_rows",
 ]

@@ -13,11 +13,11 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.columns.named import NONE
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import iso
-from kafkalog.segments.chunk import Limits
 
-__all__ = ["Compaction", "judge", "local_due", "settle_broker"]
+__all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
 
 
 # What holds bytes that a compaction could take.
@@ -392,7 +392,7 @@ _NONE: Final = "nothing can be freed"
 _LONG_MS: Final = 60_000  # that the cleaner may leave a single partition waiting
 
 
-def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[SpaceCause]:
+def judge_space(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[SpaceCause]:
     """Say what holds bytes of a partition's directory; what holds the most is first, there is at least one.
 
     `doubt_ms` is by how much `now` may be too early: nothing within it is in the future.
@@ -476,7 +476,7 @@ def _merged(log: LogSpace) -> int:
     )
 
 
-def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: int) -> None:
+def judge_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: int) -> None:
     """Decide what is pending on one broker: no pass came, one partition can't be cleaned, or it is simply next.
 
     A batch that the cleaner can't read makes its partition uncleanable, whatever else happened; only one that could end

@@ -12,10 +12,10 @@ from kafkalog.auditing.starting import NextStart, start_of_log
 from kafkalog.auditing.topics import Metadata
 from kafkalog.certainty import PROVED
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, list_again, movement
-from kafkalog.segments.chunk import Limits
 
 __all__ = ["LogSpace", "SpaceCause", "known_space", "next_start_of", "read_space"]
 

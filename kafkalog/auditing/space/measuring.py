@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.space.causes import judge, settle_broker
+from kafkalog.auditing.space.causes import judge_broker, judge_space
 from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, next_start_of, read_space
 from kafkalog.auditing.space.producer_groups import producer_group_rows
@@ -18,12 +18,12 @@ from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
 from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.quantities import When
-from kafkalog.segments.chunk import Limits
 from kafkalog.tables import Table
 from kafkalog.tables.space_tables import (
     BLOCKERS,
@@ -42,10 +42,10 @@ __all__ = [
     "Space",
     "SpaceOptions",
     "Weighed",
+    "judge_brokers",
     "judge_directory",
     "judged_items",
     "measure",
-    "settle",
 ]
 
 _KINDS: Final = {
@@ -180,18 +180,18 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
         verdicts, findings = judge_directory(log, moment, options.limits, keys=options.keys)
         space.findings += findings
         judged.append(Weighed(log, verdicts, moment.now))
-    settle(judged)
+    judge_brokers(judged)
     space.logs += judged
     space.clusters.append(ClusterSpace(judged, metadata, options.limits))
 
 
-def settle(judged: Sequence[Weighed]) -> None:
+def judge_brokers(judged: Sequence[Weighed]) -> None:
     """Decide what can only be said of a broker's directories together, and put what holds most first."""
     brokers: dict[str, list[Weighed]] = {}
     for one in judged:
         brokers.setdefault(one.log.node.node_id or one.log.node.home, []).append(one)
     for of_broker in brokers.values():
-        settle_broker([(one.log, one.verdicts) for one in of_broker], of_broker[0].now)
+        judge_broker([(one.log, one.verdicts) for one in of_broker], of_broker[0].now)
     for one in judged:
         one.verdicts.sort(key=lambda found: -found.weight)
 
@@ -205,14 +205,13 @@ def judge_directory(
     """
     now, doubt = moment.now, moment.doubt_ms
     try:
-        return judge(log, now, limits, is_keyed=keys or log.log_bytes < SMALL_BYTES, doubt_ms=doubt), log.unreadable
+        return judge_space(
+            log, now, limits, is_keyed=keys or log.log_bytes < SMALL_BYTES, doubt_ms=doubt
+        ), log.unreadable
     except UnreadableError as error:
         directory = log.directory
-        finding = Finding.of(
-            "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
-            partition=directory.partition,
-        )  # fmt: skip
-        return judge(log, now, limits, is_keyed=False, doubt_ms=doubt), [*log.unreadable, finding]
+        finding = directory.finding("file-unreadable", directory.log, str(error))
+        return judge_space(log, now, limits, is_keyed=False, doubt_ms=doubt), [*log.unreadable, finding]
 
 
 def judged_items(logs: Sequence[Weighed], tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
@@ -236,10 +235,7 @@ def _held_note(one: Weighed) -> Finding | None:
         return None
     size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would be freed without it"
     message = f"{found.cause}{size}: {found.evidence}"
-    return Finding.of(
-        "space-held", log.directory.log, message, log=log.directory.log, topic=log.directory.topic,
-        partition=log.directory.partition, offset=found.since_offset,
-    )  # fmt: skip
+    return log.directory.finding("space-held", log.directory.log, message, offset=found.since_offset)
 
 
 def _kind(name: str, suffix: str) -> str:

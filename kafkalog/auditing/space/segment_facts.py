@@ -10,10 +10,11 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]
@@ -79,7 +80,7 @@ class SegmentFacts:
         self.control_batches += int(control.sum())
         self.control_bytes += int(heads[buffers.SIZE][control].sum())
 
-    def settle(self, limits: Limits) -> None:
+    def read_on(self, limits: Limits) -> None:
         """Say which batches with a wrong checksum can be read all the same, as the cleaner would."""
         readable = _readable(self.segment, self._doubtful, limits) if self._doubtful else set()
         for extent in self.scan.damaged:
@@ -102,7 +103,7 @@ def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits
     identity = directory.files.get(segment.path.rpartition("/")[2])
     if identity is not None:
         facts.modified = identity.mtime_ns // 1_000_000
-    facts.settle(limits)
+    facts.read_on(limits)
     return facts
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.state_blocks import read_state_columns
 
 if TYPE_CHECKING:
@@ -90,20 +90,20 @@ def read_state_topic(logs: Sequence[LogSpace], limits: Limits) -> StateTopic:
         return found
     rows = StateColumns.concat(parts)
     found.ids = rows.ids
-    names = rows.transactional_id.astype(np.int64)
-    for column in (rows.previous_producer_id, rows.next_producer_id, rows.producer_id):
+    names = rows["transactional_id"].astype(np.int64)
+    for column in (rows["previous_producer_id"], rows["next_producer_id"], rows["producer_id"]):
         known = column >= 0
         found.name_of.update(zip(column[known].tolist(), names[known].tolist(), strict=True))
     states = list(TransactionState)
     prepares = [states.index(TransactionState.PREPARE_COMMIT), states.index(TransactionState.PREPARE_ABORT)]
-    decided = np.isin(rows.state, prepares)
+    decided = np.isin(rows["state"], prepares)
     size = len(rows.ids)
     found.records = np.bincount(names, minlength=size)
     found.decided = np.bincount(names[decided], minlength=size)
     found.listed = np.bincount(
-        names[decided], weights=np.maximum(rows.partitions_count[decided], 0), minlength=size
+        names[decided], weights=np.maximum(rows["partitions_count"][decided], 0), minlength=size
     ).astype(np.int64)
-    order = np.lexsort((rows.last_update_timestamp[decided], rows.producer_id[decided]))
-    found.producers = rows.producer_id[decided][order]
-    found.times = rows.last_update_timestamp[decided][order]
+    order = np.lexsort((rows["last_update_timestamp"][decided], rows["producer_id"][decided]))
+    found.producers = rows["producer_id"][decided][order]
+    found.times = rows["last_update_timestamp"][decided][order]
     return found

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, read_log
 from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.space_tables import NEXT_START
 

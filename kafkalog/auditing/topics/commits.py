@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, AnyColumn, Columns
-from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.sorted_rows import Spans, group_begins, group_ends
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text
 from kafkalog.kernel import buffers
-from kafkalog.kernel.columns import BASE64, bytes_kinds
+from kafkalog.kernel.columns import bytes_kinds
+from kafkalog.kernel.plans import BASE64
 from kafkalog.narrowing import matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
@@ -338,10 +339,9 @@ class InForce(NamedTuple):
         topic, partition = self.keys.topic[self.key], self.keys.partition[self.key]
         order = np.lexsort((partition, topic))
         topic, partition = topic[order], partition[order]
-        begins = np.flatnonzero(np.append(True, (topic[1:] != topic[:-1]) | (partition[1:] != partition[:-1])))
+        begins = np.flatnonzero(group_begins(topic, partition))
         for first, rows in zip(begins.tolist(), np.split(order, begins[1:]), strict=False):
-            if len(rows):
-                yield self.keys.topics.texts[topic[first]], int(partition[first]), rows
+            yield self.keys.topics.texts[topic[first]], int(partition[first]), rows
 
 
 class Committed:
@@ -489,7 +489,7 @@ def newest(keys: NDArray[Any], is_one: NDArray[np.bool_]) -> tuple[NDArray[np.in
     at = np.flatnonzero(is_one)
     order = np.argsort(keys[at], kind="stable")
     ordered = keys[at][order]
-    is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
+    is_last = group_ends(ordered)
     return at[order[is_last]], ordered[is_last]
 
 

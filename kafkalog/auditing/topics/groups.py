@@ -47,6 +47,7 @@ from kafkalog.auditing.topics.topic_logs import (
 )
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
@@ -57,7 +58,6 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.errors import NothingMatchesError, UnreadableError
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.quantities import iso
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import TOPICS, InternalRecords, Written, internal_blocks
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Picks

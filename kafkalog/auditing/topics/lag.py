@@ -18,13 +18,13 @@ from kafkalog.auditing.topics.topic_logs import Report, topic_logs
 from kafkalog.columns.named import NONE, AnyColumn
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
-from kafkalog.segments.chunk import Limits
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
@@ -288,8 +288,8 @@ def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limit
     for log in state:
         for scan in log.scans:
             states = scan.states
-            for row in np.flatnonzero(np.isin(states.producer_id, [one for _, one in producers])).tolist():
-                names[log.cluster, int(states.producer_id[row])] = states.ids[int(states.transactional_id[row])]
+            for row in np.flatnonzero(np.isin(states["producer_id"], [one for _, one in producers])).tolist():
+                names[log.cluster, int(states["producer_id"][row])] = states.ids[int(states["transactional_id"][row])]
     for place, by in held.items():
         named = {"transactional_id": names.get((place[0], by["producer_id"])), **by}
         found[place] = found[place]._replace(stuck_by=json.dumps(named))

@@ -26,6 +26,7 @@ from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHi
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
 from kafkalog.columns.named import AnyColumn, Columns
 from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types
@@ -41,7 +42,6 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords, Part, internal_blocks
 from kafkalog.segments.internal_rows import InternalBlocks

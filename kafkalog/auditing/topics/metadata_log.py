@@ -11,13 +11,13 @@ import numpy as np
 from kafkalog.auditing.topics.internal import TOPICS, blocks_of_directory
 from kafkalog.auditing.topics.metadata import CHANGING, Metadata, PartitionChange, PartitionChanges
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.findings import Finding
 from kafkalog.kafka.control import ControlType
 from kafkalog.log_dirs.left_over import end_of_segment
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import READINGS, list_again, movement
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.readers import control_records
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import group_ends, ranges
 from kafkalog.segments.moment import Moment
 
 if TYPE_CHECKING:
@@ -277,10 +278,9 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         self._put_in_order()
         numbers = np.array([self._keys[key] for key in keys], np.int64)
         firsts, counts = self._bounds[numbers], np.diff(self._bounds)[numbers]
-        ends = np.cumsum(counts)
         of = np.repeat(np.arange(len(keys)), counts)
-        rows = self._order[np.repeat(firsts - (ends - counts), counts) + np.arange(len(of))]
-        has_ended = np.append(of[1:] == of[:-1], False)[: len(of)]
+        rows = self._order[ranges(firsts, counts)]
+        has_ended = ~group_ends(of)
         later = np.append(rows[1:], rows[:1])
         state, since, offset = (np.frombuffer(one, one.typecode) for one in (self._state, self._since, self._offset))
         leaders, partitions = (

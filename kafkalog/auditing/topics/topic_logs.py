@@ -9,13 +9,13 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, ReadLog, SegmentScan, reach, read_log
+from kafkalog.files.limits import Limits
 from kafkalog.files.processes import Each
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import lost_directories
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.moment import Moment
 
 __all__ = ["TopicLog", "clusters_of", "lost_inputs", "moment_among", "places_of", "topic_logs"]

@@ -12,7 +12,9 @@ from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, held_by, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
 from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.texts import TextColumn
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
@@ -24,7 +26,6 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import all_plausible
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.chunk import Limits
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.arrow import Numbers
@@ -87,10 +88,9 @@ def transition_columns(
 def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
     """Say which records are the last of their id at a moment."""
     states = coordinator.states
-    rows = np.flatnonzero(moment.hold(states.offset, states.timestamp))
-    ids = states.transactional_id[rows]
+    rows = np.flatnonzero(moment.hold(states["offset"], states["timestamp"]))
     found = np.zeros(len(states), np.bool_)
-    found[rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]] = True
+    found[rows[group_ends(states["transactional_id"][rows])]] = True
     return found
 
 
@@ -98,7 +98,7 @@ def _columns(
     coordinator: Coordinator, rows: NDArray[np.int64], states: StateColumns, until: int | None,
     where: tuple[TextColumn, NDArray[np.int64]], *, spaced: bool,
 ) -> Columns:  # fmt: skip
-    is_there = states.state != TOMBSTONE
+    is_there = states["state"] != TOMBSTONE
     around = _Around(coordinator, coordinator.said_first(rows))
     after = np.minimum(rows + 1, len(coordinator.states) - 1)
     decided_by = around.decided_by()
@@ -107,32 +107,32 @@ def _columns(
     def there(column: NDArray[Any]) -> Numbers:
         return Numbers(column, is_there)
 
-    ids = coordinator.states.transactional_id
+    ids = coordinator.states["transactional_id"]
     ends = coordinator.times(after) if until is None else np.full(len(rows), until)
     has_end = (after > rows) & (ids[after] == ids[rows]) if until is None else np.ones(len(rows), np.bool_)
     is_known = has_end & all_plausible(times) & all_plausible(ends)
-    fenced = around.follows & ((states.state == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
+    fenced = around.follows & ((states["state"] == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
     return Columns(
         {
-            "transactional_id": states.ids.gather(states.transactional_id),
+            "transactional_id": states.ids.gather(states["transactional_id"]),
             "timestamp_ms": Numbers(times),
-            "state": Numbers.worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
+            "state": Numbers.worded(_STATES[states["state"].astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
             "step": Numbers.worded(around.steps(), STEPS),
             "duration_ms": np.subtract(ends, times, out=np.full(len(rows), NONE), where=is_known),
-            "producer_id": there(states.producer_id),
-            "producer_epoch": there(states.producer_epoch),
+            "producer_id": there(states["producer_id"]),
+            "producer_epoch": there(states["producer_epoch"]),
             "previous_producer_id": Numbers(*around.replaced()),
-            "next_producer_id": Numbers(states.next_producer_id, states.next_producer_id != -1),
+            "next_producer_id": Numbers(states["next_producer_id"], states["next_producer_id"] != -1),
             "decided_by": Numbers.worded(decided_by, DECIDED_BY),
             "fenced_epoch": np.where(fenced, around.before("producer_epoch"), NONE),
-            "transaction_version": there(states.client_transaction_version),
+            "transaction_version": there(states["client_transaction_version"]),
             "partitions": listed_partitions(states, spaced=spaced),
-            "start_timestamp_ms": there(states.start_timestamp),
-            "timeout_ms": there(states.timeout_ms),
+            "start_timestamp_ms": there(states["start_timestamp"]),
+            "timeout_ms": there(states["timeout_ms"]),
             "log": log,
             "partition": partition,
-            "offset": Numbers(states.offset),
+            "offset": Numbers(states["offset"]),
         }
     )
 
@@ -148,19 +148,19 @@ class _Around:
         self._rows = rows
         self._before, after = np.maximum(rows - 1, 0), coordinator.after(rows)
         self._second = coordinator.after(after)
-        ids = states.transactional_id
+        ids = states["transactional_id"]
         self._has_before = (rows > 0) & (ids[self._before] == ids[rows])
         self._has_second = (self._second > after) & (ids[self._second] == ids[rows])
-        self.follows: NDArray[np.bool_] = self._has_before & (states.state[self._before] != TOMBSTONE)
+        self.follows: NDArray[np.bool_] = self._has_before & (states["state"][self._before] != TOMBSTONE)
 
     def now(self, name: str) -> NDArray[np.int64]:
         """Return a column of the records."""
-        found: NDArray[np.int64] = getattr(self._states, name)[self._rows].astype(np.int64)
+        found: NDArray[np.int64] = self._states[name][self._rows].astype(np.int64)
         return found
 
     def before(self, name: str) -> NDArray[np.int64]:
         """Return a column of the records before."""
-        found: NDArray[np.int64] = getattr(self._states, name)[self._before].astype(np.int64)
+        found: NDArray[np.int64] = self._states[name][self._before].astype(np.int64)
         return found
 
     def steps(self) -> NDArray[np.int64]:
@@ -183,8 +183,8 @@ class _Around:
         """Say who decided a Prepare record, by `DECIDED_BY`; nobody for others, and where the record before is gone."""
         state, epoch, old_epoch = self.now("state"), self.now("producer_epoch"), self.before("producer_epoch")
         # A fenced producer can't continue with its new epoch.
-        goes_on = self._has_second & (self._states.state[self._second] == _S.ONGOING)
-        goes_on &= self._states.producer_epoch[self._second] == epoch
+        goes_on = self._has_second & (self._states["state"][self._second] == _S.ONGOING)
+        goes_on &= self._states["producer_epoch"][self._second] == epoch
         is_producers = (self.before("state") != _S.ONGOING) | (epoch == old_epoch) | goes_on
         is_takeover = (self.now("client_transaction_version") < 2) | (epoch > old_epoch + 1)
         rules = [  # the first one that holds
@@ -267,9 +267,9 @@ def _wanted(
     rows = coordinator.states
     found = np.ones(len(rows), np.bool_) if moment is None else last_steps(coordinator, moment)
     if ids:
-        found &= np.array([matches(name, ids) for name in rows.ids], np.bool_)[rows.transactional_id]
+        found &= np.array([matches(name, ids) for name in rows.ids], np.bool_)[rows["transactional_id"]]
     if states:
-        found &= np.isin(rows.state, [state_number(word) for word in states])
+        found &= np.isin(rows["state"], [state_number(word) for word in states])
     return found
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
 from kafkalog.columns.named import NONE
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.files.watch import watch
@@ -25,7 +26,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.segments.chunk import Chunk
 from kafkalog.tables.column import Table
 from kafkalog.tables.writer_tables import LISTED_TOPICS, RATES, WRITERS
 
@@ -253,8 +254,8 @@ def _transactional_ids(
     for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
         for scan in log.scans:
             states = scan.states
-            producers, first = np.unique(states.producer_id[::-1], return_index=True)
-            ids = states.transactional_id[::-1][first]
+            producers, first = np.unique(states["producer_id"][::-1], return_index=True)
+            ids = states["transactional_id"][::-1][first]
             named = zip(producers.tolist(), ids.tolist(), strict=True)
             names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
     return names

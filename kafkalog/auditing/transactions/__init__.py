@@ -14,27 +14,23 @@ from kafkalog.auditing.transactions.atomicity import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused
+from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
-from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge, speaker_of, with_own_epoch
-from kafkalog.auditing.transactions.narrow import narrowed
+from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge_replicas, speaker_of, with_own_epoch
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
-from kafkalog.auditing.transactions.table_batches import (
-    audit_batches,
-    coordinator_batches,
-    log_batches,
-)
 from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
     MANY_ROWS,
     NEWEST_ABORTED,
+    audit_batches,
     audit_columns,
     audit_rows,
+    coordinator_batches,
     coordinator_rows,
     gap_rows,
+    log_batches,
     log_rows,
     notable_columns,
     notable_rows,
@@ -45,6 +41,7 @@ from kafkalog.auditing.transactions.table_rows import (
 from kafkalog.auditing.transactions.transaction_findings import (
     ABORT,
     OF_VERDICTS,
+    Deadlines,
     findings_of_transactions,
 )
 
@@ -84,7 +81,7 @@ __all__ = [
     "fates_after_salvage",
     "findings_of_transactions",
     "gap_rows",
-    "judge",
+    "judge_replicas",
     "log_batches",
     "log_rows",
     "may_lack_its_end",

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import offset_range, read_log
+from kafkalog.auditing.partition import read_log
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import parse_name
 from kafkalog.folds import fold
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
-from kafkalog.segments.chunk import Limits
+from kafkalog.quantities import offset_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

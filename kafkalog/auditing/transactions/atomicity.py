@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit, file_of, located, offset_range
+from kafkalog.auditing.partition import PartitionAudit, file_of, located
 from kafkalog.certainty import PROVED
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import among
@@ -19,6 +19,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.fold import tally
 from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.quantities import offset_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

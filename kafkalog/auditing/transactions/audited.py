@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from kafkalog.auditing.topics import Metadata
+from kafkalog.auditing.transactions.atomicity import unidentified
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding
+from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.log_dirs.log_directory import LogDirectory, Segment
-from kafkalog.narrowing import EVERYTHING, Narrowing
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
+from kafkalog.narrowing import EVERYTHING, Narrowing, matches, nothing_matches
 from kafkalog.quantities import iso
 
-__all__ = ["Audit", "ClusterAudit", "Reused"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Audit",
+    "ClusterAudit",
+    "Reused",
+    "narrowed",
+]
 
 
 # Which segments an audit scanned itself, and which it took as earlier scans found them.
@@ -105,3 +119,128 @@ class Audit:
             yield from cluster.findings
             for log in cluster.logs:
                 yield from log.findings
+
+
+# An audit narrowed to some logs, producers or ids: its rows, findings, totals and verdict are about these alone.
+
+
+def narrowed(audit: Audit, narrowing: Narrowing) -> Audit:
+    """Return what an audit found about the chosen logs, producers and ids. Raises NothingMatchesError for none."""
+    if not narrowing or not audit.clusters:
+        return audit
+    _refuse_nothing(audit, narrowing)
+    clusters = [_of_cluster(cluster, narrowing) for cluster in audit.clusters]
+    return replace(audit, clusters=clusters, narrowing=narrowing)
+
+
+def _refuse_nothing(audit: Audit, narrowing: Narrowing) -> None:
+    """Raise NothingMatchesError if a part of the narrowing, after those before it, leaves nothing."""
+    places = {(log.partition.directory.topic, log.partition.directory.partition) for log in _logs(audit)}
+    topics = {topic for topic, _ in places}
+    if not any(matches(topic, narrowing.topics) for topic in topics):
+        raise nothing_matches("topic", narrowing.topics, topics)
+    if not any(narrowing.log(*place) for place in places):
+        numbers = (number for topic, number in places if matches(topic, narrowing.topics))
+        raise nothing_matches("partition", [replace(narrowing, topics=()).words().removeprefix("partition ")], numbers)
+    names = {name for cluster in audit.clusters for name in cluster.coordinator.states.ids}
+    if narrowing.transactional_ids and not any(matches(name, narrowing.transactional_ids) for name in names):
+        raise nothing_matches("transactional id", narrowing.transactional_ids, names)
+    known = {*_producers(_chosen(_logs(audit), narrowing)), *_recorded(audit.clusters, narrowing)}
+    if narrowing.producer_ids and known.isdisjoint(narrowing.producer_ids):
+        raise nothing_matches("producer", narrowing.producer_ids, known)
+
+
+def _logs(audit: Audit) -> Iterator[LogAudit]:
+    return (log for cluster in audit.clusters for log in cluster.logs)
+
+
+def _chosen(logs: Iterable[LogAudit], narrowing: Narrowing) -> Iterator[LogAudit]:
+    return (log for log in logs if _is_meant(log.partition.directory, narrowing))
+
+
+def _is_meant(directory: PartitionDirectory, narrowing: Narrowing) -> bool:
+    return narrowing.log(directory.topic, directory.partition)
+
+
+def _producers(logs: Iterable[LogAudit]) -> Iterator[int]:
+    """Yield the producers that have batches or markers in logs."""
+    for log in logs:
+        yield from np.unique(log.partition.producers["producer_id"]).tolist()
+        yield from np.unique(log.verdicts.rows["producer_id"]).tolist()
+
+
+def _recorded(clusters: Iterable[ClusterAudit], narrowing: Narrowing) -> Iterator[int]:
+    """Yield the producers that the coordinator's records name, of the chosen ids."""
+    for cluster in clusters:
+        states = cluster.coordinator.states
+        rows = _of_ids(cluster.coordinator, narrowing)[states["transactional_id"]] & (states["state"] != TOMBSTONE)
+        yield from np.unique(states["producer_id"][rows]).tolist()
+
+
+def _of_ids(coordinator: Coordinator, narrowing: Narrowing) -> NDArray[np.bool_]:
+    """Say which ids are chosen by their names."""
+    ids = coordinator.states.ids
+    return np.fromiter((matches(name, narrowing.transactional_ids) for name in ids), bool, len(ids))
+
+
+def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
+    logs = list(_chosen(cluster.logs, narrowing))
+    producers: set[int] | None = None
+    if narrowing.of_producers:
+        producers = set(_recorded([cluster], narrowing))
+        if not narrowing.transactional_ids:
+            producers |= set(_producers(logs))
+        if narrowing.producer_ids:
+            producers &= set(narrowing.producer_ids)
+        found = (_of_producers(log, np.array(sorted(producers), np.int64)) for log in logs)
+        logs = [log for log in found if len(log.verdicts.rows) or len(log.partition.producers)]
+
+    def is_kept(finding: Finding) -> bool:
+        """Say whether a finding counts; what could not be read may be about all logs."""
+        if finding.topic is None and finding.code == "file-unreadable":
+            return True
+        meant = not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
+        return meant and (producers is None or finding.producer_id in producers)
+
+    logs = [replace(log, findings=[*filter(is_kept, log.findings)]) for log in logs]
+    nodes = [replace(node, findings=[*filter(is_kept, node.findings)]) for node in cluster.nodes]
+    return replace(
+        cluster, nodes=nodes, logs=logs, findings=[*filter(is_kept, cluster.findings)],
+        coordinator=_of_coordinator(cluster.coordinator, narrowing, producers, logs),
+    )  # fmt: skip
+
+
+def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
+    """Return a log's audit about some producers alone; where the log begins and ends stays as it is."""
+    verdicts = log.verdicts.of_producers(producers)
+    partition = log.partition
+    rows = partition.producers.where(lambda rows: among(rows["producer_id"], producers))
+    partition = partition._replace(
+        transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
+        records=int(rows["records"].sum()),
+        control_records=int((verdicts.rows["marker_type"] != fold.OPEN).sum()),
+    )  # fmt: skip
+    judged = log.judged._replace(audit=partition)
+    return replace(log, partition=partition, verdicts=verdicts, judged=judged, unidentified=unidentified(judged))
+
+
+def _of_coordinator(
+    coordinator: Coordinator, narrowing: Narrowing, producers: set[int] | None, logs: list[LogAudit]
+) -> Coordinator:
+    """Return the records of the chosen ids: those that are named, and of these that listed or wrote to the logs."""
+    states, meant = coordinator.states, _of_ids(coordinator, narrowing)
+    if producers is not None:
+        has_one = np.zeros(len(meant), bool)
+        has_one[states["transactional_id"][np.isin(states["producer_id"], list(producers))]] = True
+        meant &= has_one
+    if narrowing.of_logs:
+        touches = np.zeros(len(meant), bool)
+        wrote = coordinator.names_of(np.array(list(_producers(logs)), np.int64))
+        touches[wrote[wrote >= 0]] = True
+        rows, listed = states.listed_by(np.arange(len(states)))
+        places = np.stack([states.listed["topic"][listed], states.listed["partition"][listed]])
+        distinct, of_place = np.unique(places, axis=1, return_inverse=True)
+        chosen = [narrowing.log(states.topics[topic], number) for topic, number in distinct.T.tolist()]
+        touches[states["transactional_id"][rows[np.array(chosen, bool)[of_place.reshape(-1)]]]] = True
+        meant &= touches
+    return coordinator.of_ids(np.flatnonzero(meant))

@@ -119,7 +119,7 @@ class Contradictions:
         newest, end = active.folded.newest_broker, (active.folded.last_offset or 0) + 1
         rows = coordinator.listing(directory.topic, directory.partition)
         until = max(newest, opened_at(directory, end, around.metadata)) + self._clocks_ms
-        rows = rows[coordinator.states.last_update_timestamp[rows] > until]
+        rows = rows[coordinator.states["last_update_timestamp"][rows] > until]
         if newest < 0 or not len(rows):
             return
         copied = around.newest_broker - around.options.copy_ms
@@ -166,12 +166,12 @@ class Contradictions:
         states = self._coordinator.states
         log = self._coordinator.of_log[last]
         offset, time = self._appended
-        state = states.state[last]
+        state = states["state"][last]
         left_open = np.isin(state, _OPEN_STATES)
-        completed = np.isin(state, _COMPLETED) & (states.offset[last] < offset[log])
-        known_at = np.where(left_open, states.last_update_timestamp[last], time[log])
+        completed = np.isin(state, _COMPLETED) & (states["offset"][last] < offset[log])
+        known_at = np.where(left_open, states["last_update_timestamp"][last], time[log])
         later = (left_open | completed) & (rows["marker_timestamp"] > known_at + self._clocks_ms)
-        epoch = states.producer_epoch[last]
+        epoch = states["producer_epoch"][last]
         found: NDArray[np.bool_] = self._whole[log] & (
             (rows["marker_epoch"] > epoch) | ((rows["marker_epoch"] == epoch) & later)
         )
@@ -182,9 +182,9 @@ class Contradictions:
         """Return the newest record of each state log whose own time is that at which it was written, and that time."""
         states, of_log = self._coordinator.states, self._coordinator.of_log
         offset, time = np.full((2, max(1, len(self._coordinator.logs))), NONE)
-        rows = np.flatnonzero(np.isin(states.state, (*_OPEN_STATES, *_PREPARED)))
-        rows = rows[np.argsort(states.offset[rows], kind="stable")]
-        offset[of_log[rows]], time[of_log[rows]] = states.offset[rows], states.last_update_timestamp[rows]
+        rows = np.flatnonzero(np.isin(states["state"], (*_OPEN_STATES, *_PREPARED)))
+        rows = rows[np.argsort(states["offset"][rows], kind="stable")]
+        offset[of_log[rows]], time[of_log[rows]] = states["offset"][rows], states["last_update_timestamp"][rows]
         return offset, time
 
     def _finding(self, directory: PartitionDirectory, rows: Columns, row: int, last: int) -> Finding:
@@ -193,11 +193,11 @@ class Contradictions:
         producer, marker = int(rows["producer_id"][row]), int(rows["marker_offset"][row])
         newest = f"no record of {STATE_TOPIC} names producer {producer}"
         if last >= 0:
-            when = iso(int(states.last_update_timestamp[last]))
+            when = iso(int(states["last_update_timestamp"][last]))
+            offset, epoch = int(states["offset"][last]), int(states["producer_epoch"][last])
             newest = (
                 f"the newest record of producer {producer} in {coordinator.logs[coordinator.of_log[last]]}, at offset"
-                f" {int(states.offset[last])}, has epoch {int(states.producer_epoch[last])} and time {when}: the"
-                " decision is in no record"
+                f" {offset}, has epoch {epoch} and time {when}: the decision is in no record"
             )
         return Finding.of(
             "snapshot-contradicted", directory.log,

@@ -12,9 +12,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
-from kafkalog.auditing.transactions.ended import LATEST, is_sole
+from kafkalog.auditing.transactions.ended import LATEST, ReplicaMarkers, is_sole
 from kafkalog.auditing.transactions.judged_rows import Context
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.certainty import PROVED, Inputs
 from kafkalog.columns.named import NONE, Columns
@@ -144,7 +143,7 @@ def _missing(
     lacks = _lack_marker(audit, found.decisions.take(left), context)
     left, lacks = left[lacks >= 0], lacks[lacks >= 0]
     decisions = found.decisions.take(left)
-    kept = KeptMarkers.of(context.replicas, decisions)
+    kept = ReplicaMarkers.of(context.replicas, decisions)
     return [
         _without_marker(
             audit, decision, found.name(int(left[number])), kept.words(number, committed=True), _SEVERITIES[lack]

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
 from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
@@ -149,21 +150,20 @@ class _Elsewhere:
     def decisions(self, coordinator: Coordinator, until: int, *, snapshot: bool) -> Iterator[Finding]:
         """Yield each partition elsewhere that lacks, or may lack, the markers of ids' newest decisions."""
         states = coordinator.states
-        rows = np.flatnonzero(np.isin(states.state, _PREPARE))
-        ids = states.transactional_id[rows]
-        rows = rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]
+        rows = np.flatnonzero(np.isin(states["state"], _PREPARE))
+        rows = rows[group_ends(states["transactional_id"][rows])]
         of_node = np.array([not self._homes[log].alone for log in coordinator.logs], bool)
         rows = rows[of_node[coordinator.of_log[rows]]]
         if not len(rows):
             return
         decided = coordinator.decisions(rows)
         # An id whose next records are gone was completed, too.
-        known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states.transactional_id[rows]))
+        known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states["transactional_id"][rows]))
         newest = np.maximum(coordinator.newest_of(rows), until)
         late = np.clip(newest, -_LATEST, _LATEST) - np.clip(decided["decided"], -_LATEST, _LATEST) > _MARKERS_MS
         stays = late | [not snapshot and self._is_newest(coordinator, row) for row in rows.tolist()]
-        owner, listed = states.listed(rows)
-        topics, numbers = states.listed_topic[listed].tolist(), states.listed_partition[listed].tolist()
+        owner, listed = states.listed_by(rows)
+        topics, numbers = states.listed["topic"][listed].tolist(), states.listed["partition"][listed].tolist()
         names = {topic: states.topics[topic] for topic in set(topics)}
         places: dict[Place, list[int]] = {}
         for of, topic, number in zip(owner.tolist(), topics, numbers, strict=True):

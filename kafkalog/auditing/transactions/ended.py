@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.sorted_rows import SortedRows, among, distinct, running_max
+from kafkalog.columns.sorted_rows import SortedRows, among, distinct, group_begins, running_max
 from kafkalog.folds import fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "EndedRows", "SentMarkers", "bounds", "is_sole", "kinds"]
+__all__ = ["LATEST", "EndedRows", "ReplicaMarkers", "SentMarkers", "bounds", "in_replica_words", "is_sole", "kinds"]
+
 
 LATEST: Final = 2**62  # ms
 _ROWS: Final = (
@@ -52,7 +54,7 @@ class EndedRows:
         return running_max(self.rows["producer_id"], np.clip(self.rows["marker_timestamp"], -LATEST, LATEST))
 
     @cached_property
-    def placed(self) -> SortedRows:
+    def by_time(self) -> SortedRows:
         """Return the rows by producer, kind of marker and time."""
         rows = self.rows
         kind = kinds(rows["marker_epoch"], rows["marker_type"] == fold.COMMIT)
@@ -65,8 +67,9 @@ class EndedRows:
         order = np.lexsort((-np.arange(len(rows)), rows["marker_epoch"], rows["producer_id"]))
         some = rows.take(order)
         producers, epochs = some["producer_id"], some["marker_epoch"]
-        begins = np.append(True, (producers[1:] != producers[:-1]) | (epochs[1:] != epochs[:-1]))[: len(order)]
-        newest = running_max(np.cumsum(begins), np.clip(some["marker_timestamp"], -LATEST, LATEST))
+        newest = running_max(
+            np.cumsum(group_begins(producers, epochs)), np.clip(some["marker_timestamp"], -LATEST, LATEST)
+        )
         return order, SortedRows((producers, epochs), newest)
 
     def last_since(
@@ -75,21 +78,21 @@ class EndedRows:
         """Return each producer's last row that a marker of an epoch ended, not before a time (ms); -1 for none."""
         if not len(self.rows):
             return np.full(len(producers), -1, np.int64)
-        order, placed = self._from_the_end
-        group = placed.groups(producers, epochs)
-        at = placed.first(group, np.clip(times, -LATEST, LATEST))
-        there = placed.holds(at, group)
-        return np.where(there, order[placed.order[np.where(there, at, 0)]], -1)
+        order, by_time = self._from_the_end
+        group = by_time.groups(producers, epochs)
+        at = by_time.first(group, np.clip(times, -LATEST, LATEST))
+        there = by_time.holds(at, group)
+        return np.where(there, order[by_time.order[np.where(there, at, 0)]], -1)
 
     def first_within(self, decisions: Columns) -> NDArray[np.int64]:
         """Return the first row that each decision's marker may have ended, by equal clocks; -1 for none."""
         if not len(self.rows):
             return np.full(len(decisions), -1, np.int64)
         begin, end = bounds(decisions)
-        group = self.placed.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
-        at = self.placed.first(group, begin)
-        there = self.placed.holds(at, group) & (self.placed.time(at) <= end)
-        return np.where(there, self.placed.order[np.where(there, at, 0)], -1)
+        group = self.by_time.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
+        at = self.by_time.first(group, begin)
+        there = self.by_time.holds(at, group) & (self.by_time.time(at) <= end)
+        return np.where(there, self.by_time.order[np.where(there, at, 0)], -1)
 
 
 class SentMarkers:
@@ -133,3 +136,54 @@ def bounds(decisions: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     begin = np.where(sole, 0, np.clip(decisions["started"], -LATEST, LATEST))
     end = np.where(sole | (until == NONE), LATEST, np.clip(until, -LATEST, LATEST) - 1)
     return begin, end
+
+
+# Markers that another replica of a partition still has, while this log has lost them.
+
+
+class ReplicaMarkers(NamedTuple):
+    """For each of some decisions the number of the first replica with its own marker, -1 for none, and its offset."""
+
+    replicas: Sequence[PartitionAudit]
+    replica: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, replicas: Sequence[PartitionAudit], decisions: Columns) -> ReplicaMarkers:
+        """Look for the markers of decisions in replicas."""
+        found = cls(replicas, np.full(len(decisions), -1, np.int64), np.full(len(decisions), -1, np.int64))
+        for number, replica in enumerate(replicas):
+            ended = EndedRows(replica, decisions["producer_id"])
+            rows = ended.first_within(decisions)
+            new = (rows >= 0) & (found.replica < 0)
+            found.replica[new] = number
+            found.offset[new] = ended.rows["marker_offset"][rows[new]]
+        return found
+
+    def words(self, decision: int, *, committed: bool) -> str:
+        """Name the replica that still has a decision's marker, as the end of a message; nothing where none has."""
+        if self.replica[decision] < 0:
+            return ""
+        replica = self.replicas[self.replica[decision]]
+        return "".join(map(str, in_replica_words(replica, self.offset[decision], committed=committed)))
+
+    def cut_off(self, audit: PartitionAudit) -> NDArray[np.bool_]:
+        """Say which markers are in a replica that an unclean election left behind: they never come to a log."""
+        cut = np.zeros(len(self.replica), bool)
+        for number, replica in enumerate(self.replicas):
+            fork = fork_of(audit, replica) if (self.replica == number).any() else None
+            if fork is not None and fork[1] > fork[2]:
+                cut |= (self.replica == number) & (self.offset >= fork[0])
+        return cut
+
+
+_Offsets = TypeVar("_Offsets")
+
+
+def in_replica_words(replica: PartitionAudit, offset: _Offsets, *, committed: bool) -> list[str | _Offsets]:
+    """Name a replica that still has a lost marker, as the parts of the end of a message."""
+    how = "COMMIT" if committed else "ABORT"
+    return [
+        f" The replica {replica.directory.log} still has its {how} marker, at offset ", offset, ". Save that copy: its"
+        " broker truncates it when it follows the leader again.",
+    ]  # fmt: skip

@@ -14,8 +14,7 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless, led_since
-from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.ended import EndedRows, ReplicaMarkers, SentMarkers
 from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.verdict_rule import (
@@ -287,7 +286,7 @@ class _Judge:
         if self._knows_decisions:
             # Records from after the copy can't be about a marker whose epoch the coordinator has left.
             last = self.coordinator.last_of(rows["producer_id"])
-            epochs = _cells(self.coordinator.states.producer_epoch, last)
+            epochs = _cells(self.coordinator.states["producer_epoch"], last)
             all_known = (last >= 0) & (epochs > rows["marker_epoch"]) | self.context.inputs.are_of_one_moment
             all_known |= self.coordinator.go_on_past(names, rows["marker_timestamp"])
             nobody_decided = all_known & ~among(rows["marker_offset"], self.context.own_markers.offsets)
@@ -305,7 +304,7 @@ class _Judge:
         """Judge transactions that no marker ended."""
         producers, states = rows["producer_id"], self.coordinator.states
         entry, word = self._words(producers, found.name)
-        name = np.where(entry >= 0, _cells(states.transactional_id, entry), found.name)
+        name = np.where(entry >= 0, _cells(states["transactional_id"], entry), found.name)
         decision = self.context.own_markers.newest(producers)
         is_decided = decision >= 0
         decided = self.coordinator.decisions(decision[is_decided])
@@ -322,7 +321,7 @@ class _Judge:
             lambda fact: open_verdict(OpenFacts(**fact)),
             word=word,
             lists_partition=listed,
-            has_newer_epoch=_cells(states.producer_epoch, entry) > rows["last_epoch"],
+            has_newer_epoch=_cells(states["producer_epoch"], entry) > rows["last_epoch"],
             is_answered=answered,
             is_decided=is_decided,
             marker_followed=followed,
@@ -344,7 +343,7 @@ class _Judge:
         entry = self.coordinator.last_of(producers)
         is_last, is_named = entry >= 0, (entry < 0) & (names >= 0)
         entry[is_named] = self.coordinator.last_records(names[is_named])
-        says = _cells(self.coordinator.states.state, entry)
+        says = _cells(self.coordinator.states["state"], entry)
         word = np.full(len(producers), Word.NO_RECORD if self.coordinator.complete else Word.NOT_HERE, np.int64)
         word[is_named] = Word.REPLACED
         word[is_named & (says == TOMBSTONE)] = Word.FORGOTTEN
@@ -362,7 +361,7 @@ class _Judge:
         said = np.flatnonzero(word >= Word.ONGOING)
         listed[said] = self.coordinator.list_partition(entry[said], directory.topic, directory.partition)
         due = np.flatnonzero(listed & ((word == Word.COMMITS) | (word == Word.ABORTS)))
-        epochs, updated = states.producer_epoch[entry[due]], states.last_update_timestamp[entry[due]]
+        epochs, updated = states["producer_epoch"][entry[due]], states["last_update_timestamp"][entry[due]]
         answered[due] = self.sent.since(producers[due], epochs, updated)[0]
         return listed, answered
 
@@ -373,8 +372,8 @@ class _Judge:
         """Say whether the inputs may have missed the markers of open transactions."""
         context, states = self.context, self.coordinator.states
         is_said, is_decided = entry >= 0, decision >= 0
-        decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
-        times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))
+        decided = np.where(is_decided, _cells(states["last_update_timestamp"], decision), -1)
+        times = (_cells(column, entry) for column in (states["timestamp"], states["last_update_timestamp"]))
         said = np.where(is_said, np.maximum(*times), -1)
         latest = np.maximum(said, decided)
         never_comes = is_decided & ~sent
@@ -409,7 +408,7 @@ class _Judge:
             for number in np.flatnonzero(decided["completed"] >= 0).tolist():
                 since, until = (int(decided[name][number]) for name in ("decided", "completed"))
                 never[number] = leaderless(metadata, directory.topic, directory.partition, since, until)
-        return never | KeptMarkers.of(self.context.replicas, decided).cut_off(self.audit)
+        return never | ReplicaMarkers.of(self.context.replicas, decided).cut_off(self.audit)
 
     def _in_replica(self, rows: Columns) -> NDArray[np.int64]:
         """Return which marker each row has in another replica that continues this one."""

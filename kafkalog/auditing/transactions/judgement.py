@@ -21,7 +21,7 @@ from kafkalog.auditing.partition import (
     reach,
     replica_forks,
 )
-from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
+from kafkalog.auditing.side_files import check_partition, explains_transactions, lower_copied
 from kafkalog.auditing.topics import (
     ABORTED,
     COMMIT_TYPES,
@@ -38,31 +38,29 @@ from kafkalog.auditing.topics import (
     policies,
 )
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
-from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.judged_rows import Context, opened_at
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
-from kafkalog.auditing.transactions.transaction_findings import by_hand_not_shown, findings_of_transactions
+from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.columns.named import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.expansion import OVER_BUDGET
+from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import is_lost
-from kafkalog.segments.chunk import Limits
-from kafkalog.segments.folded import counted
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
+from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["Judgement", "LogAudit", "judge", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
+__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
 
 
 # Offset commits in transactions: which groups wait for which transaction, and which commits were discarded.
@@ -239,7 +237,7 @@ class Judgement:
     findings: list[Finding]
 
 
-def judge(
+def judge_replicas(
     replicas: Sequence[tuple[LogDirectory, PartitionAudit]],
     around: Surroundings,
     share: Share = Share(),  # noqa: B008  # it is frozen
@@ -273,7 +271,7 @@ def _judge(
     coordinator = around.coordinator
     listing = coordinator.listing(directory.topic, directory.partition)
     if not share.is_all:
-        listing = listing[share.has(coordinator.states.producer_id[listing])]
+        listing = listing[share.has(coordinator.states["producer_id"][listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
         coordinator, around.inputs(node, directory), around.newest_broker,
@@ -285,11 +283,11 @@ def _judge(
     copy_ms = 0 if context.inputs.are_of_one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     wrong = WrongFields(whole.findings, directory)
-    findings = wrong.settle(_of_log(whole, options)) if share.of_log else []
+    findings = wrong.without_followers(_of_log(whole, options)) if share.of_log else []
     of_producers = counted(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
     )
-    of_producers = wrong.settle(of_producers)
+    of_producers = wrong.without_followers(of_producers)
 
     leaders_at = None if metadata is None else LeadersAt(partition, metadata)
 
@@ -309,8 +307,8 @@ def _judge(
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []
         of_topic = policies(metadata, directory.topic)
-        findings = settle_copy(findings, whole, of_topic)
-        of_producers = settle_copy(of_producers, whole, of_topic, joined=False)
+        findings = lower_copied(findings, whole, of_topic)
+        of_producers = lower_copied(of_producers, whole, of_topic, joined=False)
     rest: list[Finding] = []
     if directory.topic == OFFSETS_TOPIC:
         told = {one.file for one in whole.findings if one.code == "file-unreadable"}
@@ -333,6 +331,6 @@ def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:
 
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:
-    """Return a partition without its producers, which others judge."""
+    """Return a partition without its producers, which others judge_replicas."""
     transactions, producers = Columns.empty(EXTENT_COLUMNS), Columns.empty(PRODUCER_COLUMNS)
     return partition._replace(transactions=transactions, producers=producers, of_producers=())

@@ -11,6 +11,7 @@ from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.auditing.transactions.elsewhere import ELSEWHERE, elsewhere_findings
 from kafkalog.certainty import Inputs
+from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
@@ -19,7 +20,6 @@ from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.limit import OnlyCounted
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import When, at_newest
-from kafkalog.segments.chunk import Limits
 
 __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 
@@ -162,15 +162,15 @@ class Surroundings:
 
 def _illegal(coordinator: Coordinator, row: int) -> Finding:
     states, at = coordinator.states, coordinator.of_log[row]
-    name, log, offset = states.ids[states.transactional_id[row]], coordinator.logs[at], int(states.offset[row])
-    old, new = states.state[row - 1 : row + 1].tolist()
+    name, log = states.ids[states["transactional_id"][row]], coordinator.logs[at]
+    last_offset, offset = states["offset"][row - 1 : row + 1].tolist()
+    old, new = states["state"][row - 1 : row + 1].tolist()
     before = "a tombstone" if old == TOMBSTONE else TransactionState(old).word
     here = "A tombstone" if new == TOMBSTONE else TransactionState(new).word
     return Finding.of(
         "state-transition-illegal",
         log,
-        f"{here} of {name} at offset {offset} follows {before} at offset {states.offset[row - 1]}, which no coordinator"
-        " writes",
+        f"{here} of {name} at offset {offset} follows {before} at offset {last_offset}, which no coordinator writes",
         log=log,
         topic=STATE_TOPIC,
         partition=coordinator.partitions[at],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,7 @@ from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.certainty import NEVER
 from kafkalog.columns.named import NONE, AnyColumn, Columns
-from kafkalog.columns.sorted_rows import among, distinct
+from kafkalog.columns.sorted_rows import among, distinct, place_of
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -27,12 +28,13 @@ from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
 from kafkalog.folds.stable import visible_ranges
 from kafkalog.kafka.batch import CONTROL
-from kafkalog.kafka.state_records import TOMBSTONE, listed_partitions
+from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
 from kafkalog.segments.file_rows import DistinctIds, finding_row, finding_rows
 from kafkalog.segments.segment import possible_chunks
-from kafkalog.tables import Column
+from kafkalog.tables import TABLES, Column
+from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import (
     COORDINATOR,
     FINDINGS,
@@ -46,18 +48,24 @@ from kafkalog.tables.audit_tables import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
+
+    from kafkalog.tables.arrow import RecordBatch
 
 __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
     "NEWEST_ABORTED",
+    "audit_batches",
     "audit_columns",
     "audit_rows",
+    "coordinator_batches",
     "coordinator_columns",
     "coordinator_rows",
     "finding_columns",
     "gap_rows",
+    "log_batches",
     "log_rows",
     "notable_columns",
     "notable_rows",
@@ -147,8 +155,8 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
     ids = log.partition.producers["producer_id"]
     counts = np.zeros((3, len(ids)), np.int64)
     for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
-        at = np.minimum(np.searchsorted(ids, rows["producer_id"]), len(ids) - 1)
-        known = (ids[at] == rows["producer_id"]) & (rows["first_offset"] != NONE)
+        at = place_of(ids, rows["producer_id"])
+        known = (at >= 0) & (rows["first_offset"] != NONE)
         for number, kind in enumerate((fold.COMMIT, fold.ABORT, fold.OPEN)):
             np.add.at(counts[number], at[known & (rows["marker_type"] == kind)], 1)
     committed, aborted, opened = counts
@@ -159,18 +167,18 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
     """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
     logs = TextColumn.of(coordinator.logs)
     for rows, states in coordinator.by_name():
-        gone = states.state == TOMBSTONE
+        gone = states["state"] == TOMBSTONE
         yield Columns(
             {
-                "transactional_id": states.ids.take(states.transactional_id),
-                "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
-                "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
-                "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
-                "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
-                "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
-                "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
+                "transactional_id": states.ids.take(states["transactional_id"]),
+                "producer_id": np.where(gone, NONE, states["producer_id"].astype(np.int64)),
+                "producer_epoch": np.where(gone, NONE, states["producer_epoch"].astype(np.int64)),
+                "state": _STATES.take(states["state"].astype(np.intp) - TOMBSTONE),
+                "timeout_ms": np.where(gone, NONE, states["timeout_ms"].astype(np.int64)),
+                "start_timestamp_ms": np.where(gone, NONE, states["start_timestamp"].astype(np.int64)),
+                "last_update_timestamp_ms": np.where(gone, NONE, states["last_update_timestamp"].astype(np.int64)),
                 "partitions": listed_partitions(states),
-                "offset": states.offset.astype(np.int64),
+                "offset": states["offset"].astype(np.int64),
                 "log": logs.take(coordinator.of_log[rows]),
             }
         )
@@ -489,3 +497,80 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]
+
+
+# An audit's tables as Arrow batches, for Parquet; needs pyarrow.
+
+_STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
+
+
+def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
+    """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
+    schema = arrow_schema(TABLES[table])
+    if table in MANY_ROWS:
+        return (columns.to_arrow(schema) for columns in MANY_ROWS[table](log))
+    return arrow_batches(log_rows(log, table), schema)
+
+
+def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
+    """Yield all rows of one of the audit's tables."""
+    if table == COORDINATOR.name:
+        for cluster in audit.clusters:
+            yield from coordinator_batches(cluster.coordinator)
+        return
+    if table not in (TRANSACTIONS.name, PRODUCERS.name):
+        yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
+        return
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            yield from log_batches(log, table)
+
+
+def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
+    """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
+    schema = arrow_schema(COORDINATOR)
+    logs = _texts(TextColumn.of(coordinator.logs, "backslashreplace"))
+    topics = TextColumn.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
+    before = _texts(topics)
+    for rows, states in coordinator.by_name():
+        gone = states["state"] == TOMBSTONE
+        there = ~gone if gone.any() else None
+        columns: dict[str, Numbers | Iterable[Any]] = {
+            "transactional_id": _texts(states.ids.gather(states["transactional_id"])),
+            "state": Numbers(states["state"].astype(np.int32) - TOMBSTONE, None, _STATE_WORDS),
+            "partitions": _listed(states, gone, before),
+            "offset": Numbers(np.ascontiguousarray(states["offset"])),
+            "log": logs.take(_numbers(coordinator.of_log[rows])),
+        }
+        for name in ("producer_id", "producer_epoch", "timeout_ms"):
+            columns[name] = Numbers(np.ascontiguousarray(states[name]), there)
+        for name in ("start_timestamp", "last_update_timestamp"):
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(states[name]), there)
+        yield arrow_batch(columns.__getitem__, schema)
+
+
+def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> pa.Array:
+    """Return the partitions that records list as JSON, null for none; `before` is what a topic's begin with."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counts = states["partitions_count"]
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
+    numbers = pa.array(np.ascontiguousarray(states.listed["partition"])).cast(pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
+    lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
+    texts = pc.binary_join_element_wise("[", lists, "]", "")
+    return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
+
+
+def _texts(texts: TextColumn) -> pa.Array:
+    import pyarrow as pa
+
+    bounds = np.concatenate([[0], np.cumsum(texts.sizes)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(bounds), pa.py_buffer(texts.data))
+
+
+def _numbers(column: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(column.astype(np.int64))

@@ -15,9 +15,8 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
-from kafkalog.auditing.transactions.deadlines import Deadlines
-from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
-from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.ended import ReplicaMarkers
+from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE, JudgedRows
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, is_proved
@@ -32,11 +31,13 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.quantities import iso_marked
 from kafkalog.settle import lowered
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
+from kafkalog.tables.words import OF_OPEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ABORT", "OF_VERDICTS", "by_hand_not_shown", "findings_of_transactions"]
+__all__ = ["ABORT", "OF_VERDICTS", "Deadlines", "by_hand_not_shown", "findings_of_transactions"]
+
 
 ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 
@@ -53,15 +54,6 @@ _SAID: Final = (
 )  # fmt: skip
 
 _SHOWN: Final = 5  # partitions that a message names
-
-_WHY: Final = {
-    "partition-not-registered": "the partition was never added to the transaction at the coordinator",
-    "marker-missing": "the coordinator completed the transaction, but its marker is not in this log",
-    "superseded-epoch": "the coordinator's transaction of this producer has a newer epoch",
-    "id-expired": "the coordinator has forgotten the transactional id",
-    "producer-replaced": "the transactional id now has another producer id",
-    "producer-unknown": f"all partitions of {STATE_TOPIC} are available, and none names this producer",
-}
 
 _COMMITTED: Final = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
@@ -170,7 +162,7 @@ def _each(
     of_decided = coordinator.decisions(judged.decision[decided])
     decisions = dict(zip(decided.tolist(), of_decided, strict=True))
     lost = np.flatnonzero((judged.cause == CAUSE["marker-missing"]) & (judged.decision >= 0))
-    kept = KeptMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
+    kept = ReplicaMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
     place = {number: at for at, number in enumerate(lost.tolist())}
     bases = [segment.base_offset for segment in directory.segments]
     for number, row in enumerate(rows):
@@ -184,7 +176,7 @@ def _each(
             continue
         made = decisions.get(number)
         said = entry if decision < 0 else decision
-        is_committed = said >= 0 and coordinator.states.state[said] in _COMMITTED
+        is_committed = said >= 0 and coordinator.states["state"][said] in _COMMITTED
         one = _Reported(
             report.code, verdict, names[number], row, entry, made, bool(judged.committed[number]),
             is_committed and verdict.cause != "data-after-marker",
@@ -247,9 +239,7 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
             f" Needed: {_missing_states(coordinator)}."
         )
     if one.code == "transaction-overdue":
-        timeout, began = (
-            int(column[one.entry]) for column in (coordinator.states.timeout_ms, coordinator.states.start_timestamp)
-        )
+        timeout, began = (int(coordinator.states[name][one.entry]) for name in ("timeout_ms", "start_timestamp"))
         longer = f", longer than its timeout of {timeout} ms allows: it began at"
         if timeout == NO_TIMEOUT:
             longer = (
@@ -267,7 +257,8 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
 def _hanging(one: _Reported, waiting: int) -> str:
     """Say why a transaction hangs, who waits for it, what the coordinator decided, and what is not certain."""
     cause, decision = one.verdict.cause, one.decision
-    why = _WHY.get(cause or "", "the coordinator will never end it")
+    words = OF_OPEN.get(cause or "")
+    why = (words and words.in_finding) or "the coordinator will never end it"
     if cause == "data-after-marker" and decision is not None:
         why = f"its data arrived after its {'COMMIT' if one.commit_followed else 'ABORT'} marker"
     told = (
@@ -300,3 +291,39 @@ def _missing_states(coordinator: Coordinator) -> str:
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
     shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
     return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
+
+
+# When a transaction is overdue: the coordinator, or a marker, is later than it may be.
+
+_SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
+_LATEST: Final = 2**62  # ms
+
+
+class Deadlines(NamedTuple):
+    """What decides when a transaction is overdue; times in ms.
+
+    The inputs show the moment `now` where they are of one moment (`copy_ms` is 0). Of a copy the state partition may
+    have been copied first, so that what was decided since is not in it.
+    """
+
+    now: int
+    copy_ms: int
+    max_timeout_ms: int
+
+    def passed(self, judged: JudgedRows, coordinator: Coordinator) -> NDArray[np.bool_]:
+        """Say for which transactions the coordinator, or a marker, is later than it may be."""
+        passed: NDArray[np.bool_] = (judged.entry >= 0) & (judged.cause != CAUSE["replica-behind"])
+        states, entry = coordinator.states, judged.entry[passed]
+        now = np.full(len(entry), self.now)
+        if self.copy_ms:
+            now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
+        started, updated = (
+            np.clip(column[entry], -_LATEST, _LATEST)
+            for column in (states["start_timestamp"], states["last_update_timestamp"])
+        )
+        timeout = states["timeout_ms"][entry].astype(np.int64)
+        timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long
+        overdue = now > started + timeout + _SCAN_MS
+        ongoing = states["state"][entry] == TransactionState.ONGOING
+        passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
+        return passed

@@ -13,7 +13,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.sorted_rows import among, place_of
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -111,8 +111,8 @@ class Verdicts:
         name = self.coordinator.names_of(rows["producer_id"])
         state, cause, certainty = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
         if len(self.judged.places):
-            at = np.minimum(np.searchsorted(self.judged.places, places), len(self.judged.places) - 1)
-            own = self.judged.places[at] == places
+            at = place_of(self.judged.places, places)
+            own = at >= 0
             judged = self.judged.take(at[own])
             name[own], state[own], cause[own], certainty[own] = (
                 judged.name, judged.state, judged.cause, judged.certainty

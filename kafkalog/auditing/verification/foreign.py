@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
+from kafkalog.auditing.partition import PartitionAudit, WrongFields, located
 from kafkalog.certainty import PROVED
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Content", "Log", "settle"]
+__all__ = ["Content", "Log", "tell_foreign"]
 
 # Codes that a foreign segment causes at its neighbours and side files.
 _FOLLOWS: Final = frozenset(
@@ -64,10 +65,10 @@ class Log:
         return self.partition.directory.topic, self.partition.directory.partition
 
 
-def settle(logs: Sequence[Log]) -> None:
+def tell_foreign(logs: Sequence[Log]) -> None:
     """Report foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
     for log in logs:
-        log.findings = WrongFields(log.findings, log.partition.directory).settle(log.findings)
+        log.findings = WrongFields(log.findings, log.partition.directory).without_followers(log.findings)
     homes = _Homes(logs)
     for log, content in _suspects(logs):
         home = homes.of(log, content)

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from kafkalog.auditing.partition import PartitionAudit, located, moving_finding
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
-from kafkalog.auditing.verification.segment_check import VerifyOptions, check_segment
-from kafkalog.auditing.verification.segment_tasks import SegmentTask
+from kafkalog.auditing.verification.segment_check import SegmentTask, VerifyOptions, check_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import FileKind

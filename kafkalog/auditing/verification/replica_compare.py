@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.partition import LostOffsets, PartitionAudit, fork_of, offset_range, read_log
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, fork_of, read_log
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import with_own_epoch
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.segments.chunk import Limits
+from kafkalog.quantities import offset_range
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.verify_tables import REPLICAS
 

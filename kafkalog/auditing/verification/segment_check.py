@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,15 +17,26 @@ from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
 from kafkalog.auditing.verification.accounting import FileFacts, Survey, open_file
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
 from kafkalog.auditing.verification.foreign import Content
-from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.errors import UnreadableError
+from kafkalog.files.limits import Limits
+from kafkalog.files.names import local_path
 from kafkalog.findings import Finding
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers
-from kafkalog.segments.chunk import Chunk, Limits
+from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import chunks_of_source
 
-__all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
+__all__ = [
+    "DEPTHS",
+    "SegmentCheck",
+    "SegmentTask",
+    "VerifyOptions",
+    "check_batches",
+    "check_segment",
+    "segment_tasks",
+]
+
 
 DEPTHS: Final = ("frame", "records")
 
@@ -131,3 +145,47 @@ def _records_missing(chunk: Chunk) -> Iterator[Finding]:
             needed=int(offsets[row]),
             found=count,
         )
+
+
+# One segment's part of a verification: the segment, and what of its partition's directory bears on it.
+
+_CLEANER: Final = "cleaner-offset-checkpoint"
+_BASE: Final = attrgetter("base_offset")
+
+
+class SegmentTask(NamedTuple):
+    """A segment to check.
+
+    Of its partition's files `directory` has the segment, the next ones, and the snapshots that were taken inside it and
+    last. `never_cleaned` says that the broker's cleaner has worked, and never in this partition.
+    """
+
+    directory: PartitionDirectory
+    segment: Segment
+    never_cleaned: bool
+
+
+def segment_tasks(directory: PartitionDirectory) -> Iterator[SegmentTask]:
+    """Yield the tasks of a partition, in the order of its segments."""
+    segments, stops = directory.segments, sorted(directory.snapshots)
+    never_cleaned = _never_cleaned(directory)
+    for number, segment in enumerate(segments):
+        following = bisect_right(segments, segment.base_offset, number, key=_BASE)
+        near = dict.fromkeys((segment, *segments[number + 1 : number + 2], *segments[following : following + 1]))
+        end = bisect_right(stops, segments[following].base_offset) if following < len(segments) else len(stops)
+        inside = dict.fromkeys((*stops[bisect_right(stops, segment.base_offset) : end], *stops[-1:]))
+        of_segment = replace(
+            directory, segments=tuple(near), snapshots={offset: directory.snapshots[offset] for offset in inside},
+            left_over=(), orphans=(), leader_epochs=(), txn_indexes=frozenset(), files={},
+        )  # fmt: skip
+        yield SegmentTask(of_segment, segment, never_cleaned)
+
+
+def _never_cleaned(directory: PartitionDirectory) -> bool:
+    """Say whether the cleaner has worked in this broker and never in this partition."""
+    home = os.path.dirname(os.path.abspath(local_path(directory.log)))
+    if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
+        return False
+    # It writes its checkpoint last: until then the files that it has replaced tell.
+    deleted = {name.removesuffix(".deleted") for name in directory.left_over if name.endswith(".log.deleted")}
+    return not any(os.path.basename(segment.path) in deleted for segment in directory.segments if deleted)

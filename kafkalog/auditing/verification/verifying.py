@@ -7,27 +7,42 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.partition import located
-from kafkalog.auditing.side_files import compare_cluster, compare_node, settle_copy
+from kafkalog.auditing.partition import (
+    gone_finding,
+    join,
+    located,
+    log_findings,
+    marker_findings,
+    steady_findings,
+    unreadable_while_moving,
+    with_note,
+)
+from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, lower_copied
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
-from kafkalog.auditing.verification.foreign import settle
-from kafkalog.auditing.verification.one_log import log_of, settled_log
+from kafkalog.auditing.verification.foreign import tell_foreign
 from kafkalog.auditing.verification.outputs import is_output, verify_output
 from kafkalog.auditing.verification.remote_copies import check_copies
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
-from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
-from kafkalog.auditing.verification.segment_tasks import SegmentTask, segment_tasks
+from kafkalog.auditing.verification.segment_check import (
+    SegmentCheck,
+    SegmentTask,
+    VerifyOptions,
+    check_batches,
+    check_segment,
+    segment_tasks,
+)
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, is_directory
-from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
+from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, local_path, parse_name
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
@@ -36,15 +51,36 @@ from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, copies, open_clusters
 from kafkalog.log_dirs.left_over import left_over
-from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log_dirs.moving import lost_directories
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log_dirs.moving import (
+    PAUSES,
+    READINGS,
+    Movement,
+    is_same_file,
+    is_unsettled,
+    list_again,
+    lost_directories,
+    movement,
+    stays,
+    with_gone,
+)
 from kafkalog.log_dirs.walk import Found, walk
 from kafkalog.segments.file_rows import side_file_rows
-from kafkalog.segments.folded import FileFindings
+from kafkalog.segments.repeated_findings import FileFindings, counted
 from kafkalog.settle import Reason, lowered
 from kafkalog.untrusted import is_count, untrusted_json
 
-__all__ = ["Recorded", "Verification", "VerifyOptions", "changes_since", "file_entries", "read_recorded", "verify"]
+__all__ = [
+    "Recorded",
+    "Verification",
+    "VerifyOptions",
+    "changes_since",
+    "file_entries",
+    "log_of",
+    "log_of_one_moment",
+    "read_recorded",
+    "verify",
+]
 
 
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", COPIED})
@@ -131,14 +167,16 @@ def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Veri
 def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions, result: Verification) -> None:
     """Verify a directory: its logs, then every file that is in none of them."""
     logs = [directory for directory in node.partitions if not directory.suffix]
-    settled = (settled_log(node, directory, checks, metadata, options) for directory, checks in _checked(logs, options))
+    settled = (
+        log_of_one_moment(node, directory, checks, metadata, options) for directory, checks in _checked(logs, options)
+    )
     found = [log for log in settled if log is not None]
     of_name = {log.name: log for log in found}
     is_disk = not node.is_remote_alone
     for finding in compare_node(node, [log.partition for log in found]) if is_disk else ():
         log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
         (node.findings if log is None else log.findings).append(finding)
-    settle(found)
+    tell_foreign(found)
     _settle_copies(found, metadata)
     result.tell(node.findings, node.node_id)
     for log in found:
@@ -194,7 +232,7 @@ def _check_each(tasks: Sequence[SegmentTask], *, options: VerifyOptions) -> list
 def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
     """Make notes of what follows from files of different moments, once it is known which segments are foreign."""
     for log in logs:
-        log.findings = settle_copy(log.findings, log.partition, policies(metadata, log.partition.directory.topic))
+        log.findings = lower_copied(log.findings, log.partition, policies(metadata, log.partition.directory.topic))
 
 
 def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOptions, result: Verification) -> None:
@@ -353,7 +391,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     [(_, checks)] = _checked([directory], options)
     metadata = cluster_metadata([node], options.limits)
     part.logs.append(log_of(node, directory, checks, metadata, []))
-    settle(part.logs)
+    tell_foreign(part.logs)
     _settle_copies(part.logs, metadata)
     part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, part.logs, options, part)
@@ -543,3 +581,84 @@ def _change(before: tuple[int, str | None] | None, facts: FileFacts) -> Finding 
         return None
     message = f"the content of the {size} bytes changed: their SHA-256 differs"
     return Finding.of("file-content-changed", facts.file, message, needed=checksum, found=facts.sha256)
+
+
+# One log verified as of one moment: its segments checked, joined and compared with its other files.
+
+Checks = dict[str, SegmentCheck]
+
+
+def log_of_one_moment(
+    node: LogDirectory, directory: PartitionDirectory, checks: Checks, metadata: Metadata | None, options: VerifyOptions
+) -> LogFacts | None:  # fmt: skip
+    """Join the checks of a log, again with checks of what is new while its files move; None for a deleted topic."""
+    readings: list[LogFacts] = []
+    movements: list[Movement] = []
+    for pause in PAUSES:
+        if readings:
+            time.sleep(pause)
+            newer = list_again(node, directory)
+            checks = {
+                task.segment.path: checks[task.segment.path]
+                if task.segment.path in checks and _stays(task.segment, directory, newer)
+                else check_segment(task, options)
+                for task in segment_tasks(newer)
+            }
+            directory = newer
+        log = log_of(node, directory, checks, metadata, movements)
+        readings.append(log)
+        try:
+            moved = None if is_remote(directory.log) and not readings[1:] else movement(node, directory)
+            moved = with_gone(moved, directory, log.findings)
+        except UnreadableError as error:
+            log.findings = [*log.findings, gone_finding(directory, error)]
+            return log
+        if moved is not None and moved.is_gone:
+            node.findings.extend(steady_findings((), (), directory, moved))
+            return None
+        if moved is None and not (len(readings) < READINGS and is_unsettled(directory)):
+            return log
+        movements += [moved] if moved is not None else []
+    if moved is not None:
+        unread = [located(finding, directory) for finding in unreadable_while_moving(directory, movements)]
+        earlier = [[*one.findings, *unread] for one in readings[:-1]]
+        log.findings = steady_findings([*log.findings, *unread], earlier, directory, moved)
+    return log
+
+
+def log_of(
+    node: LogDirectory, directory: PartitionDirectory, checks: Checks, metadata: Metadata | None,
+    movements: list[Movement],
+) -> LogFacts:  # fmt: skip
+    """Join the checks of a log's segments, and compare them with each other and the side files."""
+    found = [checks[segment.path] for segment in directory.segments]
+    growing = bool(found) and found[-1].facts.state == "grew"
+    if growing and not directory.running:
+        directory = replace(directory, running=True)
+    partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
+    partition = with_note(partition, movements)
+    of_files = chain(marker_findings(partition), (finding for check in found for finding in check.findings))
+    findings = counted(
+        chain(
+            log_findings(partition),
+            (located(finding, directory) for finding in of_files),
+            compare_partition(partition, [check.side for check in found]),
+        )
+    )
+    return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
+
+
+def _stays(segment: Segment, then: PartitionDirectory, now: PartitionDirectory) -> bool:
+    """Say whether nothing changed that a check of a segment has read: itself, its indexes, what follows it."""
+    if not stays(segment, then, now):
+        return False
+    stem = os.path.basename(segment.path).removesuffix(".log")
+    beside = (f"{stem}.index", f"{stem}.timeindex", f"{stem}.txnindex")
+    if not all(is_same_file(then.files, now.files, name) for name in beside):
+        return False
+    at, was = now.segments.index(segment), then.segments.index(segment)
+    following = now.segments[at + 1 : at + 2]
+    if not following or [s.base_offset for s in following] != [s.base_offset for s in then.segments[was + 1 : was + 2]]:
+        return False
+    inside = range(segment.base_offset, following[0].base_offset + 1)
+    return {o for o in now.snapshots if o in inside} == {o for o in then.snapshots if o in inside}

@@ -1,4 +1,6 @@
-"""How much one reading of a file may decompress in all: 64 MiB may hold streams of a terabyte, or a billion records.
+"""The limits of a batch and of a file: memory, and how much one reading of a file may decompress in all.
+
+64 MiB may hold streams of a terabyte, or a billion records.
 
 A batch that is decoded again in the same reading costs nothing more. After the first batch that does not fit, no
 compressed batch of the file is decompressed; headers, CRCs and records that are not compressed are read as before.
@@ -6,11 +8,12 @@ compressed batch of the file is decompressed; headers, CRCs and records that are
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from kafkalog.findings import Finding
 
-__all__ = ["OVER_BUDGET", "Expansion", "default_expansion"]
+__all__ = ["OVER_BUDGET", "Expansion", "Limits", "default_expansion"]
 
 OVER_BUDGET: Final = "expansion-over-budget"
 _MOST: Final = 8 << 30
@@ -19,6 +22,23 @@ _ALWAYS: Final = 1 << 30
 _RECORDS: Final = 16 << 20  # compressed records that any file may have; more, where it has a byte for each
 _SMALLEST: Final = 7  # bytes of a record
 _ENDLESS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most bytes that one batch may take, and that all of a file's may decompress to; more is a finding.
+
+    Without `max_expansion` a file may decompress to 8 GiB or 1,000 times its size, whichever is less, plus 1 GiB; and
+    to 16 Mi records plus one for each of its bytes.
+    """
+
+    max_batch_bytes: int = 128 << 20
+    max_decompressed_bytes: int = 128 << 20
+    max_expansion: int | None = None
+
+    def expansion(self, size: int | None) -> Expansion:
+        """Begin to count what a file of `size` bytes decompresses to; None is the size of a stream."""
+        return default_expansion(size) if self.max_expansion is None else Expansion(self.max_expansion)
 
 
 def default_expansion(size: int | None) -> Expansion:

@@ -1,0 +1,85 @@
+"""docs/limits.md has every limit that hostile input meets, and each number is the program's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kafkalog import limit
+from kafkalog.auditing.incidents import incident
+from kafkalog.auditing.verification import verifying
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.files import limits, opening
+from kafkalog.kafka import compression
+from kafkalog.kernel import message_ops
+from kafkalog.log_dirs import archive_members, archives
+from kafkalog.reports.page import elements, timeline_view
+from kafkalog.tables.audit_tables import CAUSES
+from kafkalog.values import avro, formats, protobuf, schemas
+
+PAGE: Final = (Path(__file__).parent.parent / "docs" / "limits.md").read_text()
+ROWS: Final = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")
+][1:]
+ONE: Final = limits.Limits()
+
+
+def size(number: int) -> str:
+    """Write a number of bytes as the page does."""
+    return f"{number >> 30} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
+
+
+def times(most: int, how_often: int) -> str:
+    return f"{size(most)} plus {how_often:,} times its size"
+
+
+LIMITS: Final = {
+    "one batch": size(ONE.max_batch_bytes),
+    "what one batch decompresses to": size(ONE.max_decompressed_bytes),
+    "what all batches of a file decompress to": f"{size(limits._MOST)} or {limits._TIMES:,} times the file, whichever is"
+    f" less, plus {size(limits._ALWAYS)}",
+    "window of a zstd stream": size(compression._MAX_ZSTD_WINDOW),
+    "records in a file's compressed batches": f"{limits._RECORDS >> 20} million, plus one for each of the file's bytes",
+    "open transactions of a log that are judged": f"{limit.IN_A_LOG:,}",
+    "open transactions of a run that are judged": f"{limit.IN_A_RUN:,}",
+    "findings of one code in a log": f"{limit.IN_A_LOG:,}",
+    "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
+    "incidents of one cause": f"{incident._MOST}",
+    "partitions, ids and events that an incident lists": f"{incident.LISTED}",
+    "findings that an incident lists": f"{incident._FINDINGS:,}",
+    "what all archives of a command unpack to": size(archives.MAX_UNPACKED_BYTES),
+    "what one archive unpacks to": times(archive_members._ALWAYS, archive_members._MOST_TIMES),
+    "members, directories and links in archives": f"{archive_members.MOST_MEMBERS:,},"
+    f" {archive_members.MOST_DIRECTORIES:,} and {archive_members.MOST_LINKS:,}",
+    "the list of members of a zip": size(archive_members._MOST_LIST),
+    "the provenance of an earlier verification": size(verifying._MOST),
+    "a side file that is kept in memory": size(opening._SMALL),
+    "a message of an internal topic": size(message_ops.MOST_BYTES),
+    "a JSON value": size(formats._MOST_JSON),
+    "an Avro payload": f"{size(avro._MOST_BYTES)}, {avro._LEVELS} levels",
+    "a Protobuf payload": f"{size(protobuf._MOST_BYTES)}, {size(protobuf._MOST_MADE)} of text",
+    "a schema of a registry": size(schemas._MOST_OF_ONE),
+    "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
+    "committed transactions that a page draws one by one": f"{timeline_view.MOST_COMMITTED:,}",
+    "gaps, and changes of leaders, that a page draws": f"{timeline_view._MOST_DRAWN:,}",
+    "rows of a page's table": f"{elements._MOST:,}",
+}
+
+
+def test_the_page_and_the_program_have_the_same_limits() -> None:
+    """Each row of the table, and no other."""
+    assert [row[0] for row in ROWS] == list(LIMITS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_limit_is_the_programs(row: list[str]) -> None:
+    """A number is the constant that the rule compares with; what is said of more is a code, a cause or an option."""
+    what, most, option, beyond = row
+    words = re.findall(r"`([a-z-]+)`", beyond)
+
+    assert most == LIMITS[what]
+    assert re.fullmatch(r"(`--[a-z-]+`)?", option)
+    assert not [word for word in words if word not in CATALOGUE and word not in CAUSES]
