@@ -31,7 +31,7 @@ def test_the_files_of_one_attempt_count(spark: SparkSession, tmp_path: Path, mon
         really(output, some, *how)
 
     monkeypatch.setattr(Output, "commit", commit)
-    monkeypatch.setattr(executor.tasks, "Judge", misbehaving.JudgeTwice)
+    monkeypatch.setattr(executor.judge_tasks, "Judge", misbehaving.JudgeTwice)
     done = run(spark, CHOSEN, tmp_path / "out")
 
     held(done, tmp_path / "out", audit(CHOSEN))
