@@ -44,7 +44,7 @@ DELETE_HORIZON: Final = 0x40
 
 
 class CellTable:
-    """Rows of int64 columns in one flat buffer, as the kernel writes them.
+    """Rows of int64 columns in one flat buffer, as the kernel writes them: below the fold, and filled again and again.
 
     Cell (column, row) is ``cells[column * capacity + row]``; `count` rows are in use.
     """
