@@ -7,8 +7,9 @@ from typing import BinaryIO, Final
 
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding
+from kafkalog.files.names import SEGMENTS
 from kafkalog.kernel import buffers, columns
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest, DumpRun
+from kafkalog_cli.dumping import DumpRequest, DumpRun
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import check_side_file, check_unknown, chunks_of
 from kafkalog_cli.output import say, say_official

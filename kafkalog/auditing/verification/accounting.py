@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import HashedSource
-from kafkalog.files.names import FileKind, local_path, parse_name
+from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.opening import FileSource, SizedSource, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
@@ -83,8 +83,6 @@ class Survey:
 
 
 _MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
-
-_SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
 @dataclass(slots=True)
@@ -221,7 +219,7 @@ class FileFacts:
 
 def is_segment(kind: FileKind) -> bool:
     """Say whether a file of this kind holds batches."""
-    return kind in _SEGMENTS
+    return kind in SEGMENTS
 
 
 def open_file(file: str, hashed: str | None, max_bytes: int | None = None) -> SizedSource | HashedSource:
