@@ -4,7 +4,7 @@
     python benchmarks/bulk_nights.py --rounds 3 data/4GiB
 
 On the first night the last segment of ``topic-0`` is not there yet; the second night's audit takes the first one's
-scans and rows. A job of next to nothing is measured in each round, too: what it costs is subtracted from both.
+scans. A job of next to nothing is measured in each round, too: what it costs is subtracted from both.
 """
 
 from __future__ import annotations

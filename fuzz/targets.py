@@ -31,7 +31,7 @@ from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
-from kafkalog.kernel.fold import EXTENT_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS
 from malformed import CASES, LEGAL
 from official import FIXTURES
 from scanned import EXTENTS
@@ -97,7 +97,7 @@ def _by_kernel(codec: int, stream: bytes, limit: int) -> bytes | None:
     for column, value in cells.items():
         heads.set(column, 0, value)
     source, out = memoryview(stream), memoryview(bytearray(limit))
-    row, size, _ = kernel_records.unpack(source, heads.cells, 1, 0, 1, out, limit, source, out, zstd_at_once)
+    row, size, _ = kernel_records.unpack(source, heads.cells, 0, 1, out, limit, source, out, zstd_at_once)
     return bytes(out[:size]) if row else None
 
 

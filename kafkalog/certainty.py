@@ -1,4 +1,4 @@
-"""Whether something is proved or open to doubt: the only place where that is settled, by named doubts.
+"""Whether something is proved or open to doubt: the doubts by name, the word of each, and the rules about copies.
 
 Rules that know a case give its facts or its doubts; without a doubt it is proved. A doubt is one of the words of the
 columns ``certainty``, for a reason.

@@ -51,11 +51,10 @@ def check(writer: BlockText, internal: Internal, pairs: list[Pair], dialect: str
 
     buf, recs = block_of(pairs)
     writer.write(buf, recs, slowly)
-    room = recs.capacity
     for row, pair in enumerate(pairs):
         found = []
         for column in (0, 2):
-            start, size = writer.places[column * room + row], writer.places[(column + 1) * room + row]
+            start, size = writer.places.cell(column, row), writer.places.cell(column + 1, row)
             found.append(None if size < 0 else writer.content[start : start + size].decode())
         assert tuple(found) == alone(internal, pair, dialect)
     return len(slow)

@@ -80,9 +80,12 @@ def test_both_forms_pass_over_the_same() -> None:
         room = len(data) + random.choice((0, 1 << 20))
         said = []
         for form in (search, _PLAIN):
-            state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
-            known = form.pass_over(data, here, room, 1 << 27, True, above, array("Q", [0]), state, found)
-            said.append((known, *found))
+            state = array("q", bytes(8 * buffers.SEEK_CELLS))
+            state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
+            state[buffers.SEEK_ROOM], state[buffers.SEEK_LIMIT] = room, 1 << 27
+            state[buffers.SEEK_LEGACY], state[buffers.SEEK_ABOVE] = 1, above
+            known = form.pass_over(data, here, array("Q", [0]), state)
+            said.append((known, *state[buffers.GOES_ON_AT : buffers.GOES_ON_OFFSET + 1]))
         assert said[0] == said[1]
         answers.add((said[0][0], said[0][2]))
     assert answers == {(False, 0), (True, 0), (True, 1)}
@@ -97,16 +100,19 @@ def test_both_forms_gather_the_same(seed: int) -> None:
     is_growing, room = random.random() < 0.5, len(data) + random.choice((0, 1 << 20))
     said = []
     for form in (search, _PLAIN_CROWDS):
-        heads, places = CellTable(len(buffers.BATCH_COLUMNS), rows), array("q", bytes(8 * search.PLACE * most))
-        state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
+        heads, places = CellTable(len(buffers.BATCH_COLUMNS), rows), CellTable(most, buffers.PLACE_CELLS)
+        state = array("q", bytes(8 * buffers.SEEK_CELLS))
+        state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
+        state[buffers.SEEK_ROOM], state[buffers.SEEK_LIMIT], state[buffers.SEEK_DOUBTED] = room, 1 << 27, doubted
+        state[buffers.SEEK_POSITION], state[buffers.SEEK_GROWING] = 1000, is_growing
         start, reach, row, answers = 0, len(data), 0, []
         for _ in range(50):
+            state[buffers.SEEK_LEGACY], state[buffers.SEEK_ABOVE] = 1, buffers.NONE
             answer = form.gather(
-                data, start, reach, 1000, room, 1 << 27, doubted, is_growing, True, buffers.NONE, heads.cells, rows, row,
-                array("Q", [0]), state, found, places,
+                data, start, reach, heads.cells, row, array("Q", [0]), state, places.cells
             )  # fmt: skip
-            answers.append((answer, heads.cells.tolist(), places.tolist()))
-            why, row, _, start, _, _ = answer
+            answers.append((answer, heads.cells.tolist(), places.cells.tolist(), state.tolist()))
+            why, row, _, start, _ = answer
             if why not in (search.LARGE, search.NO_ROOM):
                 break
             reach = len(data) if start % 2 else start  # a large batch may be read, or it may not

@@ -14,7 +14,7 @@ from kafkalog.folds import fold
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 
 
 def heads_of(producers: list[int]) -> CellTable:
@@ -27,7 +27,7 @@ def heads_of(producers: list[int]) -> CellTable:
         for offset, producer in enumerate(producers)
     )  # fmt: skip
     heads = CellTable(len(buffers.BATCH_COLUMNS), len(producers))
-    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, heads.capacity, 0)
+    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 0)
     return heads
 
 

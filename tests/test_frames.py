@@ -67,7 +67,7 @@ def _taken(streams: list[tuple[int, bytes]], limit: int = _LIMIT) -> list[bytes]
         heads.set(buffers.COUNT, row, 3)
     source, out = memoryview(buf), memoryview(bytearray(kernel_records.ROOM))
     row, size, records = kernel_records.unpack(
-        source, heads.cells, heads.capacity, 0, heads.count, out, limit, source, out, zstd_at_once
+        source, heads.cells, 0, heads.count, out, limit, source, out, zstd_at_once
     )
     ends = [heads.cell(buffers.SECTION_STOP, done) for done in range(row)]
     starts = [heads.cell(buffers.SECTION_START, done) for done in range(row)]
@@ -167,4 +167,4 @@ def test_interpreted_leaves_all_to_the_packages() -> None:
     """Interpreted, nothing is decompressed: the packages are faster."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
     view = memoryview(bytearray(9))
-    assert PLAIN.unpack(view, heads.cells, 1, 0, 1, view, 9, view, view, zstd_at_once) == (0, 0, 0)
+    assert PLAIN.unpack(view, heads.cells, 0, 1, view, 9, view, view, zstd_at_once) == (0, 0, 0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import build
 from kafkalog.auditing.partition.neighbours import KEPT_COLUMNS, Neighbours
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, checksums, headers, interpreted
+from kafkalog.kernel import buffers, checksums, headers, interpreted, numbers
 from kafkalog.kernel import records as kernel_records
 
 PLAIN = interpreted("headers", "tests_interpreted_header_sums")
@@ -61,10 +61,10 @@ def table_of(rows: list[tuple[int, ...]]) -> CellTable:
 @given(_rows)
 def test_sums_are_those_of_whole_batches(form: ModuleType, rows: list[tuple[int, ...]]) -> None:
     """Damaged headers count for nothing, negative counts for no records."""
-    heads, found = table_of(rows), array("q", bytes(8 * form.SUMS))
-    form.sums(heads.cells, heads.capacity, heads.count, array("q", bytes(96)), 0, found)
+    heads, found = table_of(rows), array("q", bytes(8 * buffers.SUM_CELLS))
+    form.sums(heads.cells, heads.count, CellTable(6, 2).cells, 0, found)
     whole = [(number, row) for number, row in enumerate(rows) if row[6]]
-    short = sum(row[5] > 1 and 0 <= row[7] <= buffers.add64(row[3], -row[2]) for _, row in whole)
+    short = sum(row[5] > 1 and 0 <= row[7] <= numbers.add64(row[3], -row[2]) for _, row in whole)
 
     assert found[:6].tolist() == [
         len(whole), sum(max(0, row[7]) for _, row in whole), sum(row[1] for _, row in whole),
@@ -80,13 +80,14 @@ def test_whole_batches_are_kept_after_those_before(
     """The columns that are asked for, without the damaged rows; nothing else of the table is touched."""
     heads, room = table_of(rows), before + len(rows) + 1
     wanted = array("q", [buffers.LAST_OFFSET, buffers.SIZE])
-    kept = array("q", [7]) * (2 * room)
-    n = form.keep(heads.cells, heads.capacity, heads.count, wanted, kept, room, before)
+    kept = CellTable(2, room)
+    kept.flat[:] = array("q", [7]) * (2 * room)
+    n = kept.count = form.keep(heads.cells, heads.count, wanted, kept.cells, before)
     whole = [row for row in rows if row[6]]
 
     assert n == before + len(whole)
     for column, of_row in enumerate((3, 1)):
-        cells = kept[column * room : column * room + n].tolist()
+        cells = kept.column(column).tolist()
         assert cells == [7] * before + [row[of_row] for row in whole]
 
 
@@ -111,7 +112,7 @@ def test_what_contradicts_its_neighbours_is_never_passed_over(
     before = np.zeros((len(KEPT_COLUMNS), 2), np.int64)
     if earlier:
         before[:, -len(earlier) :] = table_of(earlier).numpy()[list(KEPT_COLUMNS)]
-    told = form.disagree(heads.cells, heads.capacity, heads.count, array("q", before.tobytes()), len(earlier))
+    told = form.disagree(heads.cells, heads.count, memoryview(before), len(earlier))
     if len(rows) + len(earlier) > 2 and not told:
         with np.errstate(over="ignore"):
             assert _Any(before[:, 2 - len(earlier) :]).wrong(heads.numpy()[list(KEPT_COLUMNS)]) == []
@@ -121,33 +122,35 @@ def test_a_healthy_log_has_no_disagreement() -> None:
     """Batches in order need nothing more, across the chunks' seams as within them."""
     rows = [(61 * number, 61, 3 * number, 3 * number + 2, 4, 2, 1, 3) for number in range(9)]
     heads = table_of(rows[2:])
-    before = array("q", table_of(rows[:2]).numpy()[list(KEPT_COLUMNS)].tobytes())
+    before = table_of(rows[:2]).numpy()[list(KEPT_COLUMNS)].copy()
 
-    assert not headers.disagree(heads.cells, heads.capacity, heads.count, before, 2)
+    assert not headers.disagree(heads.cells, heads.count, before, 2)
     heads.set(buffers.BASE_OFFSET, 0, 5)
-    assert headers.disagree(heads.cells, heads.capacity, heads.count, before, 2)
+    assert headers.disagree(heads.cells, heads.count, before, 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_short_tables_are_refused(form: ModuleType) -> None:
     """The loops check no bounds: what they rely on is checked before."""
-    short, long = array("q", [0]), array("q", bytes(8 * len(buffers.BATCH_COLUMNS)))
-    with pytest.raises(IndexError):
-        form.sums(long, 1, 1, long, 0, short)
-    with pytest.raises(IndexError):
-        form.sums(long, 1, 2, long, 0, long)
-    with pytest.raises(IndexError):
-        form.sums(long, 1, 1, short, 0, long)
-    with pytest.raises(IndexError):
-        form.last_two(long, 1, 1, short)
-    with pytest.raises(IndexError):
-        form.at_offsets(long, 1, 1, long, short, long, long, long, long, long)
-    with pytest.raises(IndexError):
-        form.at_times(long, 1, 0, 0, 0, short, short, short, short)
-    with pytest.raises(IndexError):
-        form.keep(long, 1, 1, short, short, 1, 1)
-    with pytest.raises(IndexError):
-        form.disagree(long, 1, 1, short, 2)
+    short, long = array("q", [0]), array("q", bytes(8 * buffers.BATCH_CELLS))
+    table, narrow = CellTable(buffers.BATCH_CELLS, 1).cells, CellTable(1, 1).cells
+    wide = CellTable(buffers.BATCH_CELLS, 2).cells
+    for call in (
+        lambda: form.sums(table, 1, wide, 0, short),
+        lambda: form.sums(table, 2, wide, 0, long),
+        lambda: form.sums(table, 1, narrow, 0, long),
+        lambda: form.sums(narrow, 1, wide, 0, long),
+        lambda: form.last_two(table, 1, narrow),
+        lambda: form.at_offsets(table, 1, long, short, long, long, long, long, long),
+        lambda: form.at_times(table, 0, 0, 0, short, short, short, short),
+        lambda: form.keep(table, 1, short, narrow, 1),
+        lambda: form.keep(table, 1, array("q", [21]), wide, 0),
+        lambda: form.disagree(table, 2, wide, 0),
+        lambda: form.disagree(table, 1, wide, 3),
+        lambda: form.disagree(table, 1, narrow, 0),
+    ):
+        with pytest.raises(IndexError):
+            call()
 
 
 def test_records_in_order_are_those_that_nothing_is_said_about() -> None:
@@ -169,10 +172,10 @@ def test_records_in_order_are_those_that_nothing_is_said_about() -> None:
             )
         )
         heads = CellTable(len(buffers.BATCH_COLUMNS), 2)
-        heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 2, 0)
-        found = array("q", bytes(8 * kernel_records.FOUND))
-        said = [form.in_order(data, heads.cells, 2, heads.count, found) for form in (kernel_records, PLAIN_ODDITIES)]
-        odd = kernel_records.next_odd(data, heads.cells, 2, 0, heads.count, False, found)
+        heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 0)
+        found = array("q", bytes(8 * buffers.FOUND_CELLS))
+        said = [form.in_order(data, heads.cells, heads.count, found) for form in (kernel_records, PLAIN_ODDITIES)]
+        odd = kernel_records.next_odd(data, heads.cells, 0, heads.count, False, found)
         assert said == [odd == heads.count] * 2
         answers.add(said[0])
     assert answers == {True, False}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row
 from kafkalog.auditing.incidents.incident import Event, Incident, Since, Subject
-from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.open_transactions import since
 from kafkalog.findings import Severity
 
@@ -19,7 +19,7 @@ def row(time: int | None, low: int | None = None, high: int | None = None) -> Ro
 
 def test_a_producer_s_time_between_brokers_times_is_the_producer_s() -> None:
     """It is given, and its clock stands beside it."""
-    found = since(Known(now=NOW), row(1_500, A, B))
+    found = since(ClusterTables(now=NOW), row(1_500, A, B))
 
     assert found == Since(1_500, "producer")
     assert found.words.endswith("by the producer's own clock")
@@ -27,22 +27,22 @@ def test_a_producer_s_time_between_brokers_times_is_the_producer_s() -> None:
 
 def test_a_producer_s_time_outside_of_them_gives_way_to_bounds() -> None:
     """Brokers' times around it are bounds, never the time."""
-    assert since(Known(now=NOW), row(500, A, B)) == Since(A, "broker", B)
-    assert since(Known(now=NOW), row(2_500, A, B)) == Since(A, "broker", B)
-    assert since(Known(now=NOW), row(None, A)) == Since(A, "broker", NOW)
+    assert since(ClusterTables(now=NOW), row(500, A, B)) == Since(A, "broker", B)
+    assert since(ClusterTables(now=NOW), row(2_500, A, B)) == Since(A, "broker", B)
+    assert since(ClusterTables(now=NOW), row(None, A)) == Since(A, "broker", NOW)
 
 
 def test_a_partition_s_creation_is_only_a_bound() -> None:
     """Nothing began before it, and nothing shows that it began then."""
     created = {("t", 0): [{"change": "created", "since_ms": A}]}
 
-    assert since(Known(leadership=created, now=NOW), row(500)) == Since(A, "broker", NOW)
+    assert since(ClusterTables(leadership=created, now=NOW), row(500)) == Since(A, "broker", NOW)
 
 
 def test_without_brokers_times_only_the_producer_s_is_known() -> None:
     """A time that nothing supports is not invented."""
-    assert since(Known(), row(500)) == Since(500, "producer")
-    assert since(Known(), row(None)) is None
+    assert since(ClusterTables(), row(500)) == Since(500, "producer")
+    assert since(ClusterTables(), row(None)) is None
 
 
 def test_the_earliest_of_several_is_no_later_than_any() -> None:

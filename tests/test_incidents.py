@@ -13,7 +13,7 @@ import pytest
 
 import kafkalog
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
+from kafkalog.auditing.incidents import ClusterTables, incidents_of, join_incidents, rows_of_audit, rows_of_verification
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 from kafkalog.auditing.transactions import AuditOptions
@@ -300,11 +300,11 @@ def test_columns_are_those_that_are_declared() -> None:
 # Many of one cause, and what is told of groups and of clusters that stopped.
 
 
-def many_open(number: int) -> Known:
+def many_open(number: int) -> ClusterTables:
     """A log with very many hanging transactions of one cause, each of another producer."""
     finding, row = dict.fromkeys(TABLES["findings"].names), dict.fromkeys(NOTABLE.names)
     log = {"log": "/d/t-0", "topic": "t", "partition": 0}
-    known = Known("cluster")
+    known = ClusterTables("cluster")
     known.logs = {"/d/t-0": {**log, "node_id": "1", "log_end_offset": 10 * number, "last_stable_offset": 0}}
     hanging = {"code": "transaction-hanging", "severity": "error", "certainty": "proved", "file": "/d/t-0/0.log"}
     known.findings = [

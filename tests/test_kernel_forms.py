@@ -24,7 +24,7 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import control_record
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.kafka.message import MalformedError
-from kafkalog.kernel import buffers, checksums, interpreted, kafka_text, search
+from kafkalog.kernel import buffers, checksums, interpreted, kafka_text, plans, search
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
@@ -108,7 +108,7 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
     at, why = 0, form.headers.FULL
     while why == form.headers.FULL or (why == form.headers.BAD and at < len(data)):
         heads = CellTable(len(buffers.BATCH_COLUMNS), capacity)
-        rows, at, why = form.headers.read(data, at, len(data), 1000, heads.cells, capacity, 0)
+        rows, at, why = form.headers.read(data, at, len(data), 1000, heads.cells, 0)
         yield rows, at, why, heads.cells.tolist()
         rows += why == form.headers.BAD and rows < capacity and heads.cell(buffers.SIZE, rows) > 0
         yield from _records(form, data, heads, rows, room)
@@ -118,7 +118,7 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
 
 def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
-    odd = array("q", bytes(8 * form.records.FOUND))
+    odd = array("q", bytes(8 * buffers.FOUND_CELLS))
     for row in range(rows):
         start, stop, count = (
             heads.cell(column, row) for column in (buffers.SECTION_START, buffers.SECTION_STOP, buffers.COUNT)
@@ -127,21 +127,21 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
             yield form.records.find(data, start, stop, count, odd), odd.tolist()
     for options in range(4):
         broken = array("q", bytes(8 * rows))
-        yield form.headers.find(heads.cells, heads.capacity, rows, options & 1, options & 2, broken), broken
+        yield form.headers.find(heads.cells, rows, options & 1, options & 2, broken), broken
     for unpacked in (False, True):
         row = 0
         looked = CellTable(len(buffers.BATCH_COLUMNS), heads.capacity)
-        looked.cells[:] = heads.cells
+        looked.flat[:] = heads.flat
         while row < rows:
-            row = form.records.next_odd(data, looked.cells, heads.capacity, row, rows, unpacked, odd)
+            row = form.records.next_odd(data, looked.cells, row, rows, unpacked, odd)
             yield row, looked.cells.tolist()
             row += 1
-    yield form.headers.markers(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
+    yield form.headers.markers(data, heads.cells, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):
         recs = CellTable(len(buffers.RECORD_COLUMNS), room)
         count, row, why, errors = form.records.read(
-            data, heads.cells, heads.capacity, row, row + 1 if unpacked else rows, unpacked, recs.cells, room
+            data, heads.cells, row, row + 1 if unpacked else rows, unpacked, recs.cells
         )
         yield count, row, why, errors, recs.cells.tolist(), heads.cells.tolist()
         unpacked = why == form.records.PACKED  # read the packed bytes as if they were records: any bytes may be
@@ -181,8 +181,8 @@ def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | 
     key, value = key + rest, None if value is None else value + more
     data = build.batch(build.record(value, key), attributes=0x30)
     heads, kinds, epochs = CellTable(len(buffers.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
-    kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
-    IN_USE.headers.markers(data, heads.cells, 1, 1, kinds, epochs)
+    kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    IN_USE.headers.markers(data, heads.cells, 1, kinds, epochs)
     try:
         control = control_record(key, value)
     except MalformedError:
@@ -210,7 +210,7 @@ def test_both_forms_judge_order_the_same(
         state = array("q", [last, epoch, low, high, 0, 0, 0])
         row, answer = 0, []
         while row < len(rows):
-            row, rule = form.headers.order(heads.cells, len(rows), row, len(rows), state)
+            row, rule = form.headers.order(heads.cells, row, len(rows), state)
             answer.append((row, rule, state.tolist()))
             row += 1
         answers.append(answer)
@@ -220,19 +220,20 @@ def test_both_forms_judge_order_the_same(
 def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
     """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
-        row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
+        row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
     recs = CellTable(len(buffers.RECORD_COLUMNS), 32)
-    recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
+    recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 0, heads.count, False, recs.cells)
     number = row = used = 0
     while number < recs.count:
         number, used, row, why = form.record_lines(
-            data, heads.cells, 8, recs.cells, 32, number, recs.count, row, metadata, contents,
-            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", array("q"),
+            data, heads.cells, recs.cells, number, recs.count, row,
+            plans.WITH_METADATA * metadata + plans.WITH_CONTENTS * contents,
+            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", CellTable(1, 1).cells,
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL
@@ -240,7 +241,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
 
 
 @needs_compiled
-@given(windows | damaged_windows(), st.integers(kafka_text.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
+@given(windows | damaged_windows(), st.integers(plans.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
 def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, contents: bool) -> None:
     """Lines of batches and of records, with any options, into buffers of any size."""
     assert list(_written(kafka_text, data, room, metadata, contents)) == list(
@@ -258,7 +259,7 @@ def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> N
         recs, found = CellTable(len(buffers.RECORD_COLUMNS), 8), array("q", bytes(64))
         for row, offset in enumerate(offsets):
             recs.set(buffers.OFFSET, row, offset)
-        answers.append((form.breaks(recs.cells, 8, len(offsets), previous, found), found))
+        answers.append((form.breaks(recs.cells, len(offsets), previous, found), found))
     assert answers[0] == answers[1]
 
 
@@ -309,7 +310,7 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
     data[16] = magic
     data[8:12] = struct.pack(">i", len(data) - 12)
     heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
-    kernel_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
     layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
     fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
     if magic == 2:
@@ -331,13 +332,13 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
 def test_records_are_those_of_the_specification(data: bytes) -> None:
     """What construct reads of a record is what the kernel reads."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
     for row in range(heads.count):
         start, size = heads.cell(buffers.POSITION, row), heads.cell(buffers.SIZE, row)
         if heads.cell(buffers.MAGIC, row) < 2 or heads.cell(buffers.ATTRIBUTES, row) & 7:
             continue
         recs = CellTable(len(buffers.RECORD_COLUMNS), 8)
-        recs.count, _, _, _ = kernel_records.read(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
+        recs.count, _, _, _ = kernel_records.read(data, heads.cells, row, row + 1, False, recs.cells)
         expected = build.BATCH.parse(data[start : start + size]).records
         for number in range(recs.count):
             _, _, _, _, key, key_size, value, value_size, _, headers, _ = recs.row(number)
@@ -374,8 +375,8 @@ def test_numbers_are_read_as_kafka_reads_them(
         pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
     )
     heads, recs = CellTable(len(buffers.BATCH_COLUMNS), 1), CellTable(len(buffers.RECORD_COLUMNS), 1)
-    assert form.headers.read(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.headers.FULL)
-    count, _, _, errors = form.records.read(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
+    assert form.headers.read(data, 0, len(data), 0, heads.cells, 0) == (1, len(data), form.headers.FULL)
+    count, _, _, errors = form.records.read(data, heads.cells, 0, 1, False, recs.cells)
 
     assert (count, errors) == ((0, 1) if read is None else (1, 0))
     if read is not None:
@@ -467,11 +468,12 @@ def test_both_forms_find_the_same_candidates() -> None:
         legacy = random.random() < 0.6
         answers = []
         for form in (IN_USE, PLAIN):
-            state, at, said = array("q", [0, -1, 3, 0]), 0, []
+            state, at, said = array("q", bytes(8 * buffers.SEEK_CELLS)), 0, []
+            state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 3
+            state[buffers.SEEK_ROOM], state[buffers.SEEK_LIMIT] = len(data), 1 << 27
+            state[buffers.SEEK_LEGACY] = legacy
             while at < len(data):
-                at, what = form.search.find(
-                    data, at, len(data), len(data), 1 << 27, legacy, array("Q", [0]), b"", state
-                )
+                at, what = form.search.find(data, at, len(data), array("Q", [0]), b"", state)
                 said.append((at, what))
                 at += 1
             answers.append((said, state.tolist()))

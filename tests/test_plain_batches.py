@@ -108,9 +108,11 @@ def test_one_odd_cell_makes_no_plain_chunk(
         healthy = heads.cell(column, row)
         changed = 0 if column == buffers.VALID else odd if abs(odd) > 1 else healthy + odd
         heads.set(column, row, changed)
-    found = array("q", bytes(8 * form.SUMS))
-    before = array("q", [0, 0, 0, 0, 0, buffers.NONE, 0, BASE - 1, 0, buffers.NONE, 0, 1])
-    form.sums(heads.cells, heads.capacity, heads.count, before, 1, found)
+    found = array("q", bytes(8 * buffers.SUM_CELLS))
+    before = CellTable(buffers.NEIGHBOUR_COLUMNS, 2)
+    for cell, value in enumerate((0, 0, buffers.NONE, BASE - 1, buffers.NONE, 1)):
+        before.set(cell, 1, value)
+    form.sums(heads.cells, heads.count, before.cells, 1, found)
     table = heads.numpy()
     position, size, base, last = (
         table[cells].tolist() for cells in (buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET)
@@ -124,15 +126,16 @@ def test_one_odd_cell_makes_no_plain_chunk(
         and all(first <= reached for first, reached in zip(base, last, strict=True))
     )
 
-    assert found[7] == plain
+    assert found[buffers.SUM_PLAIN] == plain
     if plain:
-        assert not form.disagree(heads.cells, heads.capacity, heads.count, before, 1)
+        assert not form.disagree(heads.cells, heads.count, before.cells, 1)
 
 
 def test_the_last_two_rows_are_kept_across_chunks() -> None:
     """A chunk of one row moves the row before it, one of more replaces both."""
-    kept = array("q", range(12))
+    kept = CellTable(buffers.NEIGHBOUR_COLUMNS, 2)
+    kept.flat[:] = array("q", range(12))
     for heads in tables_of([(0, 1, 5)] * 4, [1, 3]):
-        headers.last_two(heads.cells, heads.capacity, heads.count, kept)
+        headers.last_two(heads.cells, heads.count, kept.cells)
 
-    assert kept.tolist() == [140, 210, 70, 70, 102, 103, 102, 103, 3, 3, 1, 1]
+    assert kept.flat.tolist() == [140, 210, 70, 70, 102, 103, 102, 103, 3, 3, 1, 1]

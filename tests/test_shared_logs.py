@@ -26,7 +26,7 @@ from kafkalog.auditing.transactions.table_rows import gap_rows, log_rows
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import Fold
 from kafkalog.folds.shares import Share, shares_of
-from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS
+from kafkalog.kernel.buffers import ABORT, COMMIT, EXTENT_COLUMNS
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.segments.file_rows import finding_rows
 from official import FIXTURES, cases, materialize

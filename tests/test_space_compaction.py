@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import kafkalog
 from build import batch, record
-from kafkalog.kafka.batch import DELETE_HORIZON
-from kafkalog.kernel import interpreted
+from kafkalog.kafka.batch import DELETE_HORIZON, CellTable
+from kafkalog.kernel import buffers, interpreted
 from kafkalog.kernel import records as kernel_records
 from kafkalog.segments.chunk import Chunk
 
@@ -44,20 +44,20 @@ def run(form: ModuleType, data: bytes, *, entries: int = SLOTS // 2, at_ms: int 
     for chunk in kafkalog.scan(data):
         for block in chunk.records():
             recs = block.recs
-            form.put(block.buf, recs.cells, recs.capacity, 0, recs.count, hashes, newest, state)
+            form.put(block.buf, recs.cells, 0, recs.count, hashes, newest, state)
         chunks.append(chunk)
     sums, kept = [], []
     for chunk in kafkalog.scan(data):
         rows = chunk.heads.count
-        flat = array("q", bytes(8 * max(1, rows) * len(kernel_records.SUMS)))
+        table = CellTable(buffers.KEPT_COLUMNS, rows)
         for block in chunk.records():
             stays = bytearray(block.recs.capacity)
             form.keep(
-                block.buf, block.heads.cells, block.heads.capacity, -1, block.recs.cells, block.recs.capacity,
-                block.recs.count, hashes, newest, flat, rows, array("q", [state[2], at_ms, 0, -1, until]), stays,
+                block.buf, block.heads.cells, -1, block.recs.cells,
+                block.recs.count, hashes, newest, table.cells, array("q", [state[2], at_ms, 0, -1, until]), stays,
             )  # fmt: skip
             kept += stays[: block.recs.count]
-        sums += [tuple(flat[n * rows + row] for n in range(len(kernel_records.SUMS))) for row in range(rows)]
+        sums += [table.row(row) for row in range(rows)]
     return state[0], sums, kept
 
 
@@ -114,7 +114,7 @@ def test_a_full_map_says_where_it_stopped(form: ModuleType) -> None:
     block = next(iter(chunk.records()))
     hashes, newest, state = array("q", bytes(8 * 16)), array("q", bytes(8 * 16)), array("q", [0, 2, 77777, 0])
 
-    assert form.put(block.buf, block.recs.cells, block.recs.capacity, 0, 4, hashes, newest, state) == 3
+    assert form.put(block.buf, block.recs.cells, 0, 4, hashes, newest, state) == 3
     assert sorted(newest) == [0] * 14 + [1, 2]
 
 
@@ -124,7 +124,7 @@ def test_a_map_that_grows_keeps_its_entries(form: ModuleType) -> None:
     chunk = next(kafkalog.scan(written([[(bytes([65 + n]), b"") for n in range(8)]])))
     block = next(iter(chunk.records()))
     hashes, newest, state = array("q", bytes(8 * 16)), array("q", bytes(8 * 16)), array("q", [0, 9, 77777, 0])
-    assert form.put(block.buf, block.recs.cells, block.recs.capacity, 0, 8, hashes, newest, state) == 8
+    assert form.put(block.buf, block.recs.cells, 0, 8, hashes, newest, state) == 8
     more, offsets = array("q", bytes(8 * 64)), array("q", bytes(8 * 64))
     form.move(hashes, newest, more, offsets)
 
@@ -140,14 +140,9 @@ def test_buffers_that_are_too_small_are_refused(form: ModuleType) -> None:
     block = next(iter(chunk.records()))
     recs, few = block.recs, array("q", bytes(8 * 4))
     with pytest.raises(IndexError):
-        form.put(block.buf, recs.cells, recs.capacity, 0, recs.count, few[:3], few, array("q", [0, 9, 7, 0]))
+        form.put(block.buf, recs.cells, 0, recs.count, few[:3], few, array("q", [0, 9, 7, 0]))
     with pytest.raises(IndexError):
         form.keep(
-            block.buf, block.heads.cells, block.heads.capacity, -1, recs.cells, recs.capacity, recs.count, few, few,
-            few, 1, array("q", [7, 0, 0, -1, 9]), bytearray(recs.capacity),
+            block.buf, block.heads.cells, -1, recs.cells, recs.count, few, few,
+            CellTable(1, 1).cells, array("q", [7, 0, 0, -1, 9]), bytearray(recs.capacity),
         )  # fmt: skip
-
-
-def test_the_names_of_the_sums_are_those_of_both_forms() -> None:
-    """Who reads the sums by name reads either form's."""
-    assert PLAIN.SUMS == kernel_records.SUMS

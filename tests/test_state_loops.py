@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import plain
 from kafkalog.columns.named import Columns
 from kafkalog.folds import producer_states
-from kafkalog.folds.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, checksums, interpreted
 from kafkalog.kernel import states as kernel_states
+from kafkalog.kernel.buffers import STATE_COLUMNS
 
 PLAIN = interpreted("states", "tests_interpreted_state_loops")
 HEADS = (
@@ -64,7 +65,7 @@ def test_both_forms_keep_the_same_states(rows: list[tuple[int, ...]], stops: lis
     for form in (kernel_states, PLAIN):
         with mock.patch.multiple(producer_states, kernel_states=form, FIRST_BITS=2):
             pieces = folded(rows, stops)
-            answers.append([*pieces, collapse(Columns.concat(pieces, COLUMNS))])
+            answers.append([*pieces, collapse(Columns.concat(pieces, STATE_COLUMNS))])
     assert answers[0] == answers[1]
 
 
@@ -83,7 +84,7 @@ def test_pieces_of_a_log_join_to_the_whole(log: list[plain.Batch], stops: list[i
     whole = ProducerStates()
     whole.batches(*plain.as_heads(log))
 
-    assert collapse(Columns.concat(pieces, COLUMNS)) == whole.result()[0]
+    assert collapse(Columns.concat(pieces, STATE_COLUMNS)) == whole.result()[0]
 
 
 def test_a_short_buffer_is_refused() -> None:
@@ -91,6 +92,6 @@ def test_a_short_buffer_is_refused() -> None:
     short = array("q", [0])
     for form in (kernel_states, PLAIN):
         with pytest.raises(IndexError):
-            form.rows(array("q", bytes(8 * 13)), 0, 1, 1, 1, short, short, short)
+            form.rows(CellTable(13, 1).cells, 0, 1, 1, 1, short, short, short)
         with pytest.raises(IndexError):
             form.rehash(short, short, short, 1, 1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import Tally, tally
 from kafkalog.kernel import fold
-from kafkalog.kernel.fold import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
+from kafkalog.kernel.buffers import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS
 
 ROW = st.tuples(
     st.sampled_from([NONE, 5]), st.integers(0, 1), st.sampled_from([NONE, NONE, 2]), st.integers(-1, 2),
@@ -67,4 +67,4 @@ def test_rows_that_come_later_are_counted() -> None:
 def test_too_few_cells_are_refused() -> None:
     """A buffer that is shorter than its rows is never read."""
     with pytest.raises(IndexError):
-        fold.tallied(memoryview(np.zeros(13, np.int64)), 2)
+        fold.tallied(memoryview(np.zeros((6, 2), np.int64)), 2)

@@ -7,7 +7,7 @@ import numpy as np
 from counted import counted
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
 from kafkalog.columns.named import Columns
-from kafkalog.kernel.fold import EXTENT_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS
 
 REACH = Reach(lambda _: False, 0, 0)
 

@@ -13,7 +13,7 @@ from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.folds.fold import ABORT, COMMIT, OPEN
 from kafkalog.kafka.index import AbortedTransaction
-from kafkalog.kernel.fold import EXTENT_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS
 
 Log = Sequence[tuple[str, int]]  # at each offset a record, a commit or an abort of a producer
 WORDS = st.sampled_from(["record", "record", "commit", "abort"])

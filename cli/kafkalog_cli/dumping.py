@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
+from kafkalog import Chunk, FileName, Finding, Limits, UnreadableError
 from kafkalog.files.watch import watch
 from kafkalog.kernel import buffers
 from kafkalog.segments.selection import Selection
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.values.value import Decode
 
-__all__ = ["SEGMENTS", "DumpRequest", "DumpRun", "counted_of"]
-
-SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
+__all__ = ["DumpRequest", "DumpRun", "counted_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from kafkalog import FileKind, FileName, Finding
+from kafkalog.files.names import SEGMENTS
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest, DumpRun, counted_of
+from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, chunks_of, name_of
 from kafkalog_cli.output import Target, say, write_provenance

@@ -13,13 +13,12 @@ import click
 import kafkalog
 from kafkalog import Limits, UnreadableError
 from kafkalog.files.directories import exists, is_directory
-from kafkalog.files.names import FileKind, is_remote
+from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
 from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
-from kafkalog_cli.dumping import SEGMENTS
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.options import in_order, topic_option, transactional_id_option
 from kafkalog_cli.output import say
@@ -215,7 +214,7 @@ def newest_time(files: Sequence[str], limits: Limits) -> int:
         raise click.UsageError("A relative time needs files: standard input is read only once.")
     newest = by_broker = -1
     for file in files:
-        if name_of(file).kind not in (kafkalog.FileKind.LOG, kafkalog.FileKind.KRAFT_SNAPSHOT):
+        if name_of(file).kind not in SEGMENTS:
             continue
         try:
             for chunk in kafkalog.segment_chunks(file, limits=limits):

@@ -312,12 +312,12 @@ class Columns:
         """Return the objects that hold the rows: a sum has those of its parts."""
         return self._blocks
 
-    def flat(self, names: tuple[str, ...]) -> memoryview[int]:
-        """Return the columns of these names one after the other, as the loops need them."""
+    def table(self, names: tuple[str, ...]) -> memoryview[int]:
+        """Return the columns of these names as a table of the kernel's."""
         flat: Any  # also a buffer; its type does not say so
         one = len(self._blocks) == 1
         flat = self._blocks[0].flat(names) if one else np.concatenate([self[name] for name in names])
-        return memoryview(flat)
+        return memoryview(flat.reshape(len(names), -1))
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, *names: str) -> Columns:
         """Return the rows at these places, in that order, with the columns of these names, or all columns."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
-from kafkalog.kernel import messages, row_text
-from kafkalog.kernel.buffers import Bytes
+from kafkalog.kernel import messages, plans, row_text
+from kafkalog.kernel.buffers import SPAN_CELLS, Bytes, as_table
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
@@ -85,7 +85,17 @@ class Numbered:
         found = array("q", bytes(8 * len(starts)))
         done = 0
         while True:
-            done = messages.number(buf, starts, sizes, done, found, self._slots, self._spans, self._arena, self._state)
+            done = messages.number(
+                buf,
+                starts,
+                sizes,
+                done,
+                found,
+                self._slots,
+                as_table(self._spans, SPAN_CELLS),
+                self._arena,
+                self._state,
+            )
             if done == len(starts):
                 return found
             self._grow(sizes[done])
@@ -97,7 +107,7 @@ class Numbered:
         if (count + 1) * 2 > len(self._slots):
             self._spans += array("q", bytes(8 * len(self._spans)))
             self._slots = array("q", bytes(16 * len(self._slots)))
-            messages.place(self._spans, count, self._slots)
+            messages.place(as_table(self._spans, SPAN_CELLS), count, self._slots)
 
 
 _FEW_BYTES: Final = 1024  # of the words of a column
@@ -358,18 +368,18 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
     sizes = np.zeros(count, np.int64)
     before = 0
     for part in parts:
-        kind, column = row_text.LITERAL, len(columns) * count
+        kind, column = plans.AS_LITERAL, len(columns) * count
         text = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else b""
         sizes += len(text)
         if isinstance(part, TextColumn):
             assert not count or part.sizes.min() >= 0, "there is no sentence with a text that is missing"
-            kind = row_text.READY
+            kind = plans.AS_READY
             columns += [part.starts.astype(np.int64) + before, part.sizes, np.ones(count, np.int64)]
             buffers.append(part.data)
             before += len(part.data)
             sizes += part.sizes
         elif not isinstance(part, str):
-            kind = row_text.INTEGER
+            kind = plans.AS_INTEGER
             columns.append(part)
             sizes += _digits(part)
         steps.extend((len(literals), len(text), kind, column, -1, 0, 0))
@@ -389,7 +399,7 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
         count,
         steps,
         bytes(literals),
-        row_text.JSON,
+        plans.JSON,
         0,
         -1,
         out,

@@ -11,9 +11,8 @@ from kafkalog.files.opening import open_source
 if TYPE_CHECKING:
     from kafkalog.files.opening import SizedSource
 
-__all__ = ["HASHES", "HashedSource", "sized_hash"]
+__all__ = ["HashedSource", "sized_hash"]
 
-HASHES: Final = ("sha256",)
 _PIECE: Final = 1 << 20
 
 

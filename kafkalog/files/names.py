@@ -18,6 +18,7 @@ __all__ = [
     "METADATA_TOPIC",
     "NAMED_BY_OFFSET",
     "OFFSETS_TOPIC",
+    "SEGMENTS",
     "SHARE_TOPIC",
     "STATE_TOPIC",
     "FileKind",
@@ -96,6 +97,9 @@ class FileKind(Enum):
     META_PROPERTIES = "meta.properties"
     QUORUM_STATE = "quorum-state"
     UNKNOWN = ""
+
+
+SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)  # the kinds of files that have batches
 
 
 class FileName(NamedTuple):

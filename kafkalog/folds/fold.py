@@ -16,23 +16,36 @@ import numpy as np
 
 from kafkalog.columns.named import FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
+from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import fold as kernel_fold
-from kafkalog.kernel.fold import (
+from kafkalog.kernel.buffers import (
     ABORT,
     COMMIT,
+    EVENT_CELLS,
+    EVENT_KIND,
+    EVENT_LEADER_EPOCH,
+    EVENTS,
     EXTENT_COLUMNS,
+    IS_OPEN,
     OPEN,
+    PART_COLUMNS,
     PRODUCER_COLUMNS,
-    STATE_SIZE,
+    S_BITS,
+    S_FINISHED,
+    S_REPORTED,
+    S_SECRET,
+    T_COORDINATOR_EPOCH,
     TALLY_COLUMNS,
-    tallied,
+    WIDTH,
+    WROTE,
+    as_table,
 )
+from kafkalog.kernel.fold import tallied
 from kafkalog.kernel.slots import lengthen, secret_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.kafka.batch import CellTable
 
 __all__ = [
     "ABORT",
@@ -67,15 +80,11 @@ FIRST_BITS: Final = 7  # half as many states as slots
 
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 
-_IS_OPEN: Final = EXTENT_COLUMNS.index("marker_type")  # a state has no marker
-
 _NO_SLOTS: Final = array("q", [-1]) * (1 << FIRST_BITS)
-
-_LEADER_EPOCH: Final = kernel_fold.EVENTS.index("leader_epoch")
 
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 
-_CELLS: Final = {name: number for number, name in enumerate(kernel_fold.PART_CELLS)}
+_CELLS: Final = {name: number for number, name in enumerate(PART_COLUMNS)}
 
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
 
@@ -169,30 +178,27 @@ class _Buffers(NamedTuple):
 
     slots: array[int]
     states: array[int]
-    out: array[int]
-    events: array[int]
+    out: CellTable
+    events: memoryview
 
 
 class Fold:
     """Folds batches, or other folds' rows, in log order; who is done with it calls `close`."""
 
     def __init__(self) -> None:
-        self._secret = _SECRET
-        self._bits = FIRST_BITS
-        self._room = FIRST_ROWS
         if spare:
             buffers = spare.pop()
             buffers.slots[:] = _NO_SLOTS
         else:
             buffers = _Buffers(
-                array("q", [-1]) * (1 << self._bits),
-                _zeros(STATE_SIZE * (1 << self._bits - 1)),
-                _zeros(len(EXTENT_COLUMNS) * self._room),
-                _zeros(kernel_fold.EVENT_SIZE * EVENT_ROWS),
+                array("q", [-1]) * (1 << FIRST_BITS),
+                _zeros(WIDTH * (1 << FIRST_BITS - 1)),
+                CellTable(len(EXTENT_COLUMNS), FIRST_ROWS),
+                as_table(_zeros(EVENT_CELLS * EVENT_ROWS), EVENT_CELLS),
             )
         self._slots, self._states, self._out, self._events = buffers
         self._cells = _NEW_LOG[:]
-        self._finished = 0  # rows in the buffer of finished ones
+        self._cells[S_SECRET], self._cells[S_BITS] = _SECRET, FIRST_BITS
         self._packed: list[Columns] = []
         self._gaps: list[Columns] = []
         self._breaks: list[Break] = []
@@ -206,7 +212,7 @@ class Fold:
 
     def close(self) -> None:
         """Leave the buffers to another fold; its result may be used, it may not."""
-        if self._bits == FIRST_BITS and self._room == FIRST_ROWS and len(spare) < _SPARE:
+        if self._cells[S_BITS] == FIRST_BITS and self._out.capacity == FIRST_ROWS and len(spare) < _SPARE:
             spare.append(_Buffers(self._slots, self._states, self._out, self._events))
         del self._slots, self._states, self._out, self._events
 
@@ -214,31 +220,33 @@ class Fold:
         """Fold the batches of a chunk whose checksums match; `types` and `coordinator_epochs` are its markers'."""
         row, why = 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, self._finished, reported, why = kernel_fold.batches(
-                heads.cells, heads.capacity, row, heads.count, types, coordinator_epochs, self._secret,
-                self._bits, self._slots, self._states, self._cells, self._out, self._finished, self._room,
-                self._events,
+            row, why = kernel_fold.batches(
+                heads.cells, row, heads.count, types, coordinator_epochs, self._slots, self._states, self._cells,
+                self._out.cells, self._events,
             )  # fmt: skip
-            self._go_on(reported, why)
+            self._go_on(why)
 
     def extents(self, rows: Columns) -> None:
         """Fold extents of another fold."""
-        flat, row, why = rows.flat(EXTENT_COLUMNS), 0, kernel_fold.NO_ROOM
+        if not len(rows):
+            return
+        table, row, why = rows.table(EXTENT_COLUMNS), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, self._finished, why = kernel_fold.extents(
-                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._cells, self._out,
-                self._finished, self._room,
-            )  # fmt: skip
-            self._go_on(0, why)
+            row, why = kernel_fold.extents(
+                table, row, len(rows), self._slots, self._states, self._cells, self._out.cells
+            )
+            self._go_on(why)
 
     def producers(self, rows: Columns) -> None:
         """Fold another fold's rows of producers."""
-        flat, row, why = rows.flat(PRODUCER_COLUMNS), 0, kernel_fold.NO_ROOM
+        if not len(rows):
+            return
+        table, row, why = rows.table(PRODUCER_COLUMNS), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, reported, why = kernel_fold.producers(
-                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._cells, self._events
+            row, why = kernel_fold.producers(
+                table, row, len(rows), self._slots, self._states, self._cells, self._events
             )
-            self._go_on(reported, why)
+            self._go_on(why)
 
     def follow(self, later: FoldedLog) -> None:
         """Fold a later part's transactions and producers.
@@ -261,7 +269,7 @@ class Fold:
     def opened(self) -> Columns:
         """Return the transactions that are open so far."""
         states = self._used()
-        return _of_states(EXTENT_COLUMNS, states, states[:, _IS_OPEN].nonzero()[0], (*range(_IS_OPEN),), _NO_MARKER)
+        return _of_states(EXTENT_COLUMNS, states, states[:, IS_OPEN].nonzero()[0], (*range(IS_OPEN),), _NO_MARKER)
 
     def result(self) -> FoldedLog:
         """Return what is known so far."""
@@ -298,19 +306,19 @@ class Fold:
 
     def _many(self) -> tuple[Columns, Columns]:
         states = self._used()
-        wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
+        wrote = (states[:, WROTE] > 0).nonzero()[0]
         wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
-        of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
+        of_producers = (0, 1, *range(WROTE, WIDTH))
         return self.opened(), _of_states(PRODUCER_COLUMNS, states, wrote, of_producers)
 
     def _used(self) -> NDArray[np.int64]:
         """Return the states in use, a row each."""
-        return np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._value("used")]
+        return np.frombuffer(self._states, np.int64).reshape(-1, WIDTH)[: self._value("used")]
 
     def _may_join(self, rows: Columns) -> bool:
         """Say whether a row may belong to a transaction that is open."""
         states = self._used()
-        opened = states[states[:, _IS_OPEN] != 0, _PRODUCER_ID]
+        opened = states[states[:, IS_OPEN] != 0, _PRODUCER_ID]
         return bool(len(opened)) and bool(np.isin(rows["producer_id"], opened).any())
 
     def _value(self, name: str) -> int:
@@ -320,40 +328,41 @@ class Fold:
         value = self._value(name)
         return None if value == NONE else value
 
-    def _go_on(self, reported: int, why: int) -> None:
+    def _go_on(self, why: int) -> None:
+        reported = self._cells[S_REPORTED]
+        self._cells[S_REPORTED] = 0
         if reported:
             self._take_events(reported)
         if why == kernel_fold.NO_STATES:
             self._grow()
         elif why == kernel_fold.NO_ROOM and not reported:
             self._pack()
-            self._room = min(4 * self._room, _MOST_ROOM)
-            self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
+            self._out = CellTable(len(EXTENT_COLUMNS), min(4 * self._out.capacity, _MOST_ROOM))
 
     def _grow(self) -> None:
-        self._bits += 2 if self._bits < _MANY_BITS else 1
+        bits = self._cells[S_BITS]
+        bits += 2 if bits < _MANY_BITS else 1
+        self._cells[S_BITS] = bits
         del self._slots
-        self._slots = array("q", [-1]) * (1 << self._bits)
-        lengthen(self._states, STATE_SIZE << self._bits - 1)
-        kernel_fold.rehash(self._slots, self._states, self._cells, self._secret, self._bits)
+        self._slots = array("q", [-1]) * (1 << bits)
+        lengthen(self._states, WIDTH << bits - 1)
+        kernel_fold.rehash(self._slots, self._states, self._cells)
 
     def _pack(self) -> None:
-        if not self._finished:
+        finished = self._cells[S_FINISHED]
+        if not finished:
             return
-        table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), self._room)
-        rows = table[:, : self._finished]
+        rows = np.frombuffer(self._out.flat, np.int64).reshape(len(EXTENT_COLUMNS), -1)[:, :finished]
         # Few rows stay as they are given, many are copied when they are packed.
-        self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if self._finished < FEW else rows).packed())
-        self._finished = 0
+        self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if finished < FEW else rows).packed())
+        self._cells[S_FINISHED] = 0
 
     def _take_events(self, reported: int) -> None:
-        if reported == 1 and self._events[0] == _LEADER_EPOCH:  # all that a healthy log has
-            self._leader_epochs.append((self._events[1], self._events[2]))
+        if reported == 1 and self._events[0, EVENT_KIND] == EVENT_LEADER_EPOCH:  # all that a healthy log has
+            self._leader_epochs.append((self._events[0, 1], self._events[0, 2]))
             return
-        events = np.frombuffer(self._events, np.int64).reshape(-1, kernel_fold.EVENT_SIZE)[:reported]
-        gaps, epochs, breaks, unreadable = (
-            events[events[:, 0] == number, 1:] for number in range(len(kernel_fold.EVENTS))
-        )
+        events = np.frombuffer(self._events, np.int64).reshape(-1, EVENT_CELLS)[:reported]
+        gaps, epochs, breaks, unreadable = (events[events[:, 0] == number, 1:] for number in range(len(EVENTS)))
         if len(gaps):
             self._gaps.append(Columns.of_table(GAP_COLUMNS, gaps[:, : len(GAP_COLUMNS)].T.copy()).packed())
         self._leader_epochs += [(epoch, first) for epoch, first in epochs[:, :2].tolist()]
@@ -361,9 +370,9 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
-_NO_MARKER: Final = (kernel_fold.OPEN, *[NONE] * (len(EXTENT_COLUMNS) - _IS_OPEN - 1))
+_NO_MARKER: Final = (OPEN, *[NONE] * (len(EXTENT_COLUMNS) - IS_OPEN - 1))
 
-_NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in kernel_fold.PART_CELLS])
+_NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in PART_COLUMNS])
 
 _SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
 
@@ -426,9 +435,6 @@ def collapse(extents: Columns) -> Columns:
     return rows.take(np.lexsort((rows["producer_id"], rows["log_id"])))
 
 
-_EPOCH: Final = TALLY_COLUMNS.index("coordinator_epoch")
-
-
 class Tally(NamedTuple):
     """Counts of a log's transactions; `committed` and `aborted` are those with data.
 
@@ -454,9 +460,9 @@ def _counted(rows: Columns) -> Tally:
     are_plain = are_in_order = True
     epochs = set()
     for some in rows.blocks(*TALLY_COLUMNS):
-        number, flat = len(some), some.flat(TALLY_COLUMNS)
-        commits, aborts, alone, is_plain, in_order = tallied(flat, number)
+        number, table = len(some), some.table(TALLY_COLUMNS)
+        commits, aborts, alone, is_plain, in_order = tallied(table, number)
         committed, aborted, sole = committed + commits, aborted + aborts, sole + alone
         are_plain, are_in_order = are_plain and is_plain, are_in_order and in_order
-        epochs.add(flat[_EPOCH * number])
+        epochs.add(table[T_COORDINATOR_EPOCH, 0])
     return Tally(committed, aborted, sole, is_plain=are_plain, in_order=are_in_order and len(epochs) < 2)

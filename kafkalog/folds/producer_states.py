@@ -14,15 +14,15 @@ import numpy as np
 
 from kafkalog.columns.named import Columns, one_cell
 from kafkalog.kernel import states as kernel_states
+from kafkalog.kernel.buffers import STATE_CELLS, STATE_COLUMNS
 from kafkalog.kernel.slots import lengthen, secret_bits
-from kafkalog.kernel.states import COLUMNS, STATE_SIZE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.kafka.batch import CellTable
 
-__all__ = ["COLUMNS", "FIRST_BITS", "ProducerStates", "collapse"]
+__all__ = ["FIRST_BITS", "ProducerStates", "collapse"]
 
 FIRST_BITS: Final = 6  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
@@ -39,7 +39,7 @@ class ProducerStates:
         self._secret = secret_bits(62) * 2 + 1
         self._bits = FIRST_BITS
         self._slots = array("q", [-1]) * (1 << self._bits)
-        self._states = array("q", [0]) * (STATE_SIZE << self._bits - 1)
+        self._states = array("q", [0]) * (STATE_CELLS << self._bits - 1)
         self._used = array("q", [0])
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
@@ -47,7 +47,7 @@ class ProducerStates:
         row = 0
         while True:
             row = kernel_states.batches(
-                heads.cells, heads.capacity, row, heads.count, types, coordinator_epochs, self._stops,
+                heads.cells, row, heads.count, types, coordinator_epochs, self._stops,
                 self._secret, self._bits, self._slots, self._states, self._used,
             )  # fmt: skip
             if row >= heads.count:
@@ -56,10 +56,12 @@ class ProducerStates:
 
     def rows(self, rows: Columns) -> None:
         """Take in rows of another part, which join the first one here."""
-        flat, row = rows.flat(COLUMNS), 0
+        if not len(rows):
+            return
+        table, row = rows.table(STATE_COLUMNS), 0
         while True:
             row = kernel_states.rows(
-                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._used
+                table, row, len(rows), self._secret, self._bits, self._slots, self._states, self._used
             )
             if row >= len(rows):
                 return
@@ -67,12 +69,12 @@ class ProducerStates:
 
     def result(self) -> list[Columns]:
         """Return each part's rows, one of each producer, sorted by producer."""
-        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._used[0]]
+        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_CELLS)[: self._used[0]]
         order = np.lexsort((states[:, 1], states[:, 0]))
         ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")
         bounds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
         found: list[dict[str, NDArray[np.int64]]] = [{} for _ in bounds]
-        for cell, name in enumerate(COLUMNS, 1):  # one after the other, as states are many
+        for cell, name in enumerate(STATE_COLUMNS, 1):  # one after the other, as states are many
             column = states[order, cell]
             for piece, (begin, end) in zip(found, bounds, strict=True):
                 piece[name] = one_cell(column[begin:end].copy())
@@ -81,7 +83,7 @@ class ProducerStates:
     def _grow(self) -> None:
         self._bits += 2 if self._bits < _MANY_BITS else 1
         self._slots = array("q", [-1]) * (1 << self._bits)
-        lengthen(self._states, STATE_SIZE << self._bits - 1)
+        lengthen(self._states, STATE_CELLS << self._bits - 1)
         kernel_states.rehash(self._slots, self._states, self._used, self._secret, self._bits)
 
 

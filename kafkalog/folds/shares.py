@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
-from kafkalog.kernel.fold import ABORT
+from kafkalog.kernel.buffers import ABORT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

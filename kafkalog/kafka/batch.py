@@ -44,39 +44,39 @@ DELETE_HORIZON: Final = 0x40
 
 
 class CellTable:
-    """Rows of int64 columns in one flat buffer, as the kernel writes them: below the fold, and filled again and again.
+    """Rows of int64 columns in one buffer, column by column, as the kernel writes them: below the fold, filled often.
 
-    Cell (column, row) is ``cells[column * capacity + row]``; `count` rows are in use.
+    Cell (column, row) is ``cells[column, row]``; `count` rows are in use. `flat` has the same cells in one dimension.
     """
 
-    __slots__ = ("_array", "capacity", "cells", "count")
+    __slots__ = ("capacity", "cells", "count", "flat")
 
     def __init__(self, columns: int, capacity: int) -> None:
-        self.capacity = capacity
-        self._array = array("q", [0]) * (columns * capacity)
-        self.cells = memoryview(self._array)
+        self.capacity = max(capacity, 1)  # a view has a size
+        self.flat = memoryview(array("q", [0]) * (columns * self.capacity))
+        self.cells = self.flat.cast("B").cast("q", (columns, self.capacity))
         self.count = 0
 
     def column(self, number: int) -> memoryview:
         """Return a view of one column's rows in use."""
-        return self.cells[number * self.capacity : number * self.capacity + self.count]
+        return self.flat[number * self.capacity : number * self.capacity + self.count]
 
     def cell(self, number: int, row: int) -> int:
         """Return one cell."""
-        return self.cells[number * self.capacity + row]
+        return self.cells[number, row]
 
     def set(self, number: int, row: int, value: int) -> None:
         """Change one cell."""
-        self.cells[number * self.capacity + row] = value
+        self.cells[number, row] = value
 
     def row(self, number: int) -> tuple[int, ...]:
         """Return one row, all columns."""
-        return tuple(self.cells[number :: self.capacity])
+        return tuple(self.flat[number :: self.capacity])
 
     def widened(self, more: int) -> CellTable:
         """Return a copy with `more` columns after these."""
-        other = CellTable(len(self._array) // self.capacity + more, self.capacity)
-        other.cells[: len(self._array)] = self.cells
+        other = CellTable(len(self.cells) + more, self.capacity)
+        other.flat[: len(self.flat)] = self.flat
         other.count = self.count
         return other
 
@@ -84,7 +84,7 @@ class CellTable:
         """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does not need."""
         import numpy as np
 
-        return np.frombuffer(self.cells, np.int64).reshape(-1, self.capacity)[:, : self.count]
+        return np.frombuffer(self.flat, np.int64).reshape(-1, self.capacity)[:, : self.count]
 
 
 class Batch(NamedTuple):

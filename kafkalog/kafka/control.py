@@ -14,7 +14,7 @@ from kafkalog.kafka.layout import CONTROL_RECORD_KEY, END_TXN_MARKER
 from kafkalog.kafka.message import MalformedError, decode
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_json import kafka_json
-from kafkalog.kernel import buffers
+from kafkalog.kernel import buffers, numbers
 
 __all__ = ["CONTROL_MESSAGES", "END_TYPES", "ControlRecord", "ControlType", "control_record"]
 
@@ -88,7 +88,7 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     Raises MalformedError if the key is too short or has a negative version, or the value is not what its type needs.
     """
     key, value = key or b"", value or b""
-    ends = buffers.end_marker(key + value, 0, len(key), len(key), len(value))
+    ends = numbers.end_marker(key + value, 0, len(key), len(key), len(value))
     if ends in _WRONG:
         code, say = _WRONG[ends]
         raise MalformedError(say(key, value), code=code)

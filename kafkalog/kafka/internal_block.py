@@ -78,14 +78,13 @@ class ConsumerProtocol:
             )
             kernel_messages.embedded(
                 buf, types[0], types[1], lists[0], lists[1], data[0], data[1], _TYPE, program, newest, inside.cells,
-                count,
             )  # fmt: skip
             tables.read(buf, inside)
             for column, cells in ((2, ops.M_PROGRAM), (3, ops.M_ROW)):
                 tables.column(child, field.column + column)[:] = inside.column(cells)
 
 
-TYPE, VERSION, DOUBT = range(len(kernel_messages.FACTS))
+TYPE, VERSION, DOUBT = range(len(ops.FACTS))
 
 _UNKNOWN: Final = (-1, 0, 0)
 
@@ -155,18 +154,18 @@ class InternalBlock:
         return next(iter(self.kinds.values())).key is not None
 
     def _room(self, capacity: int) -> None:
-        self.facts = CellTable(len(kernel_messages.FACTS), capacity)
+        self.facts = CellTable(len(ops.FACTS), capacity)
         self.keys, self.values = (CellTable(len(ops.MESSAGE_COLUMNS), capacity) for _ in range(2))
 
     def read(self, buf: Bytes, recs: CellTable) -> None:
         """Read the records of the kernel's table `recs`, whose bytes are `buf`."""
         if self.facts.capacity != recs.capacity:
             self._room(recs.capacity)
-        count, room, tables = recs.count, recs.capacity, self.tables
+        count, tables = recs.count, self.tables
         for table in (self.facts, self.keys, self.values):
             table.count = count
         tables.clear()
-        cells = (recs.cells, room, count, self._topic.cells)
+        cells = (recs.cells, count, self._topic.cells)
         messages = (self.keys, self.values) if self.is_keyed else (self.values,)
         if self.is_keyed:
             kernel_messages.keyed(buf, *cells, self.keys.cells, self.values.cells, self.facts.cells)
@@ -174,7 +173,7 @@ class InternalBlock:
             kernel_messages.framed(buf, *cells, self.values.cells, self.facts.cells)
         for table in messages:
             tables.read(buf, table)
-            kernel_messages.doubts(count, room, table.cells, tables.column(0, 0), self.facts.cells)
+            kernel_messages.doubts(count, table.cells, tables.column(0, 0), self.facts.cells)
         if self._topic.protocol is not None:
             self._topic.protocol.read(buf, tables)
 

@@ -44,7 +44,7 @@ class BlockText:
     """
 
     def __init__(self, internal: Internal, release: Release, dialect: int = ops.KAFKA_JSON) -> None:
-        self.places = array("q")
+        self.places = CellTable(buffers.TEXT_COLUMNS, 0)
         self.block = InternalBlock(internal, release, protocol=True)
         self._says_delete = dialect == ops.KAFKA_JSON
         self._texts = JsonTexts(_json_programs(internal, release, dialect), self.block.tables)
@@ -87,29 +87,30 @@ class BlockText:
         block, room = self.block, recs.capacity
         block.read(buf, recs)
         self._texts.clear()
-        none = array("q", [0]) * room + array("q", [-1]) * room
-        self.places = none + none
+        self.places = places = CellTable(buffers.TEXT_COLUMNS, room)
+        places.count = room
+        sizes = {buffers.TEXT_KEY_SIZE: -1, buffers.TEXT_PAYLOAD_SIZE: -1}
         if self._says_delete:
-            _, size = self._texts.put(_DELETE)  # the first text
-            self.places[3 * room : 4 * room] = array("q", [size]) * room
+            _, sizes[buffers.TEXT_PAYLOAD_SIZE] = self._texts.put(_DELETE)  # the first text
+        for column, size in sizes.items():
+            places.column(column)[:] = array("q", [size]) * room
         self._special = set()
         if not texts:
             return set()
-        for messages, column in ((block.keys, 0), (block.values, 2)) if block.is_keyed else ((block.values, 2),):
-            self._special |= self._messages(buf, messages, column * room)
+        written = [(block.values, buffers.TEXT_PAYLOAD)]
+        if block.is_keyed:
+            written.insert(0, (block.keys, buffers.TEXT_KEY))
+        for messages, column in written:
+            sizes_of = places.column(column + 1)
+            self._special |= self._texts.write(buf, messages, places.column(column), sizes_of)
         return set(self._special)
 
     def put(self, number: int, texts: Texts) -> None:
         """Set the texts of one record."""
-        room = len(self.places) // 4
-        for column, text in zip((0, 2), texts, strict=True):
-            at = column * room + number
-            self.places[at], self.places[at + room] = (0, -1) if text is None else self._texts.put(text)
-
-    def _messages(self, buf: Bytes, messages: CellTable, at: int) -> set[int]:
-        """Write keys or values, and their places to the columns from `at` on; return those that it can't write."""
-        places, room = memoryview(self.places), messages.capacity
-        return self._texts.write(buf, messages, places[at : at + room], places[at + room : at + 2 * room])
+        for column, text in zip((buffers.TEXT_KEY, buffers.TEXT_PAYLOAD), texts, strict=True):
+            start, size = (0, -1) if text is None else self._texts.put(text)
+            self.places.set(column, number, start)
+            self.places.set(column + 1, number, size)
 
 
 @lru_cache(maxsize=32)

@@ -78,7 +78,7 @@ class MessageTables:
         done = 0
         while True:
             done, table, rows = kernel_messages.read(
-                buf, messages.cells, messages.capacity, done, messages.count, programs.programs, programs.steps,
+                buf, messages.cells, done, messages.count, programs.programs, programs.steps,
                 self.tables, self.cells, stack,
             )  # fmt: skip
             if table < 0:

@@ -270,7 +270,7 @@ class JsonTexts:
         special: set[int] = set()
         while True:
             done, self._used, why = kernel_messages.write(
-                buf, messages.cells, messages.capacity, done, messages.count, json.programs, json.steps, json.literals,
+                buf, messages.cells, done, messages.count, json.programs, json.steps, json.literals,
                 tables.tables, tables.cells, self._stack, self.content, self._used, starts, sizes,
                 json.dialect,
             )  # fmt: skip

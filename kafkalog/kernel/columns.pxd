@@ -1,4 +1,6 @@
 from kafkalog.kernel.buffers cimport *
+from kafkalog.kernel.numbers cimport *
+from kafkalog.kernel.plans cimport *
 
 cdef extern from "string.h" nogil:
     void *memmem(const void *where, size_t size, const void *what, size_t length)

@@ -1,21 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The kernel's tables to the columns of a declared table; ``buffers.py`` has the rules of its source.
 
-What the columns are made of is data. A *plan* is a flat buffer of int64: for each column a step of `STEP` cells,
-(source, column, rule, mask, absent, width, at, valid); its *state* has three more. `width` is that of a value in bytes,
-0 for a bit; `at` is the byte of the output where the column's first row begins, `valid` the bit of its first validity
-bit. These are as in Arrow: the lowest bit of a byte is the first row's, and 1 means that there is a value.
+What the columns are made of is data: a *plan* has a row of the cells ``PLAN_…`` for each column, its *state* one of
+``COLUMN_…``. Bits are as in Arrow: the lowest bit of a byte is the first row's, and 1 means that there is a value.
 """
 
 from __future__ import annotations
 
 import binascii
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from sys import byteorder
 from typing import Final
-
-from kafkalog.kernel.buffers import BATCH_COLUMNS, NONE, RECORD_COLUMNS
 
 try:
     import cython
@@ -23,67 +19,11 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    from kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BASE_OFFSET,
-        BATCH,
-        CONTROL_BIT,
-        HORIZON_BIT,
-        KEY_SIZE,
-        KEY_START,
-        LAST_OFFSET,
-        MAGIC,
-        MAX_TIMESTAMP,
-        NO_END,
-        OFFSET,
-        POSITION,
-        PRODUCER_ID,
-        SECTION_START,
-        SIZE,
-        TIMESTAMP,
-        VALUE_SIZE,
-        VALUE_START,
-        end_marker,
-        int16,
-        int32,
-        varint,
-    )
+    from kafkalog.kernel.buffers import *
+    from kafkalog.kernel.numbers import end_marker, int16, int32, minus64, varint
+    from kafkalog.kernel.plans import *
 
 __all__ = [
-    "BASE64",
-    "BIT",
-    "BITS",
-    "BY_BIT",
-    "CELL",
-    "CELLS",
-    "CODED",
-    "CODED_COUNT",
-    "CODED_END",
-    "DELTA",
-    "EMPTY",
-    "ESCAPED",
-    "HOLDS",
-    "MISSING",
-    "NEVER",
-    "NOTHING",
-    "NO_HORIZON",
-    "NO_MESSAGE",
-    "OF_BATCH",
-    "OF_MESSAGE",
-    "OF_ROW",
-    "OLD",
-    "PLAIN",
-    "ROWS",
-    "SAME",
-    "SINCE_2",
-    "STEP",
-    "TEXT",
-    "TEXT_COUNT",
-    "TEXT_END",
-    "TIMES",
-    "UNKNOWN",
-    "VARIED",
     "batches",
     "bytes_kinds",
     "controls",
@@ -101,301 +41,321 @@ __all__ = [
 ]
 
 
-STEP = 8
-
-# Where a value's cell is: in the row, in the row of its batch, in that of its message of magic 0 or 1.
-OF_ROW, OF_BATCH, OF_MESSAGE = range(3)
-
-# Rules: what a value is of its cell. The cell; the cell's masked bits; whether it is not 0; the same two of attributes
-# that exist since magic 2; by magic and attributes, who set the timestamps; how far the last offset is from the cell.
-CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, DELTA = range(7)
-
-# When a value is null: never; if the header of a wrapper of magic 0 or 1 has none; for magic 0 and 1; for magic 2; if
-# the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0; if the cell is NONE.
-NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT, MISSING = range(7)
-
-# A column's state, and the two cells after it. It has no rows; all rows have one value, or are null, and nothing is
-# written; they differ, and there are validity bits or not; all of it is always written, validity bits if it has them.
-EMPTY, SAME, VARIED, CELLS = range(4)
-
-# What bytes are: null; ASCII that JSON writes as it is; other UTF-8; not UTF-8.
-NOTHING, PLAIN, ESCAPED, BASE64 = range(4)
-
 _PLAIN: Final = bytes(c for c in range(0x20, 0x7F) if c not in b'"\\')
 
 
 def fill(
-    rows: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    rows: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    batches: cython.const[cython.longlong][::1],
-    batches_capacity: cython.Py_ssize_t,
+    batches: cython.const[cython.longlong][:, ::1],
     outer: cython.Py_ssize_t,
-    messages: cython.const[cython.longlong][::1],
-    messages_capacity: cython.Py_ssize_t,
+    messages: cython.const[cython.longlong][:, ::1],
     bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][::1],
-    state: cython.longlong[::1],
-    scratch: cython.longlong[::1],
+    plan: cython.const[cython.longlong][:, ::1],
+    state: cython.longlong[:, ::1],
+    scratch: cython.longlong[:, ::1],
     out: cython.uchar[::1],
     valid: cython.uchar[::1],
     row: cython.Py_ssize_t,
 ) -> None:
     """Append the rows [`first`, `first` + `count`) of `rows` as rows from `row` on, all columns of the plan.
 
-    `outer` is the row in `batches` of all their batches, below 0 if each row has its own. `scratch` has four cells for
-    each row. A number too large for its width becomes null.
+    `outer` is the row in `batches` of all their batches, below 0 if each row has its own. `scratch` has the columns
+    ``SCRATCH_…``. A number too large for its width becomes null.
     """
-    k: cython.Py_ssize_t
     s: cython.Py_ssize_t
-    t: cython.Py_ssize_t
-    c: cython.Py_ssize_t
     n: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    bit: cython.Py_ssize_t
     runs: cython.Py_ssize_t = 0
-    runs_of: cython.longlong = 0
-    start: cython.Py_ssize_t
-    room: cython.Py_ssize_t
+    runs_of: cython.longlong = OF_ROW
     source: cython.longlong
-    width: cython.Py_ssize_t
-    has_gone: cython.bint
-    same: cython.bint
-    cells: cython.const[cython.longlong][::1]
-    if first < 0 or count < 0 or first + count > capacity or len(scratch) < 4 * count or row < 0:
+    start: cython.Py_ssize_t
+    cells: cython.const[cython.longlong][:, ::1]
+    if first < 0 or count < 0 or first + count > rows.shape[1] or row < 0:
         raise IndexError
-    if len(plan) % 8 or len(state) < len(plan) // 8 * 3:
+    if len(scratch) < SCRATCH_COLUMNS or scratch.shape[1] < count:
+        raise IndexError
+    if plan.shape[1] < PLAN_CELLS or len(state) < len(plan) or state.shape[1] < COLUMN_CELLS:
         raise IndexError
     if count == 0:
         return
-    for s in range(len(plan) // 8):
-        k = 8 * s
-        t = 3 * s
-        source = plan[k]
-        width = plan[k + 5]
-        at = plan[k + 6]
-        bit = plan[k + 7]
-        if at < 0 or (at + width * (row + count) > len(out) if width else 8 * at + row + count > 8 * len(out)):
-            raise IndexError
-        if (bit >= 0 and bit + row + count > 8 * len(valid)) or (plan[k + 4] and bit < 0):
+    for s in range(len(plan)):
+        source = plan[s, PLAN_SOURCE]
+        if _is_beyond(plan, s, row + count, 8 * len(out), 8 * len(valid)):
             raise IndexError
         n = count
         start = first
-        if source == 0:
+        if source == OF_ROW:
             cells = rows
-            room = capacity
         else:
-            if runs_of == 0 or (runs_of != source and outer >= 0):
-                runs = _runs(rows, capacity, first, count, outer if source == 1 else -1, scratch)
+            if runs_of == OF_ROW or (runs_of != source and outer >= 0):
+                runs = _runs(rows, first, count, outer if source == OF_BATCH else -1, scratch)
             runs_of = source
             n = runs
             # Where each row has a batch of its own, they are one after the other.
-            start = scratch[count] if n == count and scratch[2 * count - 1] - scratch[count] == count - 1 else -1
-            if source == 1:
-                cells = batches
-                room = batches_capacity
-            else:
-                cells = messages
-                room = messages_capacity
-        if plan[k + 1] < 0 or (plan[k + 1] + 1) * room > len(cells) or start + n > room:
+            start = scratch[RUN_ROW, 0]
+            if n != count or scratch[RUN_ROW, count - 1] - start != count - 1:
+                start = -1
+            cells = batches if source == OF_BATCH else messages
+        if plan[s, PLAN_COLUMN] < 0 or plan[s, PLAN_COLUMN] >= len(cells) or start + n > cells.shape[1]:
             raise IndexError
-        c = plan[k + 1] * room + start
-        if start < 0 or plan[k + 2] or plan[k + 4] or (0 < width < 8 and _beyond(cells, c, n, width)):
-            n = _values(cells, room, start, n, count, bits, plan, k, scratch)
-            if n == 0:
-                raise IndexError
-            cells = scratch
-            c = 0
-        has_gone = plan[k + 4] != 0
-        if c == 0 and 0 < width < 8 and _beyond(cells, c, n, width):
+        if not _fill_column(cells, start, n, count, bits, plan, s, state, scratch, out, valid, row):
+            raise IndexError
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_beyond(
+    plan: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
+    rows: cython.Py_ssize_t,
+    out_bits: cython.Py_ssize_t,
+    valid_bits: cython.Py_ssize_t,
+) -> cython.bint:
+    """Say whether so many rows of a column are too many for the output."""
+    at: cython.Py_ssize_t = plan[s, PLAN_AT]
+    width: cython.Py_ssize_t = plan[s, PLAN_WIDTH]
+    bit: cython.Py_ssize_t = plan[s, PLAN_VALID]
+    if at < 0 or 8 * at + (8 * width * rows if width else rows) > out_bits:
+        return True
+    return bit + rows > valid_bits if bit >= 0 else plan[s, PLAN_ABSENT] != NEVER
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _fill_column(
+    cells: cython.const[cython.longlong][:, ::1],
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    bits: cython.const[cython.uchar][::1],
+    plan: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
+    state: cython.longlong[:, ::1],
+    scratch: cython.longlong[:, ::1],
+    out: cython.uchar[::1],
+    valid: cython.uchar[::1],
+    row: cython.Py_ssize_t,
+) -> cython.bint:
+    """Append one column: `n` values, from row `start` on or by runs, for `count` rows; say whether all was there."""
+    column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
+    width: cython.Py_ssize_t = plan[s, PLAN_WIDTH]
+    at: cython.Py_ssize_t = plan[s, PLAN_AT]
+    bit: cython.Py_ssize_t = plan[s, PLAN_VALID]
+    is_made: cython.bint = False  # in scratch, with or without nulls
+    has_gone: cython.bint = plan[s, PLAN_ABSENT] != NEVER
+    is_same: cython.bint
+    if start < 0 or plan[s, PLAN_RULE] != CELL or has_gone or _beyond(cells, column, start, n, width):
+        n = _values(cells, start, n, bits, plan, s, scratch)
+        if n == 0:
+            return False
+        is_made = True
+        if _beyond(scratch, SCRATCH_VALUE, 0, n, width):
             if bit < 0:
-                raise IndexError
-            _mark_beyond(scratch, n, count, width, has_gone)
+                return False
+            _mark_beyond(scratch, n, width, has_gone)
             has_gone = True
-        if state[t] < 2:
-            if state[t] == 0:
-                state[t] = 1
-                state[t + 1] = cells[c]
-                state[t + 2] = has_gone and scratch[3 * count] != 0
-            if state[t + 2]:
-                same = has_gone and _all_equal(scratch, 3 * count, n, 1)
-            else:
-                same = _all_equal(cells, c, n, state[t + 1]) and (not has_gone or _all_equal(scratch, 3 * count, n, 0))
-            if same:
-                continue
-            state[t] = 2
-            _repeat(out, at, width, state[t + 1], row)
-            if state[t + 2]:
-                _repeat(valid, bit, -1, 0, row)
-        if n < count:
-            _expand(scratch, 0, n, count)
-            if has_gone:
-                _expand(scratch, 3 * count, n, count)
-        if width:
-            _narrow(out, at + width * row, width, cells, c, count)
+    if is_made:
+        cells = scratch
+        column = SCRATCH_VALUE
+        start = 0
+    if state[s, COLUMN_HAS] == EMPTY:
+        state[s, COLUMN_HAS] = SAME
+        state[s, COLUMN_VALUE] = cells[column, start]
+        state[s, COLUMN_NULLS] = has_gone and scratch[SCRATCH_NULL, 0] != 0
+    if state[s, COLUMN_HAS] == SAME:
+        if state[s, COLUMN_NULLS]:
+            is_same = has_gone and _all_equal(scratch, SCRATCH_NULL, 0, n, 1)
         else:
-            _bits(out, 8 * at + row, cells, c, count, False)
-        if state[t] == 2 and not state[t + 2] and has_gone and not _all_equal(scratch, 3 * count, count, 0):
-            _repeat(valid, bit, -1, 1, row)
-            state[t + 2] = 1
-        if state[t] == 3:
-            if has_gone:
-                _bits(valid, bit + row, scratch, 3 * count, count, True)
-        elif state[t + 2]:
-            if has_gone:
-                _bits(valid, bit + row, scratch, 3 * count, count, True)
-            else:
-                _repeat(valid, bit + row, -1, 1, count)
+            is_same = _all_equal(cells, column, start, n, state[s, COLUMN_VALUE])
+            is_same = is_same and (not has_gone or _all_equal(scratch, SCRATCH_NULL, 0, n, 0))
+        if is_same:
+            return True
+        state[s, COLUMN_HAS] = VARIED
+        _repeat(out, at, width, state[s, COLUMN_VALUE], row)
+        if state[s, COLUMN_NULLS]:
+            _repeat(valid, bit, -1, 0, row)
+    if n < count:
+        _expand(scratch, SCRATCH_VALUE, n, count)
+        if has_gone:
+            _expand(scratch, SCRATCH_NULL, n, count)
+    if width:
+        _narrow(out, at + width * row, width, cells, column, start, count)
+    else:
+        _bits(out, 8 * at + row, cells, column, start, count, False)
+    if state[s, COLUMN_HAS] == CELLS:
+        if has_gone:
+            _bits(valid, bit + row, scratch, SCRATCH_NULL, 0, count, True)
+        return True
+    if not state[s, COLUMN_NULLS] and has_gone and not _all_equal(scratch, SCRATCH_NULL, 0, count, 0):
+        _repeat(valid, bit, -1, 1, row)
+        state[s, COLUMN_NULLS] = 1
+    if state[s, COLUMN_NULLS]:
+        if has_gone:
+            _bits(valid, bit + row, scratch, SCRATCH_NULL, 0, count, True)
+        else:
+            _repeat(valid, bit + row, -1, 1, count)
+    return True
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _runs(
-    rows: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    rows: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     outer: cython.Py_ssize_t,
-    scratch: cython.longlong[::1],
+    scratch: cython.longlong[:, ::1],
 ) -> cython.Py_ssize_t:
-    """List the runs of rows of one batch: its row from cell `count` on, the end of the run a `count` later."""
+    """List the runs of rows of one batch: its row, and the end of the run."""
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
-    at: cython.Py_ssize_t = BATCH * capacity + first
     if outer >= 0:
-        scratch[count] = outer
-        scratch[2 * count] = count
+        scratch[RUN_ROW, 0] = outer
+        scratch[RUN_END, 0] = count
         return 1
     for i in range(count):
-        if i and rows[at + i] == scratch[count + n - 1]:
+        if i and rows[BATCH, first + i] == scratch[RUN_ROW, n - 1]:
             continue
         if n:
-            scratch[2 * count + n - 1] = i
-        scratch[count + n] = rows[at + i]
+            scratch[RUN_END, n - 1] = i
+        scratch[RUN_ROW, n] = rows[BATCH, first + i]
         n += 1
-    scratch[2 * count + n - 1] = count
+    scratch[RUN_END, n - 1] = count
     return n
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _values(
-    source: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    source: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
     bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][::1],
-    k: cython.Py_ssize_t,
-    scratch: cython.longlong[::1],
+    plan: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
+    scratch: cython.longlong[:, ::1],
 ) -> cython.Py_ssize_t:
-    """Write `n` values to the first cells of `scratch`, and from cell 3 * `count` on which of them are null.
+    """Write `n` values to ``SCRATCH_VALUE``, and to ``SCRATCH_NULL`` which of them are null.
 
-    They are of the rows from `first` on; if that is below 0, of those that are listed from cell `count` on. Answers how
-    many values there are, 1 if all are equal, and 0 if one is outside of the table.
+    They are of the rows from `first` on; if that is below 0, of those that are listed in ``RUN_ROW``. Answers how many
+    values there are, 1 if all are equal, and 0 if one is outside of the table.
     """
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t
-    start: cython.Py_ssize_t = plan[k + 1] * capacity
-    rule: cython.longlong = plan[k + 2]
-    mask: cython.longlong = plan[k + 3]
-    absent: cython.longlong = plan[k + 4]
-    at_magic: cython.Py_ssize_t = MAGIC * capacity
-    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
-    at_last: cython.Py_ssize_t = LAST_OFFSET * capacity
-    size: cython.Py_ssize_t = len(source)
-    magic: cython.longlong
+    column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
+    rule: cython.longlong = plan[s, PLAN_RULE]
+    mask: cython.longlong = plan[s, PLAN_MASK]
     v: cython.longlong
-    none: cython.longlong = NONE
     by_run: cython.bint = first < 0
-    is_gone: cython.bint
-    if (3 <= rule <= 6 or 1 <= absent <= 4) and (at_attributes + capacity > size or at_last + capacity > size):
+    if len(source) < BATCH_CELLS and _needs_headers(plan, s):
         return 0
-    if not by_run and _is_one(source, capacity, first, n, plan, k):
+    if not by_run and _is_one(source, first, n, plan, s):
         n = 1
-    if rule == 0:
-        for i in range(n):
-            row = scratch[count + i] if by_run else first + i
-            if row < 0 or row >= capacity:
+    for i in range(n):
+        row = scratch[RUN_ROW, i] if by_run else first + i
+        if row < 0 or row >= source.shape[1]:
+            return 0
+        v = source[column, row]
+        if rule == CELL:
+            pass
+        elif rule == BITS:
+            v = v & mask
+        elif rule == HOLDS:
+            v = v != 0
+        elif rule == SINCE_2:
+            v = v & mask if source[MAGIC, row] > 1 else 0
+        elif rule == BIT:
+            v = source[MAGIC, row] > 1 and v & mask != 0
+        elif rule == TIMES:
+            v = 0 if source[MAGIC, row] == 0 else 2 if v & mask else 1
+        elif rule == DELTA:
+            v = minus64(source[LAST_OFFSET, row], v)
+        scratch[SCRATCH_VALUE, i] = v
+    if plan[s, PLAN_ABSENT] != NEVER:
+        return _nulls(source, first, n, bits, plan, s, scratch)
+    return n
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _needs_headers(plan: cython.const[cython.longlong][:, ::1], s: cython.Py_ssize_t) -> cython.bint:
+    """Say whether a value is made of more than its column."""
+    return SINCE_2 <= plan[s, PLAN_RULE] <= DELTA or UNKNOWN <= plan[s, PLAN_ABSENT] <= NO_HORIZON
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _nulls(
+    source: cython.const[cython.longlong][:, ::1],
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    bits: cython.const[cython.uchar][::1],
+    plan: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
+    scratch: cython.longlong[:, ::1],
+) -> cython.Py_ssize_t:
+    """Write which values are null; answer `n`, 0 if a bit is outside of `bits`."""
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    bit: cython.Py_ssize_t
+    column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
+    absent: cython.longlong = plan[s, PLAN_ABSENT]
+    is_gone: cython.bint
+    for i in range(n):
+        row = scratch[RUN_ROW, i] if first < 0 else first + i
+        if absent == BY_BIT:
+            bit = plan[s, PLAN_MASK] + row
+            if bit < 0 or bit >> 3 >= len(bits):
                 return 0
-            scratch[i] = source[start + row]
-    else:
-        for i in range(n):
-            row = scratch[count + i] if by_run else first + i
-            if row < 0 or row >= capacity:
-                return 0
-            v = source[start + row]
-            if rule == 1:
-                v = v & mask
-            elif rule == 2:
-                v = v != 0
-            elif rule == 3:
-                v = v & mask if source[at_magic + row] > 1 else 0
-            elif rule == 4:
-                v = source[at_magic + row] > 1 and v & mask != 0
-            elif rule == 5:
-                v = 0 if source[at_magic + row] == 0 else 2 if v & mask else 1
-            elif rule == 6:
-                v = _minus(source[at_last + row], v)
-            scratch[i] = v
-    if absent:
-        for i in range(n):
-            row = scratch[count + i] if by_run else first + i
-            if absent == 5:
-                if mask + row < 0 or (mask + row) >> 3 >= len(bits):
-                    return 0
-                is_gone = bits[(mask + row) >> 3] & (1 << ((mask + row) & 7)) == 0
-            elif absent == 6:
-                is_gone = source[start + row] == none
-            else:
-                magic = source[at_magic + row]
-                if absent == 1:
-                    is_gone = magic < 2 and source[start + row] == none
-                elif absent == 2:
-                    is_gone = magic < 2
-                elif absent == 3:
-                    is_gone = magic > 1
-                else:
-                    is_gone = magic < 2 or source[at_attributes + row] & HORIZON_BIT == 0
-            scratch[3 * count + i] = is_gone
+            is_gone = bits[bit >> 3] & (1 << (bit & 7)) == 0
+        elif absent == MISSING:
+            is_gone = source[column, row] == NONE
+        elif absent == UNKNOWN:
+            is_gone = source[MAGIC, row] < 2 and source[column, row] == NONE
+        elif absent == OLD:
+            is_gone = source[MAGIC, row] < 2
+        elif absent == NO_MESSAGE:
+            is_gone = source[MAGIC, row] > 1
+        else:
+            is_gone = source[MAGIC, row] < 2 or source[ATTRIBUTES, row] & HORIZON_BIT == 0
+        scratch[SCRATCH_NULL, i] = is_gone
     return n
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _is_one(
-    source: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    source: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
-    plan: cython.const[cython.longlong][::1],
-    k: cython.Py_ssize_t,
+    plan: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
 ) -> cython.bint:
     """Say whether the values of `n` rows are certainly all equal, or all null."""
-    at: cython.Py_ssize_t = plan[k + 1] * capacity + first
-    rule: cython.longlong = plan[k + 2]
-    absent: cython.longlong = plan[k + 4]
-    magics: cython.Py_ssize_t = MAGIC * capacity + first
-    attributes: cython.Py_ssize_t = ATTRIBUTES * capacity + first
-    if rule == 6 or absent == 5:
+    column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
+    rule: cython.longlong = plan[s, PLAN_RULE]
+    absent: cython.longlong = plan[s, PLAN_ABSENT]
+    magic: cython.longlong
+    if rule == DELTA or absent == BY_BIT:
         return False
-    if absent == 6:
-        return _all_equal(source, at, n, source[at])
-    if (rule >= 3 or absent) and not _all_equal(source, magics, n, source[magics]):
-        return False
-    if absent == 4 and not _all_equal(source, attributes, n, source[attributes]):
-        return False
-    if (absent == 2 and source[magics] < 2) or (absent == 3 and source[magics] > 1):
-        return True
-    return _all_equal(source, at, n, source[at])
+    if _needs_headers(plan, s):
+        magic = source[MAGIC, first]
+        if not _all_equal(source, MAGIC, first, n, magic):
+            return False
+        if absent == NO_HORIZON and not _all_equal(source, ATTRIBUTES, first, n, source[ATTRIBUTES, first]):
+            return False
+        if (absent == OLD and magic < 2) or (absent == NO_MESSAGE and magic > 1):
+            return True
+    return _all_equal(source, column, first, n, source[column, first])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _expand(
-    scratch: cython.longlong[::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t, count: cython.Py_ssize_t
+    scratch: cython.longlong[:, ::1], column: cython.Py_ssize_t, n: cython.Py_ssize_t, count: cython.Py_ssize_t
 ) -> cython.void:
     """Repeat the value of each run for its rows, from the last on: a run begins at or after its value's place.
 
@@ -406,25 +366,33 @@ def _expand(
     start: cython.Py_ssize_t
     v: cython.longlong
     for i in range(n - 1, -1, -1):
-        v = scratch[at + i]
-        start = scratch[2 * count + i - 1] if i else 0
+        v = scratch[column, i]
+        start = scratch[RUN_END, i - 1] if i else 0
         while p > start:
             p -= 1
-            scratch[at + p] = v
+            scratch[column, p] = v
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def _all_equal(
-    cells: cython.const[cython.longlong][::1], at: cython.Py_ssize_t, count: cython.Py_ssize_t, value: cython.longlong
+    cells: cython.const[cython.longlong][:, ::1],
+    column: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    value: cython.longlong,
 ) -> cython.bint:
     if cython.compiled:
-        return kafkalog_all_equal(cython.address(cells[at]), count, value)
-    return _are_equal(cells[at : at + count], value)
+        return kafkalog_all_equal(cython.address(cells[column, start]), count, value)
+    return _are_equal(_cells(cells, column, start, count), value)
 
 
-def _are_equal(cells: Sequence[int], value: int) -> bool:
+def _cells(cells: memoryview, column: int, start: int, count: int) -> Iterator[int]:
+    return (cells[column, row] for row in range(start, start + count))
+
+
+def _are_equal(cells: Iterable[int], value: int) -> bool:
     return all(cell == value for cell in cells)
 
 
@@ -432,36 +400,39 @@ def _are_equal(cells: Sequence[int], value: int) -> bool:
 @cython.inline
 @cython.exceptval(check=False)
 def _beyond(
-    cells: cython.const[cython.longlong][::1], at: cython.Py_ssize_t, count: cython.Py_ssize_t, width: cython.Py_ssize_t
+    cells: cython.const[cython.longlong][:, ::1],
+    column: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    width: cython.Py_ssize_t,
 ) -> cython.bint:
+    """Say whether a number is too large for `width` bytes, if these are fewer than its own."""
+    if width <= 0 or width >= 8:
+        return False
     if cython.compiled:
-        return kafkalog_beyond(cython.address(cells[at]), count, width)
-    return _are_beyond(cells[at : at + count], 1 << (8 * width - 1))
+        return kafkalog_beyond(cython.address(cells[column, start]), count, width)
+    return _are_beyond(_cells(cells, column, start, count), 1 << (8 * width - 1))
 
 
-def _are_beyond(cells: Sequence[int], half: int) -> bool:
+def _are_beyond(cells: Iterable[int], half: int) -> bool:
     return any(not -half <= cell < half for cell in cells)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _mark_beyond(
-    scratch: cython.longlong[::1],
-    n: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    width: cython.Py_ssize_t,
-    has_gone: cython.bint,
+    scratch: cython.longlong[:, ::1], n: cython.Py_ssize_t, width: cython.Py_ssize_t, has_gone: cython.bint
 ) -> cython.void:
     """Make numbers that are too large for `width` bytes null."""
     i: cython.Py_ssize_t
     half: cython.longlong = 1
     half <<= 8 * width - 1
     for i in range(n):
-        if scratch[i] < -half or scratch[i] >= half:
-            scratch[i] = 0
-            scratch[3 * count + i] = 1
+        if scratch[SCRATCH_VALUE, i] < -half or scratch[SCRATCH_VALUE, i] >= half:
+            scratch[SCRATCH_VALUE, i] = 0
+            scratch[SCRATCH_NULL, i] = 1
         elif not has_gone:
-            scratch[3 * count + i] = 0
+            scratch[SCRATCH_NULL, i] = 0
 
 
 @cython.cfunc
@@ -470,14 +441,15 @@ def _narrow(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
     width: cython.Py_ssize_t,
-    cells: cython.const[cython.longlong][::1],
+    cells: cython.const[cython.longlong][:, ::1],
+    column: cython.Py_ssize_t,
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
 ) -> cython.void:
     if cython.compiled:
-        kafkalog_narrow(cython.address(out[at]), width, cython.address(cells[first]), count)
+        kafkalog_narrow(cython.address(out[at]), width, cython.address(cells[column, first]), count)
     else:
-        for cell in cells[first : first + count]:
+        for cell in _cells(cells, column, first, count):
             out[at : at + width] = _as_bytes(cell, width)
             at += width
 
@@ -524,54 +496,43 @@ def _repeat(
 def _bits(
     out: cython.uchar[::1],
     bit: cython.Py_ssize_t,
-    cells: cython.const[cython.longlong][::1],
-    at: cython.Py_ssize_t,
+    cells: cython.const[cython.longlong][:, ::1],
+    column: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     inverted: cython.bint,
 ) -> cython.void:
     """Write a bit for each cell from bit number `bit` on: whether it is not 0, or with `inverted` whether it is."""
     if cython.compiled:
-        kafkalog_bits(cython.address(out[0]), bit, cython.address(cells[at]), count, inverted)
+        kafkalog_bits(cython.address(out[0]), bit, cython.address(cells[column, first]), count, inverted)
     else:
-        for cell in cells[at : at + count]:
+        for cell in _cells(cells, column, first, count):
             _repeat(out, bit, -1, (cell == 0) == inverted, 1)
             bit += 1
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _minus(a: cython.longlong, b: cython.longlong) -> cython.longlong:
-    """Subtract as Java does: the difference wraps at 64 bits."""
-    if cython.compiled:
-        return a - b
-    return ((a - b + 2**63) & (2**64 - 1)) - 2**63
-
-
 def take(
-    source: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    source: cython.const[cython.longlong][:, ::1],
     picks: cython.const[cython.longlong][::1],
     count: cython.Py_ssize_t,
-    out: cython.longlong[::1],
+    out: cython.longlong[:, ::1],
 ) -> None:
     """Copy the rows that the first `count` of `picks` name to `out`, a table of the same columns and capacity."""
     i: cython.Py_ssize_t
     c: cython.Py_ssize_t
     row: cython.Py_ssize_t
-    if count < 0 or count > len(picks) or count > capacity or len(out) != len(source) or capacity <= 0:
+    if count < 0 or count > len(picks) or count > out.shape[1] or len(out) != len(source):
         raise IndexError
     for i in range(count):
         row = picks[i]
-        if row < 0 or row >= capacity:
+        if row < 0 or row >= source.shape[1]:
             raise IndexError
-        for c in range(len(source) // capacity):
-            out[c * capacity + i] = source[c * capacity + row]
+        for c in range(len(source)):
+            out[c, i] = source[c, row]
 
 
 def texts(
-    places: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    places: cython.const[cython.longlong][:, ::1],
     column: cython.Py_ssize_t,
     picks: cython.const[cython.longlong][::1],
     count: cython.Py_ssize_t,
@@ -589,16 +550,16 @@ def texts(
     size: cython.longlong
     if count < 0 or count > len(picks) or count > room or min(at, weight) < 0 or at + 3 * room > len(cells):
         raise IndexError
-    if weight + count > len(cells) or column < 0 or (column + 2) * capacity > len(places):
+    if weight + count > len(cells) or column < 0 or column + 2 > len(places):
         raise IndexError
     for i in range(count):
         row = picks[i]
-        if row < 0 or row >= capacity:
+        if row < 0 or row >= places.shape[1]:
             raise IndexError
-        size = places[(column + 1) * capacity + row]
-        cells[at + i] = places[column * capacity + row]
+        size = places[column + 1, row]
+        cells[at + i] = places[column, row]
         cells[at + room + i] = size
-        cells[at + 2 * room + i] = 0 if size < 0 else 1
+        cells[at + 2 * room + i] = NOTHING if size < 0 else PLAIN
         if size > 0:
             cells[weight + i] += size
 
@@ -641,9 +602,9 @@ def bytes_kinds(
         start = cells[starts + i]
         size = cells[sizes + i]
         if size < 0:
-            cells[kinds + i] = 0
+            cells[kinds + i] = NOTHING
         elif size == 0:
-            cells[kinds + i] = 1
+            cells[kinds + i] = PLAIN
         elif start < 0 or size > len(buf) - start:
             raise IndexError
         elif cython.compiled:
@@ -667,12 +628,6 @@ def _kind(data: bytes) -> int:
 # A piece of bytes is a start and a size, in two runs of cells.
 
 
-# The state of a column: its rows, where the data of its two forms end, and how many rows have each form.
-ROWS, TEXT_END, CODED_END, TEXT_COUNT, CODED_COUNT = range(5)
-
-TEXT, CODED = 1, 2  # the forms that are wanted, added up
-
-
 def gather(
     buf: cython.const[cython.uchar][::1],
     cells: cython.const[cython.longlong][::1],
@@ -694,9 +649,9 @@ def gather(
     the first row that has it.
     """
     i: cython.Py_ssize_t
-    row: cython.Py_ssize_t = state[0]
-    w: cython.Py_ssize_t = state[1]
-    v: cython.Py_ssize_t = state[2]
+    row: cython.Py_ssize_t = state[ROWS]
+    w: cython.Py_ssize_t = state[TEXT_END]
+    v: cython.Py_ssize_t = state[CODED_END]
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t
     needed: cython.Py_ssize_t
@@ -706,18 +661,18 @@ def gather(
     kind: cython.int
     if row < 0 or count < 0 or row + count > room or len(offsets) < 2 * second or 8 * len(valid) < 2 * second_bit:
         raise IndexError
-    if min(starts, sizes) < 0 or max(starts, sizes) + count > len(cells) or len(state) < 5 or w < 0 or v < 0:
+    if min(starts, sizes) < 0 or max(starts, sizes) + count > len(cells) or len(state) < GATHER_CELLS or w < 0 or v < 0:
         raise IndexError
     i = 0
     while i < count:
-        if wanted & 1 and not state[4]:
+        if wanted & TEXT and not state[CODED_COUNT]:
             done = _texts(buf, cells, starts + i, sizes + i, count - i, offsets, row, text, w)
             if done:
                 _ones(valid, row, done)
                 i += done
                 row += done
                 w = offsets[row]
-                state[3] += done
+                state[TEXT_COUNT] += done
                 if i == count:
                     break
         start = cells[starts + i]
@@ -728,38 +683,38 @@ def gather(
         elif size > 0:
             if start < 0 or size > len(buf) - start:
                 raise IndexError
-            if wanted & 1 and size <= len(text) - w:
+            if wanted & TEXT and size <= len(text) - w:
                 kind = _copied(buf, start, size, text, w)
             else:
                 kind = _kind_at(buf, start, size)
-                if kind == 1 and wanted & 1:
+                if kind == 1 and wanted & TEXT:
                     break
-        if wanted & 1:
+        if wanted & TEXT:
             if kind == 1:
                 w += size
-                state[3] += 1
+                state[TEXT_COUNT] += 1
                 valid[row >> 3] |= 1 << (row & 7)
             else:
                 valid[row >> 3] &= 255 ^ (1 << (row & 7))
             offsets[row + 1] = w
-        if wanted & 2 and (kind == 2 or state[4]):
+        if wanted & CODED and (kind == 2 or state[CODED_COUNT]):
             if kind == 2:
                 needed = (size + 2) // 3 * 4
                 if needed > len(coded) - v:
                     break
-                if not state[4]:
+                if not state[CODED_COUNT]:
                     _begin(offsets, second, valid, second_bit, row)
                 v = _coded(buf, start, size, coded, v)
-                state[4] += 1
+                state[CODED_COUNT] += 1
                 valid[(second_bit + row) >> 3] |= 1 << ((second_bit + row) & 7)
             else:
                 valid[(second_bit + row) >> 3] &= 255 ^ (1 << ((second_bit + row) & 7))
             offsets[second + row + 1] = v
         row += 1
         i += 1
-    state[0] = row
-    state[1] = w
-    state[2] = v
+    state[ROWS] = row
+    state[TEXT_END] = w
+    state[CODED_END] = v
     return i
 
 
@@ -844,7 +799,7 @@ def _copied(
 def _kind_at(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
     """Say what bytes are: 1 if they are UTF-8, otherwise 2."""
     if cython.compiled:
-        return 2 if kafkalog_kind(cython.address(buf[start]), size) == 3 else 1
+        return 2 if kafkalog_kind(cython.address(buf[start]), size) == BASE64 else 1
     try:
         bytes(buf[start : start + size]).decode()
     except UnicodeDecodeError:
@@ -900,13 +855,12 @@ def headers(
     stop_row: cython.Py_ssize_t,
     p: cython.Py_ssize_t,
     left: cython.longlong,
-    found: cython.longlong[::1],
-    room: cython.Py_ssize_t,
+    found: cython.longlong[:, ::1],
 ) -> tuple[int, int, int, int]:
     """List the headers of rows, which the kernel has checked: (row, position in it, headers left of it, headers).
 
-    `found` gets, in four runs of `room` cells, where each key begins, its size, and the same of its value. Where `room`
-    is short, the first three answers are what to go on with; a row begins with `p` below 0.
+    `found`, a table, gets where each key begins, its size, and the same of its value. Where its room is
+    short, the first three answers are what to go on with; a row begins with `p` below 0.
     """
     n: cython.Py_ssize_t = 0
     key: cython.Py_ssize_t
@@ -914,14 +868,14 @@ def headers(
     key_size: cython.longlong
     value_size: cython.longlong
     size: cython.Py_ssize_t = len(buf)
-    if min(starts, counts) < 0 or max(starts, counts) + stop_row > len(cells) or len(found) < 4 * room:
+    if min(starts, counts) < 0 or max(starts, counts) + stop_row > len(cells) or len(found) < HEADER_COLUMNS:
         raise IndexError
     while row < stop_row:
         if p < 0:
             p = cells[starts + row]
             left = cells[counts + row]
         while left > 0:
-            if n == room:
+            if n == found.shape[1]:
                 return row, p, left, n
             key_size, key = varint(buf, p, size)
             if key < 0 or key_size < 0 or key_size > size - key:
@@ -929,10 +883,10 @@ def headers(
             value_size, value = varint(buf, key + key_size, size)
             if value < 0 or value_size > size - value:
                 raise IndexError
-            found[n] = key
-            found[room + n] = key_size
-            found[2 * room + n] = value
-            found[3 * room + n] = value_size if value_size >= 0 else -1
+            found[HEADER_KEY_START, n] = key
+            found[HEADER_KEY_SIZE, n] = key_size
+            found[HEADER_VALUE_START, n] = value
+            found[HEADER_VALUE_SIZE, n] = value_size if value_size >= 0 else -1
             p = value + value_size if value_size > 0 else value
             n += 1
             left -= 1
@@ -943,13 +897,11 @@ def headers(
 
 # Which batches and records meet conditions, by the kernel's tables; ``buffers.py`` has the rules of its source.
 #
-# The conditions are seven int64: first and last offset, first and last timestamp, producer id, whether that counts,
-# and whether only control batches are wanted.
+# The conditions are seven int64, by ``FIRST_WANTED`` and the names after it.
 
 
 def batches(
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     conditions: cython.const[cython.longlong][::1],
     picks: cython.longlong[::1],
@@ -961,25 +913,24 @@ def batches(
     attributes: cython.longlong
     base: cython.longlong
     time: cython.longlong
-    none: cython.longlong = NONE
-    if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or len(picks) < count or len(conditions) < 7:
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or len(picks) < count or len(conditions) < CONDITIONS:
         raise IndexError
     for row in range(count):
-        magic = heads[MAGIC * capacity + row]
-        attributes = heads[ATTRIBUTES * capacity + row]
-        base = heads[BASE_OFFSET * capacity + row]
-        if heads[LAST_OFFSET * capacity + row] < conditions[0]:
+        magic = heads[MAGIC, row]
+        attributes = heads[ATTRIBUTES, row]
+        base = heads[BASE_OFFSET, row]
+        if heads[LAST_OFFSET, row] < conditions[FIRST_WANTED]:
             continue
-        if base > conditions[1] and (base != none or magic > 1):
+        if base > conditions[LAST_WANTED] and (base != NONE or magic > 1):
             continue
-        if conditions[5] and heads[PRODUCER_ID * capacity + row] != conditions[4]:
+        if conditions[HAS_PRODUCER] and heads[PRODUCER_ID, row] != conditions[WANTED_PRODUCER]:
             continue
-        if conditions[6] and (magic < 2 or attributes & CONTROL_BIT == 0):
+        if conditions[ONLY_CONTROL] and (magic < 2 or attributes & CONTROL_BIT == 0):
             continue
         # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
         if magic != 0 and attributes & APPEND_TIME_BIT:
-            time = heads[MAX_TIMESTAMP * capacity + row]
-            if time < conditions[2] or time > conditions[3]:
+            time = heads[MAX_TIMESTAMP, row]
+            if time < conditions[FROM_TIMESTAMP] or time > conditions[TO_TIMESTAMP]:
                 continue
         picks[n] = row
         n += 1
@@ -989,8 +940,7 @@ def batches(
 def holding(
     buf: cython.const[cython.uchar][::1],
     literal: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     start: cython.longlong,
     rows: cython.longlong[::1],
@@ -1001,23 +951,23 @@ def holding(
     at: cython.Py_ssize_t
     end: cython.Py_ssize_t  # the buffer may go on: what follows is looked at with its own batches
     next_at: cython.longlong
-    if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or count > len(rows) or len(literal) == 0:
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or count > len(rows) or len(literal) == 0:
         raise IndexError
     if count == 0:
         return 0
-    at = max(heads[POSITION * capacity] - start, 0)
-    end = min(heads[POSITION * capacity + count - 1] - start + heads[SIZE * capacity + count - 1], len(buf))
+    at = max(heads[POSITION, 0] - start, 0)
+    end = min(heads[POSITION, count - 1] - start + heads[SIZE, count - 1], len(buf))
     while row < count:
         at = _place_of(buf, literal, at, end)
         if at < 0:
             break
-        while row + 1 < count and heads[POSITION * capacity + row + 1] - start <= at:
+        while row + 1 < count and heads[POSITION, row + 1] - start <= at:
             row += 1
         rows[n] = row
         n += 1
         if row + 1 == count:
             break
-        next_at = heads[POSITION * capacity + row + 1] - start  # once is enough for a batch
+        next_at = heads[POSITION, row + 1] - start  # once is enough for a batch
         if next_at <= at or next_at > end:
             break
         at = next_at
@@ -1045,8 +995,7 @@ def _place_of(
 
 
 def leave_out(
-    heads: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.longlong[:, ::1],
     count: cython.Py_ssize_t,
     picks: cython.const[cython.longlong][::1],
     picked: cython.Py_ssize_t,
@@ -1058,22 +1007,21 @@ def leave_out(
     """
     at: cython.Py_ssize_t = 0
     row: cython.Py_ssize_t
-    if len(heads) < capacity * len(BATCH_COLUMNS) or count > capacity or picked > len(picks):
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or picked > len(picks):
         raise IndexError
     for row in range(count):
         if at < picked and picks[at] == row:
             at += 1
             if not control_only:
                 continue
-            if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & CONTROL_BIT:
+            if heads[MAGIC, row] > 1 and heads[ATTRIBUTES, row] & CONTROL_BIT:
                 continue
-        heads[SECTION_START * capacity + row] = -1
+        heads[SECTION_START, row] = -1
 
 
 def records(
     buf: cython.const[cython.uchar][::1],
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     conditions: cython.const[cython.longlong][::1],
     key: cython.const[cython.uchar][::1],
@@ -1087,19 +1035,19 @@ def records(
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t = len(key)
     v: cython.longlong
-    if len(recs) < room * len(RECORD_COLUMNS) or count > room or len(picks) < count or len(conditions) < 4:
+    if len(recs) < RECORD_CELLS or count > recs.shape[1] or len(picks) < count or len(conditions) < CONDITIONS:
         raise IndexError
     for i in range(count):
-        v = recs[OFFSET * room + i]
-        if v < conditions[0] or v > conditions[1]:
+        v = recs[OFFSET, i]
+        if v < conditions[FIRST_WANTED] or v > conditions[LAST_WANTED]:
             continue
-        v = recs[TIMESTAMP * room + i]
-        if v < conditions[2] or v > conditions[3]:
+        v = recs[TIMESTAMP, i]
+        if v < conditions[FROM_TIMESTAMP] or v > conditions[TO_TIMESTAMP]:
             continue
         if has_key:
-            if recs[KEY_SIZE * room + i] != size:
+            if recs[KEY_SIZE, i] != size:
                 continue
-            start = recs[KEY_START * room + i]
+            start = recs[KEY_START, i]
             if start < 0 or size > len(buf) - start:
                 continue
             k = 0
@@ -1113,10 +1061,8 @@ def records(
 
 
 def without_control(
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
+    recs: cython.const[cython.longlong][:, ::1],
     picks: cython.const[cython.longlong][::1],
     picked: cython.Py_ssize_t,
     found: cython.longlong[::1],
@@ -1126,18 +1072,18 @@ def without_control(
     row: cython.Py_ssize_t
     batch: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS):
+    if len(heads) < BATCH_CELLS or len(recs) < RECORD_CELLS:
         raise IndexError
     if picked > len(picks) or picked > len(found):
         raise IndexError
     for i in range(picked):
         row = picks[i]
-        if row < 0 or row >= room:
+        if row < 0 or row >= recs.shape[1]:
             raise IndexError
-        batch = recs[BATCH * room + row]
-        if batch < 0 or batch >= capacity:
+        batch = recs[BATCH, row]
+        if batch < 0 or batch >= heads.shape[1]:
             raise IndexError
-        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & CONTROL_BIT:
+        if heads[MAGIC, batch] < 2 or not heads[ATTRIBUTES, batch] & CONTROL_BIT:
             found[count] = row
             count += 1
     return count
@@ -1145,19 +1091,17 @@ def without_control(
 
 def controls(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
+    recs: cython.const[cython.longlong][:, ::1],
     picks: cython.const[cython.longlong][::1],
     count: cython.Py_ssize_t,
-    found: cython.longlong[::1],
+    found: cython.longlong[:, ::1],
 ) -> int:
     """List the control records among the first `count` of `picks`; answer how many.
 
-    `found` gets four runs of as many cells as `picks` has: the record's number; what ``end_marker`` answers; the
-    version in its key; the coordinator's epoch, or the type of one that ends nothing. Other cells below 0 in the second
-    run are of malformed ones.
+    `found`, a table, gets the columns ``CONTROL_…``: the record's number; what ``end_marker`` answers; the
+    version in its key; the coordinator's epoch, or the type of one that ends nothing. Other cells below 0 in the
+    second one are of malformed ones.
     """
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
@@ -1168,31 +1112,30 @@ def controls(
     key_size: cython.longlong
     value_size: cython.longlong
     kind: cython.longlong
-    run: cython.Py_ssize_t = len(picks)
     size: cython.Py_ssize_t = len(buf)
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS):
+    if len(heads) < BATCH_CELLS or len(recs) < RECORD_CELLS:
         raise IndexError
-    if count > run or len(found) < 4 * run:
+    if count > min(len(picks), found.shape[1]) or len(found) < CONTROL_COLUMNS:
         raise IndexError
     for at in range(count):
         i = picks[at]
-        row = recs[BATCH * room + i]
-        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & CONTROL_BIT == 0:
+        row = recs[BATCH, i]
+        if heads[MAGIC, row] < 2 or heads[ATTRIBUTES, row] & CONTROL_BIT == 0:
             continue
-        key = recs[KEY_START * room + i]
-        key_size = recs[KEY_SIZE * room + i]
-        value = recs[VALUE_START * room + i]
-        value_size = recs[VALUE_SIZE * room + i]
+        key = recs[KEY_START, i]
+        key_size = recs[KEY_SIZE, i]
+        value = recs[VALUE_START, i]
+        value_size = recs[VALUE_SIZE, i]
         kind = -1
         if key >= 0 and value >= 0 and key_size <= size - key and value_size <= size - value:
             kind = end_marker(buf, key, key_size, value, value_size)
-        found[n] = i
-        found[run + n] = kind
+        found[CONTROL_RECORD, n] = i
+        found[CONTROL_TYPE, n] = kind
         if kind >= 0:
-            found[2 * run + n] = int16(buf, key)
-            found[3 * run + n] = int32(buf, value + 2)
+            found[CONTROL_VERSION, n] = int16(buf, key)
+            found[CONTROL_EPOCH, n] = int32(buf, value + 2)
         elif kind == NO_END:
-            found[2 * run + n] = int16(buf, key)
-            found[3 * run + n] = int16(buf, key + 2)
+            found[CONTROL_VERSION, n] = int16(buf, key)
+            found[CONTROL_EPOCH, n] = int16(buf, key + 2)
         n += 1
     return n

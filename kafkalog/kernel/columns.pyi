@@ -9,45 +9,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 Numbers: TypeAlias = NDArray[np.int64]
 Out: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
-STEP: int
-OF_ROW: int
-OF_BATCH: int
-OF_MESSAGE: int
-CELL: int
-BITS: int
-HOLDS: int
-SINCE_2: int
-BIT: int
-TIMES: int
-SIZE: int
-NOT_NEGATIVE: int
-DELTA: int
-NEVER: int
-UNKNOWN: int
-OLD: int
-NO_MESSAGE: int
-NO_HORIZON: int
-BY_BIT: int
-MISSING: int
-EMPTY: int
-SAME: int
-VARIED: int
-CELLS: int
-NOTHING: int
-PLAIN: int
-ESCAPED: int
-BASE64: int
 
 def fill(
     rows: Cells,
-    capacity: int,
     first: int,
     count: int,
     batches: Cells,
-    batches_capacity: int,
     outer: int,
     messages: Cells,
-    messages_capacity: int,
     bits: Bytes,
     plan: Cells,
     state: Cells | Numbers,
@@ -56,11 +25,10 @@ def fill(
     valid: Out,
     row: int,
 ) -> None: ...
-def take(source: Cells, capacity: int, picks: Cells, count: int, out: Cells) -> None: ...
+def take(source: Cells, picks: Cells, count: int, out: Cells) -> None: ...
 def bytes_kinds(buf: Bytes, cells: Cells, starts: int, sizes: int, kinds: int, count: int) -> None: ...
 def texts(
     places: Cells,
-    capacity: int,
     column: int,
     picks: Cells,
     count: int,
@@ -73,13 +41,6 @@ def signs(cells: Cells, at: int, count: int, flags: int, valid: bytearray | memo
 
 Offsets: TypeAlias = NDArray[np.int32]
 Data: TypeAlias = NDArray[np.uint8]
-ROWS: int
-TEXT_END: int
-CODED_END: int
-TEXT_COUNT: int
-CODED_COUNT: int
-TEXT: int
-CODED: int
 
 def gather(
     buf: Bytes,
@@ -106,17 +67,10 @@ def headers(
     p: int,
     left: int,
     found: Cells | Numbers,
-    room: int,
 ) -> tuple[int, int, int, int]: ...
-def batches(heads: Cells, capacity: int, count: int, conditions: Cells, picks: Cells) -> int: ...
-def holding(buf: Bytes, literal: Bytes, heads: Cells, capacity: int, count: int, start: int, rows: Cells) -> int: ...
-def leave_out(heads: Cells, capacity: int, count: int, picks: Cells, picked: int, control_only: bool) -> None: ...
-def records(
-    buf: Bytes, recs: Cells, room: int, count: int, conditions: Cells, key: bytes, has_key: bool, picks: Cells
-) -> int: ...
-def without_control(
-    heads: Cells, capacity: int, recs: Cells, room: int, picks: Cells, picked: int, found: Cells
-) -> int: ...
-def controls(
-    buf: Bytes, heads: Cells, capacity: int, recs: Cells, room: int, picks: Cells, count: int, found: Cells
-) -> int: ...
+def batches(heads: Cells, count: int, conditions: Cells, picks: Cells) -> int: ...
+def holding(buf: Bytes, literal: Bytes, heads: Cells, count: int, start: int, rows: Cells) -> int: ...
+def leave_out(heads: Cells, count: int, picks: Cells, picked: int, control_only: bool) -> None: ...
+def records(buf: Bytes, recs: Cells, count: int, conditions: Cells, key: bytes, has_key: bool, picks: Cells) -> int: ...
+def without_control(heads: Cells, recs: Cells, picks: Cells, picked: int, found: Cells) -> int: ...
+def controls(buf: Bytes, heads: Cells, recs: Cells, picks: Cells, count: int, found: Cells) -> int: ...

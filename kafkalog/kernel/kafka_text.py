@@ -1,10 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
 """Columns to lines of text; ``buffers.py`` has the rules of its source.
 
-The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
-begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
-them ended by a -1; then words, pairs of (start, size). Literals and words are in one buffer of bytes. A step writes its
-literal, then its value by kind. `kafkalog_cli.render.kafka.segment_lines` builds them.
+The words of a line are data, a template: ``plans.py`` says what it has.
 """
 
 from __future__ import annotations
@@ -19,25 +16,9 @@ except ImportError:  # not needed to run, only to compile
 if not cython.compiled:  # else they come with the .pxd
     import re
 
-    from kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BATCH,
-        CONTROL_BIT,
-        HEADERS_COUNT,
-        HEADERS_START,
-        KEY_SIZE,
-        KEY_START,
-        MAGIC,
-        OFFSET,
-        RECORD_SIZE,
-        SEQUENCE,
-        TIMESTAMP,
-        VALUE_SIZE,
-        VALUE_START,
-        end_marker,
-        int32,
-    )
+    from kafkalog.kernel.buffers import *
+    from kafkalog.kernel.numbers import end_marker, int32
+    from kafkalog.kernel.plans import *
     from kafkalog.kernel.put import put, put_integer
 
     # Java replaces an encoded surrogate as one character, Python each of its bytes.
@@ -45,62 +26,16 @@ if not cython.compiled:  # else they come with the .pxd
 
 __all__ = [
     "DONE",
-    "FLAG",
-    "INTEGER",
-    "LINE_ROOM",
-    "NOTHING",
     "NO_ROOM",
-    "OPTIONAL",
-    "PIECES",
     "SPECIAL",
-    "WORD",
     "batch_lines",
     "breaks",
     "java_text",
     "record_lines",
 ]
 
-# Kinds of a step: no value; the cell in digits; true or false by mask; the word that the masked cell numbers; or, if
-# the masked cell is not 0, the other column's cell between two words, otherwise a third word.
-NOTHING, INTEGER, FLAG, WORD, OPTIONAL = range(5)
 # Why ``record_lines`` stopped: all done, no room in `out`, or the caller must write the next record.
 DONE, NO_ROOM, SPECIAL = range(3)
-# The pieces of a record's line, in the order of the `pieces` argument.
-PIECES: Final = (
-    "bar_offset",  # "| offset: "
-    "create_time",
-    "log_append_time",
-    "key_size",
-    "value_size",
-    "sequence",
-    "header_keys",
-    "end_header_keys",
-    "key",
-    "payload",
-    "first_key",  # where the line begins with the key
-    "first_payload",
-    "abort",
-    "commit",
-)
-if not cython.compiled:  # where each is in `pieces`, which has its place and its size; compiled, by the .pxd
-    (
-        BAR_OFFSET,
-        CREATE_TIME,
-        LOG_APPEND_TIME,
-        KEY_SIZE_IS,
-        VALUE_SIZE_IS,
-        SEQUENCE_IS,
-        HEADER_KEYS,
-        END_HEADER_KEYS,
-        KEY_IS,
-        PAYLOAD_IS,
-        FIRST_KEY,
-        FIRST_PAYLOAD,
-        ABORT,
-        COMMIT,
-    ) = range(0, 2 * len(PIECES), 2)
-LAST: Final = 2**63 - 1  # nothing follows this offset
-LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
 
 
 @cython.ccall
@@ -161,45 +96,42 @@ def _varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t):
 def put_batch(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     template: cython.const[cython.longlong][::1],
     literals: cython.const[cython.uchar][::1],
 ) -> cython.Py_ssize_t:
     """Write a batch's line by `template`. ``LINE_ROOM`` bytes must be free."""
-    s: cython.Py_ssize_t
+    s: cython.Py_ssize_t = heads[MAGIC, row]
     at: cython.Py_ssize_t
     kind: cython.longlong
     value: cython.longlong
-    s = heads[MAGIC * capacity + row]  # magic
     s = template[s if s < 2 else 2]
     while template[s] >= 0:
-        w = put(out, w, literals, template[s], template[s + 1])
-        kind = template[s + 2]
-        if kind == 1:
-            w = put_integer(out, w, heads[template[s + 3] * capacity + row])
-        elif kind != 0:
-            value = heads[template[s + 3] * capacity + row] & template[s + 4]
-            at = template[s + 5]
-            if kind == 2:
+        w = put(out, w, literals, template[s + LINE_LITERAL], template[s + LINE_SIZE])
+        kind = template[s + LINE_KIND]
+        if kind == LINE_INTEGER:
+            w = put_integer(out, w, heads[template[s + LINE_COLUMN], row])
+        elif kind != LINE_NOTHING:
+            value = heads[template[s + LINE_COLUMN], row] & template[s + LINE_MASK]
+            at = template[s + LINE_WORDS]
+            if kind == LINE_FLAG:
                 at += 2 * (value != 0)
-            elif kind == 3:
+            elif kind == LINE_WORD:
                 at += 2 * value
             elif value:
                 w = put(out, w, literals, template[at], template[at + 1])
-                w = put_integer(out, w, heads[template[s + 6] * capacity + row])
+                w = put_integer(out, w, heads[template[s + LINE_OTHER], row])
                 at += 2
             else:
                 at += 4
             w = put(out, w, literals, template[at], template[at + 1])
-        s += 7
+        s += LINE_CELLS
     return w
 
 
 def batch_lines(
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
     template: cython.const[cython.longlong][::1],
@@ -208,20 +140,19 @@ def batch_lines(
     w: cython.Py_ssize_t,
 ) -> tuple[int, int]:
     """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` while there is room: (next row, bytes in `out`)."""
-    room: cython.Py_ssize_t = LINE_ROOM
     if not cython.compiled and stop_row - row > 1:
-        return _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w)
-    while row < stop_row and len(out) - w >= room:
-        w = put_batch(out, w, heads, capacity, row, template, literals)
+        return _batch_lines_interpreted(heads, row, stop_row, template, literals, out, w)
+    while row < stop_row and len(out) - w >= LINE_ROOM:
+        w = put_batch(out, w, heads, row, template, literals)
         row += 1
     return row, w
 
 
-def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
+def _batch_lines_interpreted(heads, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
     """Write runs of rows of one magic by a % pattern, the fastest way in the interpreter."""
-    magic = heads[MAGIC * capacity + row]
+    magic = heads[MAGIC, row]
     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
-    stop = next((i for i in range(row, stop_row) if heads[MAGIC * capacity + i] != magic), stop_row)
+    stop = next((i for i in range(row, stop_row) if heads[MAGIC, i] != magic), stop_row)
     pattern, columns = "", []
 
     def word(at):  # type: ignore[no-untyped-def]
@@ -229,155 +160,216 @@ def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals,
 
     s = template[min(magic, 2)]
     while template[s] >= 0:
-        kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]
-        cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
+        kind, column, mask = template[s + LINE_KIND], template[s + LINE_COLUMN], template[s + LINE_MASK]
+        at, other = template[s + LINE_WORDS], template[s + LINE_OTHER]
+        cells = [heads[column, i] for i in range(row, stop)]
         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
-        if kind == INTEGER:
+        if kind == LINE_INTEGER:
             columns.append(cells)
-        elif kind == FLAG:
+        elif kind == LINE_FLAG:
             words = word(at), word(at + 2)
             columns.append([words[cell & mask != 0] for cell in cells])
-        elif kind == WORD:
+        elif kind == LINE_WORD:
             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
-        elif kind == OPTIONAL:
-            others = heads[other * capacity + row : other * capacity + stop].tolist()
+        elif kind == LINE_OPTIONAL:
+            others = [heads[other, i] for i in range(row, stop)]
             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
-        s += 7
+        s += LINE_CELLS
     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
     out[w : w + len(text)] = text
     return stop, w + len(text)
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_piece(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    literals: cython.const[cython.uchar][::1],
+    pieces: cython.const[cython.longlong][::1],
+    piece: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write a piece of a record's line."""
+    return put(out, w, literals, pieces[piece], pieces[piece + 1])
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def put_header_keys(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    p: cython.Py_ssize_t,
+    left: cython.longlong,
+) -> cython.Py_ssize_t:
+    """Write the keys of the headers that begin at `p`, which ``records.read`` has read before."""
+    size: cython.longlong
+    started: cython.bint = False
+    while left > 0:
+        size, p = _varint(buf, p)
+        if started:
+            out[w] = COMMA
+            w += 1
+        started = True
+        w = put_text(out, w, buf, p, size)
+        size, p = _varint(buf, p + size)
+        if size > 0:
+            p += size
+        left -= 1
+    return w
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_metadata(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    i: cython.Py_ssize_t,
+    is_append_time: cython.bint,
+    literals: cython.const[cython.uchar][::1],
+    pieces: cython.const[cython.longlong][::1],
+) -> cython.Py_ssize_t:
+    """Write what a record has beside its content."""
+    w = put_piece(out, w, literals, pieces, PIECE_BAR_OFFSET)
+    w = put_integer(out, w, recs[OFFSET, i])
+    w = put_piece(out, w, literals, pieces, PIECE_LOG_APPEND_TIME if is_append_time else PIECE_CREATE_TIME)
+    w = put_integer(out, w, recs[TIMESTAMP, i])
+    w = put_piece(out, w, literals, pieces, PIECE_KEY_SIZE)
+    w = put_integer(out, w, recs[KEY_SIZE, i])
+    w = put_piece(out, w, literals, pieces, PIECE_VALUE_SIZE)
+    w = put_integer(out, w, recs[VALUE_SIZE, i])
+    w = put_piece(out, w, literals, pieces, PIECE_SEQUENCE)
+    w = put_integer(out, w, recs[SEQUENCE, i])
+    w = put_piece(out, w, literals, pieces, PIECE_HEADER_KEYS)
+    if recs[HEADERS_COUNT, i]:
+        w = put_header_keys(out, w, buf, recs[HEADERS_START, i], recs[HEADERS_COUNT, i])
+    return put_piece(out, w, literals, pieces, PIECE_END_HEADER_KEYS)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def end_of(
+    buf: cython.const[cython.uchar][::1], recs: cython.const[cython.longlong][:, ::1], i: cython.Py_ssize_t
+) -> cython.int:
+    """Say what a control record ends, below 0 for nothing."""
+    key: cython.Py_ssize_t = recs[KEY_START, i]
+    value: cython.Py_ssize_t = recs[VALUE_START, i]
+    key_size: cython.longlong = recs[KEY_SIZE, i]
+    value_size: cython.longlong = recs[VALUE_SIZE, i]
+    if key < 0 or value < 0 or key + key_size > len(buf) or value + value_size > len(buf):
+        return NO_END
+    return end_marker(buf, key, key_size, value, value_size)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_content(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    key: cython.Py_ssize_t,
+    key_size: cython.longlong,
+    payload: cython.Py_ssize_t,
+    payload_size: cython.longlong,
+    is_first: cython.bint,
+    literals: cython.const[cython.uchar][::1],
+    pieces: cython.const[cython.longlong][::1],
+) -> cython.Py_ssize_t:
+    """Write key and payload; a size below 0 is that of none."""
+    if key_size >= 0:
+        w = put_piece(out, w, literals, pieces, PIECE_FIRST_KEY if is_first else PIECE_KEY)
+        w = put_text(out, w, buf, key, key_size)
+        is_first = False
+    if payload_size >= 0:
+        w = put_piece(out, w, literals, pieces, PIECE_FIRST_PAYLOAD if is_first else PIECE_PAYLOAD)
+        w = put_text(out, w, buf, payload, payload_size)
+    return w
+
+
 def record_lines(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
+    recs: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     row: cython.Py_ssize_t,
-    metadata: cython.bint,
-    contents: cython.bint,
+    parts: cython.int,
     template: cython.const[cython.longlong][::1],
     literals: cython.const[cython.uchar][::1],
     pieces: cython.const[cython.longlong][::1],
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
     content: cython.const[cython.uchar][::1],
-    places: cython.const[cython.longlong][::1],
+    places: cython.const[cython.longlong][:, ::1],
 ) -> tuple[int, int, int, int]:
     """Write the lines of records [`first`, `count`), each batch's line before its first record's.
 
-    `places` are four columns: where in `content` the text of a record's key is, its size, -1 for none, and its
-    payload's; without them the record's own bytes are written. `row` is the next batch without a line. Answers (next
-    record, bytes in `out`, next row, why it stopped): ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line
-    is written, and the caller must write this record's line (magic 0 and 1, control records other than ABORT and
-    COMMIT, content that could never fit).
+    `parts` says what a line has, ``WITH_METADATA`` and ``WITH_CONTENTS``. `places` has four columns, ``TEXT_…``: where
+    in `content` the text of a record's key is, its size, -1 for none, and its payload's; without them the record's own
+    bytes are written. `row` is the next batch without a line. Answers (next record, bytes in `out`, next row, why it
+    stopped): ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line is written, and the caller must write
+    this record's line (magic 0 and 1, control records other than ABORT and COMMIT, content that could never fit).
     """
     i: cython.Py_ssize_t = first
-    p: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     batch: cython.Py_ssize_t
     limit: cython.Py_ssize_t = len(out)
     attributes: cython.longlong
-    key_size: cython.longlong
-    value_size: cython.longlong
-    kind: cython.longlong
-    h: cython.longlong
+    kind: cython.int
     size: cython.longlong
-    started: cython.bint
-    line_room: cython.Py_ssize_t = LINE_ROOM
-    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
-    at_magic: cython.Py_ssize_t = MAGIC * capacity
-    if 0 < len(places) < 4 * room or count > room:
+    has_places: cython.bint = len(places) >= TEXT_COLUMNS
+    if (has_places and places.shape[1] < count) or count > recs.shape[1]:
         raise IndexError
     while i < count:
-        batch = recs[BATCH * room + i]
+        batch = recs[BATCH, i]
         while row <= batch:
-            if limit - w < line_room:
+            if limit - w < LINE_ROOM:
                 return i, w, row, NO_ROOM
-            w = put_batch(out, w, heads, capacity, row, template, literals)
+            w = put_batch(out, w, heads, row, template, literals)
             row += 1
-        attributes = heads[at_attributes + batch]
-        size = recs[RECORD_SIZE * room + i]
-        if len(places):
-            size += places[room + i] + places[3 * room + i] + 2
-        size = size * 3 + line_room
-        if size > limit or heads[at_magic + batch] < 2:
+        attributes = heads[ATTRIBUTES, batch]
+        size = recs[RECORD_SIZE, i]
+        if has_places:
+            size += places[TEXT_KEY_SIZE, i] + places[TEXT_PAYLOAD_SIZE, i] + 2
+        size = size * 3 + LINE_ROOM
+        if size > limit or heads[MAGIC, batch] < 2:
             return i, w, row, SPECIAL
         if size > limit - w:
             return i, w, row, NO_ROOM
-        key_size = recs[KEY_SIZE * room + i]
-        value_size = recs[VALUE_SIZE * room + i]
-        kind = -1
-        if metadata and attributes & CONTROL_BIT:
-            p = recs[KEY_START * room + i]
-            at = recs[VALUE_START * room + i]
-            if p >= 0 and at >= 0 and p + key_size <= len(buf) and at + value_size <= len(buf):
-                kind = end_marker(buf, p, key_size, at, value_size)
-            if kind < 0:
-                return i, w, row, SPECIAL
-        if metadata:
-            w = put(out, w, literals, pieces[BAR_OFFSET], pieces[BAR_OFFSET + 1])
-            w = put_integer(out, w, recs[OFFSET * room + i])
-            p = LOG_APPEND_TIME if attributes & APPEND_TIME_BIT else CREATE_TIME
-            w = put(out, w, literals, pieces[p], pieces[p + 1])
-            w = put_integer(out, w, recs[TIMESTAMP * room + i])
-            w = put(out, w, literals, pieces[KEY_SIZE_IS], pieces[KEY_SIZE_IS + 1])
-            w = put_integer(out, w, key_size)
-            w = put(out, w, literals, pieces[VALUE_SIZE_IS], pieces[VALUE_SIZE_IS + 1])
-            w = put_integer(out, w, value_size)
-            w = put(out, w, literals, pieces[SEQUENCE_IS], pieces[SEQUENCE_IS + 1])
-            w = put_integer(out, w, recs[SEQUENCE * room + i])
-            w = put(out, w, literals, pieces[HEADER_KEYS], pieces[HEADER_KEYS + 1])
-            h = recs[HEADERS_COUNT * room + i]
-            p = recs[HEADERS_START * room + i]
-            started = False
-            while h > 0:
-                size, p = _varint(buf, p)
-                if started:
-                    out[w] = 44
-                    w += 1
-                started = True
-                w = put_text(out, w, buf, p, size)
-                size, p = _varint(buf, p + size)
-                if size > 0:
-                    p += size
-                h -= 1
-            w = put(out, w, literals, pieces[END_HEADER_KEYS], pieces[END_HEADER_KEYS + 1])
+        if parts & WITH_METADATA:
+            kind = -1
+            if attributes & CONTROL_BIT:
+                kind = end_of(buf, recs, i)
+                if kind < 0:
+                    return i, w, row, SPECIAL
+            w = put_metadata(out, w, buf, recs, i, attributes & APPEND_TIME_BIT != 0, literals, pieces)
             if kind >= 0:
-                p = COMMIT if kind else ABORT
-                w = put(out, w, literals, pieces[p], pieces[p + 1])
-                w = put_integer(out, w, int32(buf, recs[VALUE_START * room + i] + 2))
-        if contents and not attributes & CONTROL_BIT:
-            p = KEY_IS if metadata else FIRST_KEY  # a payload's piece follows the key's
-            if len(places):
-                if places[room + i] >= 0:
-                    w = put(out, w, literals, pieces[p], pieces[p + 1])
-                    w = put_text(out, w, content, places[i], places[room + i])
-                    p = KEY_IS
-                if places[3 * room + i] >= 0:
-                    w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
-                    w = put_text(out, w, content, places[2 * room + i], places[3 * room + i])
-                key_size = value_size = -1
-            if key_size >= 0:
-                w = put(out, w, literals, pieces[p], pieces[p + 1])
-                w = put_text(out, w, buf, recs[KEY_START * room + i], key_size)
-                p = KEY_IS
-            if value_size >= 0:
-                w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
-                w = put_text(out, w, buf, recs[VALUE_START * room + i], value_size)
-        out[w] = 10
+                w = put_piece(out, w, literals, pieces, PIECE_COMMIT if kind else PIECE_ABORT)
+                w = put_integer(out, w, int32(buf, recs[VALUE_START, i] + 2))
+        if parts & WITH_CONTENTS and not attributes & CONTROL_BIT:
+            if has_places:
+                w = put_content(
+                    out, w, content, places[TEXT_KEY, i], places[TEXT_KEY_SIZE, i], places[TEXT_PAYLOAD, i],
+                    places[TEXT_PAYLOAD_SIZE, i], not parts & WITH_METADATA, literals, pieces,
+                )  # fmt: skip
+            else:
+                w = put_content(
+                    out, w, buf, recs[KEY_START, i], recs[KEY_SIZE, i], recs[VALUE_START, i], recs[VALUE_SIZE, i],
+                    not parts & WITH_METADATA, literals, pieces,
+                )  # fmt: skip
+        out[w] = NEWLINE
         w += 1
         i += 1
     return i, w, row, DONE
 
 
 def breaks(
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     previous: cython.longlong,
     found: cython.longlong[::1],
@@ -386,10 +378,9 @@ def breaks(
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     offset: cython.longlong
-    last: cython.longlong = LAST
     for i in range(count):
-        offset = recs[OFFSET * room + i]
-        if previous == last or offset != previous + 1:
+        offset = recs[OFFSET, i]
+        if previous == TOP or offset != previous + 1:
             found[n] = i
             n += 1
         previous = offset

@@ -1,7 +1,7 @@
 """What the programs of ``message_program`` consist of: their steps, tables, and what goes wrong in them.
 
 A program reads one version of a message. It is a row of steps of `STEP` cells, in one flat buffer with all programs of
-a set. ``message_loop`` runs it; ``message_ops.pxd`` says the same names in C, in the same order.
+a set. ``message_loop`` runs it; ``setup.py`` makes C constants of its names.
 
 - A step is (operation, column, name, is nullable, and four cells by operation); `column` is that of the current table.
 - A table holds the rows of one structure: the message itself, or the elements of one array. Its rows' columns are cells
@@ -16,8 +16,6 @@ a set. ``message_loop`` runs it; ``message_ops.pxd`` says the same names in C, i
 from __future__ import annotations
 
 from typing import Final
-
-__all__ = ["FRAME", "MESSAGE_COLUMNS", "MOST_BYTES", "REMARK_COLUMNS", "STEP", "TABLE"]
 
 MOST_BYTES: Final = 1 << 24  # of a message that is read: a file of some kilobytes may unpack to very long ones
 STEP: Final = 8  # cells of a step
@@ -63,8 +61,15 @@ MESSAGE_COLUMNS: Final = (
     "a",
     "b",
 )
-(M_PROGRAM, M_START, M_SIZE, M_ROW, M_TAKEN, M_ERROR, M_NAME, M_AT, M_A, M_B) = range(len(MESSAGE_COLUMNS))
+(
+    M_PROGRAM, M_START, M_SIZE, M_ROW, M_TAKEN, M_ERROR, M_NAME, M_AT, M_A, M_B, MESSAGE_CELLS,
+) = range(len(MESSAGE_COLUMNS) + 1)  # fmt: skip
 REMARK_COLUMNS: Final = ("message", "remark", "name", "a", "b")
+
+# What is known of each record of an internal topic: the number its key begins with, its value's, -1 in a tombstone, and
+# whether it is not simply read.
+FACTS: Final = ("type", "version", "doubt")
+FACT_TYPE, FACT_VERSION, FACT_DOUBT, FACT_COLUMNS = range(len(FACTS) + 1)
 
 # What makes a message malformed; `message_errors` has the words.
 # The last one is no fault of the bytes: there is no room for so many values.

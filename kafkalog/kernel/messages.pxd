@@ -1,7 +1,6 @@
-from kafkalog.kernel.buffers cimport (
-    KEY_SIZE, KEY_START, VALUE_SIZE, VALUE_START, int16, int32, int64, unsigned32, wrap32
-)
+from kafkalog.kernel.buffers cimport *
 from kafkalog.kernel.message_ops cimport *
+from kafkalog.kernel.numbers cimport int16, int32, int64, unsigned32, wrap32
 
 cdef extern from "string.h" nogil:
     void *memcpy(void *to, const void *source, size_t size)

@@ -6,9 +6,6 @@ It reads as Kafka's own code does and is as lenient; what Kafka only tolerates b
 
 from __future__ import annotations
 
-from kafkalog.kernel.buffers import NONE, RECORD_COLUMNS
-from kafkalog.kernel.message_ops import MESSAGE_COLUMNS
-
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
@@ -18,89 +15,13 @@ if not cython.compiled:  # else they come with the .pxd
     import base64
     from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
 
-    from kafkalog.kernel.buffers import (
-        KEY_SIZE,
-        KEY_START,
-        VALUE_SIZE,
-        VALUE_START,
-        int16,
-        int32,
-        int64,
-        unsigned32,
-        wrap32,
-    )
+    from kafkalog.kernel.buffers import *
     from kafkalog.kernel.kafka_text import java_text
-    from kafkalog.kernel.message_ops import (
-        A_TAG,
-        ARRAY,
-        BOOL,
-        BOOL_VALUE,
-        BYTES,
-        COMPACT,
-        ELEMENT_END,
-        ELEMENTS,
-        END,
-        ENDED,
-        FRAME,
-        FULL,
-        INT8,
-        INT16,
-        INT32,
-        INT64,
-        IS_NULL,
-        LONG_VARINT,
-        M_A,
-        M_AT,
-        M_B,
-        M_ERROR,
-        M_NAME,
-        M_PROGRAM,
-        M_ROW,
-        M_SIZE,
-        M_START,
-        M_TAKEN,
-        MARK,
-        MARK_VALUE,
-        MOST_BYTES,
-        NUMBERS,
-        PLAIN16,
-        PROGRAM,
-        REFUSED,
-        SHORT,
-        SIZE_OF_TAG,
-        STEP,
-        STRING,
-        STRING_LENGTH,
-        TABLE,
-        TAG_COUNT,
-        TAG_END,
-        TAG_NEXT,
-        TAG_ORDER,
-        TAG_SIZE,
-        TAGS,
-        TAKE,
-        TAKE_TAG,
-        UINT16,
-        UINT32,
-        UUID,
-        W_ARRAY,
-        W_BASE64,
-        W_BOOL,
-        W_ELEMENT_END,
-        W_EMBEDDED,
-        W_INTEGER,
-        W_LITERAL,
-        W_RETURN,
-        W_STRING,
-        W_STRUCT,
-        W_UNKNOWN,
-        W_UUID,
-        W_WORD,
-    )
+    from kafkalog.kernel.message_ops import *
+    from kafkalog.kernel.numbers import int16, int32, int64, unsigned32, wrap32
 
 __all__ = [
     "DONE",
-    "FACTS",
     "NO_ROOM",
     "SPECIAL",
     "doubts",
@@ -112,9 +33,6 @@ __all__ = [
     "read",
     "write",
 ]
-
-
-_NONE: cython.longlong = NONE
 
 
 @cython.cfunc
@@ -488,7 +406,7 @@ def message_read(
                 s += STEP
             else:
                 for k in range(steps[s + 6], steps[s + 7]):
-                    cells[origin + k * room] = _NONE
+                    cells[origin + k * room] = NONE
                 s = steps[s + 5]
         else:
             return p, REFUSED, steps[s + 2], 0, 0
@@ -496,8 +414,7 @@ def message_read(
 
 def read(
     buf: cython.const[cython.uchar][::1],
-    messages: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    messages: cython.longlong[:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     programs: cython.const[cython.longlong][::1],
@@ -522,17 +439,17 @@ def read(
     name: cython.longlong
     a: cython.longlong
     b: cython.longlong
-    if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
+    if len(messages) < MESSAGE_CELLS or count > messages.shape[1] or first < 0:
         raise IndexError
     for k in range(len(tables) // TABLE):
         if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
             raise IndexError
     for i in range(first, count):
-        if messages[M_PROGRAM * capacity + i] < 0:
+        if messages[M_PROGRAM, i] < 0:
             continue
-        g = messages[M_PROGRAM * capacity + i] * PROGRAM
-        start = messages[M_START * capacity + i]
-        size = messages[M_SIZE * capacity + i]
+        g = messages[M_PROGRAM, i] * PROGRAM
+        start = messages[M_START, i]
+        size = messages[M_SIZE, i]
         if start < 0 or size < 0 or start > len(buf) or size > len(buf) - start:
             raise IndexError
         t = programs[g + 1]
@@ -543,8 +460,8 @@ def read(
             return i, t, tables[t * TABLE + 2] + 1
         p, error, name, a, b = message_read(buf, start, start + size, i, programs[g], t, steps, tables, cells, stack)
         if not error:
-            messages[M_ROW * capacity + i] = tables[t * TABLE + 2] - 1
-            messages[M_TAKEN * capacity + i] = p - start
+            messages[M_ROW, i] = tables[t * TABLE + 2] - 1
+            messages[M_TAKEN, i] = p - start
             continue
         if error == FULL:
             if name < 0:
@@ -555,11 +472,11 @@ def read(
             tables[k * TABLE + 2] = tables[k * TABLE + 3]
         if error == FULL:
             return i, name, a
-        messages[M_ERROR * capacity + i] = error
-        messages[M_NAME * capacity + i] = name
-        messages[M_AT * capacity + i] = size if error == ENDED else p - start
-        messages[M_A * capacity + i] = a
-        messages[M_B * capacity + i] = b if error == TAKE_TAG else start + size - p
+        messages[M_ERROR, i] = error
+        messages[M_NAME, i] = name
+        messages[M_AT, i] = size if error == ENDED else p - start
+        messages[M_A, i] = a
+        messages[M_B, i] = b if error == TAKE_TAG else start + size - p
     return count, -1, 0
 
 
@@ -571,22 +488,18 @@ def read(
 # it is.
 
 
-FACTS = ("type", "version", "doubt")
-
-
 def keyed(
     buf: cython.const[cython.uchar][::1],
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     kinds: cython.const[cython.longlong][::1],
-    keys: cython.longlong[::1],
-    values: cython.longlong[::1],
-    facts: cython.longlong[::1],
+    keys: cython.longlong[:, ::1],
+    values: cython.longlong[:, ::1],
+    facts: cython.longlong[:, ::1],
 ) -> None:
     """Set the programs and places of `count` records whose keys and values begin with an int16 each.
 
-    The version is -1 in a tombstone. All tables have the capacity `room`.
+    The version is -1 in a tombstone.
     """
     i: cython.Py_ssize_t
     p: cython.Py_ssize_t
@@ -596,53 +509,52 @@ def keyed(
     number: cython.longlong
     version: cython.longlong
     doubt: cython.bint
-    if count > room or len(recs) < room * len(RECORD_COLUMNS) or len(facts) < room * 3:
+    if count > recs.shape[1] or len(recs) < RECORD_CELLS or len(facts) < FACT_COLUMNS or facts.shape[1] < count:
         raise IndexError
-    if len(keys) < room * len(MESSAGE_COLUMNS) or len(values) < room * len(MESSAGE_COLUMNS):
+    if len(keys) < MESSAGE_CELLS or keys.shape[1] < count or len(values) < MESSAGE_CELLS or values.shape[1] < count:
         raise IndexError
     for i in range(count):
-        p = recs[KEY_START * room + i]
-        q = recs[VALUE_START * room + i]
-        key_size = recs[KEY_SIZE * room + i]
-        value_size = recs[VALUE_SIZE * room + i]
+        p = recs[KEY_START, i]
+        q = recs[VALUE_START, i]
+        key_size = recs[KEY_SIZE, i]
+        value_size = recs[VALUE_SIZE, i]
         if p < 0 or q < 0 or key_size > len(buf) - p or value_size > len(buf) - q:
             raise IndexError
-        keys[M_PROGRAM * room + i] = -1
-        values[M_PROGRAM * room + i] = -1
+        keys[M_PROGRAM, i] = -1
+        values[M_PROGRAM, i] = -1
         number = version = -1
         doubt = True
         if 2 <= key_size <= MOST_BYTES:
             number = int16(buf, p)
             if 0 <= number < len(kinds) // 3 and kinds[number * 3] >= 0:
-                keys[M_PROGRAM * room + i] = kinds[number * 3]
-                keys[M_START * room + i] = p + 2
-                keys[M_SIZE * room + i] = key_size - 2
+                keys[M_PROGRAM, i] = kinds[number * 3]
+                keys[M_START, i] = p + 2
+                keys[M_SIZE, i] = key_size - 2
                 if value_size < 0:
                     doubt = False
                 elif 2 <= value_size <= MOST_BYTES:
                     version = int16(buf, q)
                     if 0 <= version < kinds[number * 3 + 1]:
-                        values[M_PROGRAM * room + i] = kinds[number * 3 + 2] + version
-                        values[M_START * room + i] = q + 2
-                        values[M_SIZE * room + i] = value_size - 2
+                        values[M_PROGRAM, i] = kinds[number * 3 + 2] + version
+                        values[M_START, i] = q + 2
+                        values[M_SIZE, i] = value_size - 2
                         doubt = False
-        facts[i] = number
-        facts[room + i] = version
-        facts[2 * room + i] = doubt
+        facts[FACT_TYPE, i] = number
+        facts[FACT_VERSION, i] = version
+        facts[FACT_DOUBT, i] = doubt
 
 
 def framed(
     buf: cython.const[cython.uchar][::1],
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     kinds: cython.const[cython.longlong][::1],
-    values: cython.longlong[::1],
-    facts: cython.longlong[::1],
+    values: cython.longlong[:, ::1],
+    facts: cython.longlong[:, ::1],
 ) -> None:
     """Set the programs and places of `count` records whose values begin with frame version, type and version.
 
-    The three are uvarints. All tables have the capacity `room`.
+    The three are uvarints.
     """
     i: cython.Py_ssize_t
     p: cython.Py_ssize_t
@@ -651,16 +563,16 @@ def framed(
     number: cython.longlong
     version: cython.longlong
     doubt: cython.bint
-    if count > room or len(recs) < room * len(RECORD_COLUMNS) or len(facts) < room * 3:
+    if count > recs.shape[1] or len(recs) < RECORD_CELLS or len(facts) < FACT_COLUMNS or facts.shape[1] < count:
         raise IndexError
-    if len(values) < room * len(MESSAGE_COLUMNS):
+    if len(values) < MESSAGE_CELLS or values.shape[1] < count:
         raise IndexError
     for i in range(count):
-        p = recs[VALUE_START * room + i]
-        size = recs[VALUE_SIZE * room + i]
+        p = recs[VALUE_START, i]
+        size = recs[VALUE_SIZE, i]
         if p < 0 or size > len(buf) - p:
             raise IndexError
-        values[M_PROGRAM * room + i] = -1
+        values[M_PROGRAM, i] = -1
         number = version = -1
         doubt = True
         if (
@@ -674,34 +586,36 @@ def framed(
             version = buf[p + n]
             n += 1
             if number < len(kinds) // 3 and kinds[number * 3] >= 0 and version < kinds[number * 3 + 1]:
-                values[M_PROGRAM * room + i] = kinds[number * 3 + 2] + version
-                values[M_START * room + i] = p + n
-                values[M_SIZE * room + i] = size - n
+                values[M_PROGRAM, i] = kinds[number * 3 + 2] + version
+                values[M_START, i] = p + n
+                values[M_SIZE, i] = size - n
                 doubt = False
-        facts[i] = number
-        facts[room + i] = version
-        facts[2 * room + i] = doubt
+        facts[FACT_TYPE, i] = number
+        facts[FACT_VERSION, i] = version
+        facts[FACT_DOUBT, i] = doubt
 
 
 def doubts(
     count: cython.Py_ssize_t,
-    room: cython.Py_ssize_t,
-    messages: cython.const[cython.longlong][::1],
+    messages: cython.const[cython.longlong][:, ::1],
     remarks: cython.const[cython.longlong][::1],
-    facts: cython.longlong[::1],
+    facts: cython.longlong[:, ::1],
 ) -> None:
     """Put the records in doubt whose `messages` are malformed, have a remark, or bytes after the last field."""
     i: cython.Py_ssize_t
-    if count > room or len(messages) < room * len(MESSAGE_COLUMNS) or len(facts) < room * 3:
+    if (
+        len(messages) < MESSAGE_CELLS
+        or messages.shape[1] < count
+        or len(facts) < FACT_COLUMNS
+        or facts.shape[1] < count
+    ):
         raise IndexError
     for i in range(count):
-        if messages[M_PROGRAM * room + i] >= 0 and (
-            messages[M_ERROR * room + i] or messages[M_TAKEN * room + i] != messages[M_SIZE * room + i]
-        ):
-            facts[2 * room + i] = 1
+        if messages[M_PROGRAM, i] >= 0 and (messages[M_ERROR, i] or messages[M_TAKEN, i] != messages[M_SIZE, i]):
+            facts[FACT_DOUBT, i] = 1
     for i in range(len(remarks)):
         if 0 <= remarks[i] < count:
-            facts[2 * room + remarks[i]] = 1
+            facts[FACT_DOUBT, remarks[i]] = 1
 
 
 def embedded(
@@ -715,8 +629,7 @@ def embedded(
     wanted: cython.const[cython.uchar][::1],
     program: cython.longlong,
     newest: cython.longlong,
-    messages: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    messages: cython.longlong[:, ::1],
 ) -> None:
     """Set the programs and places of messages inside of groups' members, if the group's type is `wanted`.
 
@@ -728,12 +641,12 @@ def embedded(
     k: cython.Py_ssize_t
     p: cython.Py_ssize_t
     version: cython.longlong
-    if len(messages) < capacity * len(MESSAGE_COLUMNS) or capacity < len(starts) or len(sizes) < len(starts):
+    if len(messages) < MESSAGE_CELLS or messages.shape[1] < len(starts) or len(sizes) < len(starts):
         raise IndexError
     if min(len(type_sizes), len(firsts), len(counts)) < len(types):
         raise IndexError
     for i in range(len(starts)):
-        messages[M_PROGRAM * capacity + i] = -1
+        messages[M_PROGRAM, i] = -1
     for g in range(len(types)):
         if type_sizes[g] != len(wanted) or types[g] < 0 or types[g] > len(buf) - len(wanted):
             continue
@@ -749,9 +662,9 @@ def embedded(
             version = int16(buf, p)
             version = max(version, 0)
             version = min(version, newest + 1)
-            messages[M_PROGRAM * capacity + i] = program + version
-            messages[M_START * capacity + i] = p + 2
-            messages[M_SIZE * capacity + i] = sizes[i] - 2
+            messages[M_PROGRAM, i] = program + version
+            messages[M_START, i] = p + 2
+            messages[M_SIZE, i] = sizes[i] - 2
 
 
 # Writes messages that ``message_loop`` read as JSON, as Kafka's generated converters do, or as rows have them.
@@ -852,8 +765,7 @@ def put_base64(
 
 def write(
     buf: cython.const[cython.uchar][::1],
-    messages: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    messages: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     programs: cython.const[cython.longlong][::1],
@@ -889,7 +801,7 @@ def write(
     g: cython.longlong
     needed: cython.longlong
     gap: cython.Py_ssize_t = 2 if dialect == 2 else 1  # of what is between two fields
-    if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
+    if len(messages) < MESSAGE_CELLS or count > messages.shape[1] or first < 0:
         raise IndexError
     if len(starts) < count or len(sizes) < count:
         raise IndexError
@@ -897,8 +809,8 @@ def write(
         if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
             raise IndexError
     for i in range(first, count):
-        g = messages[M_PROGRAM * capacity + i]
-        row = messages[M_ROW * capacity + i]
+        g = messages[M_PROGRAM, i]
+        row = messages[M_ROW, i]
         if g < 0 or row < 0:
             continue
         s = programs[2 * g]
@@ -1105,7 +1017,7 @@ def number(
     first: cython.Py_ssize_t,
     numbers: cython.longlong[::1],
     slots: cython.longlong[::1],
-    spans: cython.longlong[::1],
+    spans: cython.longlong[:, ::1],
     arena: cython.uchar[::1],
     state: cython.longlong[::1],
 ) -> int:
@@ -1124,7 +1036,7 @@ def number(
     size: cython.longlong
     h: cython.longlong
     n: cython.longlong
-    secret: cython.longlong = state[2]
+    secret: cython.longlong = state[NUMBER_SECRET]
     prime: cython.longlong = 2147483647
     mask: cython.longlong = len(slots) - 1
     if len(sizes) < len(starts) or len(numbers) < len(starts) or len(slots) & mask or not len(slots):
@@ -1137,8 +1049,8 @@ def number(
         p = starts[i]
         if p < 0 or p > len(buf) or size > len(buf) - p:
             raise IndexError
-        if last >= 0 and spans[last * 3 + 1] == size:  # neighbours are often equal
-            at = spans[last * 3]
+        if last >= 0 and spans[last, SPAN_SIZE] == size:  # neighbours are often equal
+            at = spans[last, SPAN_START]
             k = 0
             while k < size and arena[at + k] == buf[p + k]:
                 k += 1
@@ -1163,8 +1075,8 @@ def number(
             n = slots[s] - 1
             if n < 0:
                 break
-            if spans[n * 3 + 2] == h and spans[n * 3 + 1] == size:
-                at = spans[n * 3]
+            if spans[n, SPAN_HASH] == h and spans[n, SPAN_SIZE] == size:
+                at = spans[n, SPAN_START]
                 k = 0
                 while k < size and arena[at + k] == buf[p + k]:
                     k += 1
@@ -1172,31 +1084,31 @@ def number(
                     break
             s = (s + 1) & mask
         if n < 0:
-            n = state[0]
-            if (n + 1) * 2 > len(slots) or (n + 1) * 3 > len(spans) or size > len(arena) - state[1]:
+            n = state[NUMBERED]
+            if (n + 1) * 2 > len(slots) or n == len(spans) or size > len(arena) - state[ARENA_USED]:
                 return i
-            at = state[1]
+            at = state[ARENA_USED]
             arena[at : at + size] = buf[p : p + size]
-            spans[n * 3] = at
-            spans[n * 3 + 1] = size
-            spans[n * 3 + 2] = h
+            spans[n, SPAN_START] = at
+            spans[n, SPAN_SIZE] = size
+            spans[n, SPAN_HASH] = h
             slots[s] = n + 1
-            state[0] = n + 1
-            state[1] = at + size
+            state[NUMBERED] = n + 1
+            state[ARENA_USED] = at + size
         numbers[i] = n
         last = n
     return len(starts)
 
 
-def place(spans: cython.const[cython.longlong][::1], count: cython.Py_ssize_t, slots: cython.longlong[::1]) -> None:
+def place(spans: cython.const[cython.longlong][:, ::1], count: cython.Py_ssize_t, slots: cython.longlong[::1]) -> None:
     """Put `count` strings into slots that are empty."""
     n: cython.Py_ssize_t
     s: cython.Py_ssize_t
     mask: cython.longlong = len(slots) - 1
-    if count * 3 > len(spans) or count * 2 > len(slots) or len(slots) & mask:
+    if count > len(spans) or count * 2 > len(slots) or len(slots) & mask:
         raise IndexError
     for n in range(count):
-        s = spans[n * 3 + 2] & mask
+        s = spans[n, SPAN_HASH] & mask
         while slots[s]:
             s = (s + 1) & mask
         slots[s] = n + 1

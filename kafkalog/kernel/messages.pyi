@@ -5,7 +5,6 @@ from kafkalog.kernel.buffers import Bytes, Cells
 def read(
     buf: Bytes,
     messages: Cells,
-    capacity: int,
     first: int,
     count: int,
     programs: Cells,
@@ -14,14 +13,9 @@ def read(
     cells: Cells,
     stack: Cells,
 ) -> tuple[int, int, int]: ...
-
-FACTS: tuple[str, ...]
-
-def keyed(
-    buf: Bytes, recs: Cells, room: int, count: int, kinds: Cells, keys: Cells, values: Cells, facts: Cells
-) -> None: ...
-def framed(buf: Bytes, recs: Cells, room: int, count: int, kinds: Cells, values: Cells, facts: Cells) -> None: ...
-def doubts(count: int, room: int, messages: Cells, remarks: Cells, facts: Cells) -> None: ...
+def keyed(buf: Bytes, recs: Cells, count: int, kinds: Cells, keys: Cells, values: Cells, facts: Cells) -> None: ...
+def framed(buf: Bytes, recs: Cells, count: int, kinds: Cells, values: Cells, facts: Cells) -> None: ...
+def doubts(count: int, messages: Cells, remarks: Cells, facts: Cells) -> None: ...
 def embedded(
     buf: Bytes,
     types: Cells,
@@ -34,7 +28,6 @@ def embedded(
     program: int,
     newest: int,
     messages: Cells,
-    capacity: int,
 ) -> None: ...
 
 DONE: int
@@ -44,7 +37,6 @@ SPECIAL: int
 def write(
     buf: Bytes,
     messages: Cells,
-    capacity: int,
     first: int,
     count: int,
     programs: Cells,

@@ -1,4 +1,4 @@
-/* Big-endian integers for kernel.pxd. */
+/* Big-endian integers for numbers.pxd. */
 #ifndef KAFKALOG_NUMBERS_H
 #define KAFKALOG_NUMBERS_H
 

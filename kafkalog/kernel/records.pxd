@@ -1,13 +1,5 @@
 from kafkalog.kernel.buffers cimport *
-
-# The cells that ``find`` fills, which ``records.py`` names for Python.
-cdef enum:
-    WHOLE
-    SMALLEST_DELTA
-    LARGEST_DELTA
-    NEWEST_DELTA
-    WHOLE_END
-    MARKERS
+from kafkalog.kernel.numbers cimport *
 
 cdef extern from "ordinary_records.h" nogil:
     Py_ssize_t kafkalog_ordinary_records(

@@ -11,66 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kafkalog.kernel.buffers import BATCH_COLUMNS, RECORD_COLUMNS
-
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    from kafkalog.kernel.buffers import (
-        APPEND_TIME_BIT,
-        ATTRIBUTES,
-        BASE_OFFSET,
-        BASE_SEQUENCE,
-        BASE_TIMESTAMP,
-        BATCH,
-        CODEC_BITS,
-        CONTROL_BIT,
-        COUNT,
-        DECODED,
-        ERROR,
-        ERROR_POSITION,
-        HORIZON_BIT,
-        KEY_SIZE,
-        KEY_START,
-        LAST_OFFSET,
-        MAGIC,
-        MARKER_BITS,
-        MAX_TIMESTAMP,
-        OFFSET,
-        RECORD_SIZE,
-        SECTION_START,
-        SECTION_STOP,
-        SIZE,
-        TIMESTAMP,
-        TRANSACTIONAL_BIT,
-        VALID,
-        VALUE_SIZE,
-        add64,
-        add_sequence,
-        end_marker,
-        int16,
-        int32,
-        varint,
-        varlong,
-    )
+    from kafkalog.kernel.buffers import *
+    from kafkalog.kernel.numbers import add64, add_sequence, end_marker, int16, int32, varint, varlong
 
 __all__ = [
-    "ATTRIBUTES_SET",
-    "BELOW_NULL",
     "DONE",
-    "DROPPED",
     "ENOUGH",
-    "FALLING",
-    "FOUND",
     "NO_ROOM",
-    "OVERLONG",
     "PACKED",
-    "REPEATED",
     "ROOM",
-    "SUMS",
     "find",
     "in_order",
     "keep",
@@ -87,15 +42,206 @@ __all__ = [
 DONE, NO_ROOM, PACKED = range(3)
 
 
+@cython.cfunc
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def after_headers(
+    buf: cython.const[cython.uchar][::1], q: cython.Py_ssize_t, end: cython.Py_ssize_t, count: cython.longlong
+):
+    """Pass over a record's headers: (0 or the error, position after them)."""
+    size: cython.longlong
+    while count > 0:
+        size, q = varint(buf, q, end)
+        if q < 0:
+            return HEADER_KEY_SIZE_UNENDING, q
+        if size < 0 or size > end - q:
+            return HEADER_KEY_NULL if size < 0 else HEADER_KEY_PAST_END, q
+        size, q = varint(buf, q + size, end)
+        if q < 0:
+            return HEADER_VALUE_SIZE_UNENDING, q
+        if size > end - q:
+            return HEADER_VALUE_PAST_END, q
+        if size > 0:
+            q += size
+        count -= 1
+    return 0, q
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def read_record(
+    buf: cython.const[cython.uchar][::1],
+    p: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
+    row: cython.Py_ssize_t,
+    recs: cython.longlong[:, ::1],
+    n: cython.Py_ssize_t,
+):
+    """Read the record at `p`, of the batch `row`, into row `n` of `recs`: (0 or the error, position after it)."""
+    q: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    size: cython.longlong
+    timestamp: cython.longlong
+    delta: cython.longlong
+    error: cython.longlong
+    if p >= stop:
+        return RECORDS_END_EARLY, p
+    size, q = varint(buf, p, stop)
+    if q < 0:
+        return RECORD_SIZE_UNENDING, p
+    if size < 6 or size > stop - q:
+        return RECORD_SIZE_NEGATIVE if size < 0 else RECORD_SIZE_TOO_SMALL if size < 6 else RECORD_PAST_END, p
+    end = q + size
+    recs[BATCH, n] = row
+    recs[RECORD_SIZE, n] = end - p
+    timestamp, q = varlong(buf, q + 1, end)  # after the attributes
+    if q < 0:
+        return TIMESTAMP_DELTA_UNENDING, p
+    delta, q = varint(buf, q, end)
+    if q < 0:
+        return OFFSET_DELTA_UNENDING, p
+    recs[OFFSET, n] = add64(heads[BASE_OFFSET, row], delta)
+    if heads[ATTRIBUTES, row] & APPEND_TIME_BIT:
+        recs[TIMESTAMP, n] = heads[MAX_TIMESTAMP, row]
+    else:
+        recs[TIMESTAMP, n] = add64(heads[BASE_TIMESTAMP, row], timestamp)
+    recs[SEQUENCE, n] = add_sequence(heads[BASE_SEQUENCE, row], delta)
+    size, q = varint(buf, q, end)
+    if q < 0:
+        return KEY_SIZE_UNENDING, p
+    if size > end - q:
+        return KEY_PAST_END, p
+    recs[KEY_START, n] = q
+    recs[KEY_SIZE, n] = size if size >= 0 else -1
+    if size > 0:
+        q += size
+    size, q = varint(buf, q, end)
+    if q < 0:
+        return VALUE_SIZE_UNENDING, p
+    if size > end - q:
+        return VALUE_PAST_END, p
+    recs[VALUE_START, n] = q
+    recs[VALUE_SIZE, n] = size if size >= 0 else -1
+    if size > 0:
+        q += size
+    size, q = varint(buf, q, end)
+    if q < 0:
+        return HEADER_COUNT_UNENDING, p
+    if size < 0 or size > end - q:
+        return HEADER_COUNT_NEGATIVE if size < 0 else HEADER_COUNT_TOO_HIGH, p
+    recs[HEADERS_START, n] = q
+    recs[HEADERS_COUNT, n] = size
+    error, q = after_headers(buf, q, end, size)
+    if error:
+        return error, p
+    if q != end:
+        return RECORD_REST, p
+    return 0, end
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def read_batch(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.longlong[:, ::1],
+    row: cython.Py_ssize_t,
+    recs: cython.longlong[:, ::1],
+    n: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Read the records of a batch of magic 2 into rows from `n` on while there is room; answer the next row."""
+    first: cython.Py_ssize_t
+    room: cython.Py_ssize_t = recs.shape[1]
+    p: cython.Py_ssize_t = heads[SECTION_START, row]
+    stop: cython.Py_ssize_t = min(heads[SECTION_STOP, row], len(buf))
+    count: cython.longlong = heads[COUNT, row]
+    decoded: cython.longlong = heads[DECODED, row]
+    deltas: cython.longlong = 0 if heads[ATTRIBUTES, row] & APPEND_TIME_BIT else -1  # a mask of timestamps' deltas
+    since: cython.longlong = heads[BASE_TIMESTAMP if deltas else MAX_TIMESTAMP, row]
+    error: cython.longlong = RECORDS_COUNT_BELOW_0 if count < 0 else 0
+    while decoded < count:
+        if cython.compiled and n < room and len(buf):
+            first = n
+            n = kafkalog_ordinary_records(
+                cython.address(buf[0]), len(buf), cython.address(p), stop, cython.address(recs[0, 0]), room, n,
+                min(room, n + count - decoded), row, heads[BASE_OFFSET, row], since, deltas, heads[BASE_SEQUENCE, row],
+            )  # fmt: skip
+            decoded += n - first
+            if decoded == count:
+                break
+        if n >= room:
+            break
+        error, p = read_record(buf, p, stop, heads, row, recs, n)
+        if error:
+            break
+        n += 1
+        decoded += 1
+    if not error and decoded == count and p != stop:
+        error = RECORDS_REST
+    heads[SECTION_START, row] = p
+    heads[DECODED, row] = decoded
+    if error:
+        heads[ERROR, row] = error
+        heads[ERROR_POSITION, row] = p
+    return n
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def read_message(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.longlong[:, ::1],
+    row: cython.Py_ssize_t,
+    recs: cython.longlong[:, ::1],
+    n: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Read a message of magic 0 or 1 into row `n`; answer the next row."""
+    p: cython.Py_ssize_t = heads[SECTION_START, row]
+    stop: cython.Py_ssize_t = min(heads[SECTION_STOP, row], len(buf))
+    size: cython.longlong
+    error: cython.longlong = 0
+    if stop - p < 8:
+        error = MESSAGE_TOO_SHORT
+    else:
+        size = int32(buf, p)
+        if size > stop - p - 8:
+            error = MESSAGE_KEY_PAST_END
+        else:
+            recs[KEY_START, n] = p + 4
+            recs[KEY_SIZE, n] = size if size >= 0 else -1
+            p += 4 + (size if size > 0 else 0)
+            size = int32(buf, p)
+            if size > stop - p - 4:
+                error = MESSAGE_VALUE_PAST_END
+            else:
+                recs[VALUE_START, n] = p + 4
+                recs[VALUE_SIZE, n] = size if size >= 0 else -1
+                p += 4 + (size if size > 0 else 0)
+                if p != stop:
+                    error = MESSAGE_REST
+                recs[BATCH, n] = row
+                recs[OFFSET, n] = heads[BASE_OFFSET, row]
+                recs[TIMESTAMP, n] = heads[MAX_TIMESTAMP, row]
+                recs[SEQUENCE, n] = -1
+                recs[HEADERS_START, n] = p
+                recs[HEADERS_COUNT, n] = 0
+                recs[RECORD_SIZE, n] = heads[SIZE, row]
+                heads[DECODED, row] = 1
+                n += 1
+    if error:
+        heads[ERROR, row] = error
+        heads[ERROR_POSITION, row] = p
+    return n
+
+
 def read(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
     unpacked: cython.bint,
-    recs: cython.longlong[::1],
-    room: cython.Py_ssize_t,
+    recs: cython.longlong[:, ::1],
 ) -> tuple[int, int, int, int]:
     """Decode the records of the batches in rows [`row`, `stop_row`) of `heads` into `recs`.
 
@@ -106,259 +252,30 @@ def read(
     """
     n: cython.Py_ssize_t = 0
     errors: cython.Py_ssize_t = 0
-    k: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    q: cython.Py_ssize_t
-    stop: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    key_start: cython.Py_ssize_t
-    value_start: cython.Py_ssize_t
-    headers_start: cython.Py_ssize_t
-    decoded: cython.longlong
-    count: cython.longlong
-    length: cython.longlong
-    four: cython.longlong
-    timestamp: cython.longlong
-    delta: cython.longlong
-    key_size: cython.longlong
-    value_size: cython.longlong
-    headers_count: cython.longlong
-    h: cython.longlong
-    attributes: cython.longlong
-    base_offset: cython.longlong
-    base_timestamp: cython.longlong
-    log_append_time: cython.bint
-    base_sequence: cython.longlong
-    error: cython.int
-    at_size: cython.Py_ssize_t = SIZE * capacity
-    at_magic: cython.Py_ssize_t = MAGIC * capacity
-    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
-    at_start: cython.Py_ssize_t = SECTION_START * capacity
-    at_stop: cython.Py_ssize_t = SECTION_STOP * capacity
-    at_decoded: cython.Py_ssize_t = DECODED * capacity
-    at_count: cython.Py_ssize_t = COUNT * capacity
-    at_base: cython.Py_ssize_t = BASE_OFFSET * capacity
-    at_base_timestamp: cython.Py_ssize_t = BASE_TIMESTAMP * capacity
-    at_max_timestamp: cython.Py_ssize_t = MAX_TIMESTAMP * capacity
-    at_sequence: cython.Py_ssize_t = BASE_SEQUENCE * capacity
-    at_error: cython.Py_ssize_t = ERROR * capacity
-    at_position: cython.Py_ssize_t = ERROR_POSITION * capacity
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS) or stop_row > capacity:
+    if len(heads) < BATCH_CELLS or len(recs) < RECORD_CELLS or stop_row > heads.shape[1]:
         raise IndexError
     while row < stop_row:
-        p = heads[at_start + row]
-        if p < 0 or heads[at_error + row]:
+        if heads[SECTION_START, row] < 0 or heads[ERROR, row]:
             row += 1
             continue
-        attributes = heads[at_attributes + row]
-        if attributes & CODEC_BITS and not unpacked:
+        if heads[ATTRIBUTES, row] & CODEC_BITS and not unpacked:
             return n, row, PACKED, errors
-        stop = heads[at_stop + row]
-        stop = min(stop, len(buf))
-        count = heads[at_count + row]
-        decoded = heads[at_decoded + row]
-        base_offset = heads[at_base + row]
-        error = 0
-        if heads[at_magic + row] < 2:
-            if decoded < count:
-                if n >= room:
-                    return n, row, NO_ROOM, errors
-                start = p
-                if stop - p < 8:
-                    error = 23
-                else:
-                    key_size = int32(buf, p)
-                    key_start = p + 4
-                    if key_size > stop - key_start - 4:
-                        error = 24
-                    else:
-                        p = key_start + (key_size if key_size > 0 else 0)
-                        value_size = int32(buf, p)
-                        value_start = p + 4
-                        if value_size > stop - value_start:
-                            error = 25
-                        else:
-                            p = value_start + (value_size if value_size > 0 else 0)
-                            if p != stop:
-                                error = 26
-                            k = n
-                            recs[k] = row
-                            k += room
-                            recs[k] = base_offset
-                            k += room
-                            recs[k] = heads[at_max_timestamp + row]
-                            k += room
-                            recs[k] = -1
-                            k += room
-                            recs[k] = key_start
-                            k += room
-                            recs[k] = key_size if key_size >= 0 else -1
-                            k += room
-                            recs[k] = value_start
-                            k += room
-                            recs[k] = value_size if value_size >= 0 else -1
-                            k += room
-                            recs[k] = p
-                            k += room
-                            recs[k] = 0
-                            k += room
-                            recs[k] = heads[at_size + row]
-                            n += 1
-                            heads[at_decoded + row] = 1
-                if error:
-                    heads[at_error + row] = error
-                    heads[at_position + row] = p
-                    errors += 1
-            row += 1
-            continue
-        log_append_time = attributes & APPEND_TIME_BIT != 0
-        base_timestamp = heads[at_max_timestamp + row] if log_append_time else heads[at_base_timestamp + row]
-        base_sequence = heads[at_sequence + row]
-        if count < 0:
-            error = 22
-        while decoded < count:
-            if cython.compiled and n < room and len(buf):
-                start = n
-                n = kafkalog_ordinary_records(
-                    cython.address(buf[0]), len(buf), cython.address(p), stop, cython.address(recs[0]), room, n,
-                    min(room, n + count - decoded), row, base_offset, base_timestamp, 0 if log_append_time else -1,
-                    base_sequence,
-                )  # fmt: skip
-                decoded += n - start
-                if decoded == count:
-                    break
-            if n >= room:
-                heads[at_start + row] = p
-                heads[at_decoded + row] = decoded
+        if heads[MAGIC, row] > 1:
+            n = read_batch(buf, heads, row, recs, n)
+            if heads[DECODED, row] < heads[COUNT, row] and not heads[ERROR, row]:
                 return n, row, NO_ROOM, errors
-            start = p
-            if p >= stop:
-                error = 20
-                break
-            length, q = varint(buf, p, stop)
-            if q < 0:
-                error = 1
-                break
-            if length < 6 or length > stop - q:
-                error = 9 if length < 0 else 10 if length < 6 else 11
-                break
-            end = q + length
-            four = int32(buf, q)  # there are 6 bytes or more
-            if 0 <= four < 8388608 and four & 32896 == 0:  # no attributes, then three numbers of one byte
-                timestamp = (four >> 17) ^ -((four >> 16) & 1)
-                delta = ((four >> 9) & 63) ^ -((four >> 8) & 1)
-                key_size = ((four >> 1) & 63) ^ -(four & 1)
-                q += 4
-            else:
-                timestamp, q = varlong(buf, q + 1, end)
-                if q < 0:
-                    error = 2
-                    break
-                delta, q = varint(buf, q, end)
-                if q < 0:
-                    error = 3
-                    break
-                key_size, q = varint(buf, q, end)
-                if q < 0:
-                    error = 4
-                    break
-            if key_size > end - q:
-                error = 12
-                break
-            key_start = q
-            if key_size > 0:
-                q += key_size
-            value_size, q = varint(buf, q, end)
-            if q < 0:
-                error = 5
-                break
-            if value_size > end - q:
-                error = 13
-                break
-            value_start = q
-            if value_size > 0:
-                q += value_size
-            headers_count, q = varint(buf, q, end)
-            if q < 0:
-                error = 6
-                break
-            if headers_count < 0 or headers_count > end - q:
-                error = 14 if headers_count < 0 else 15
-                break
-            headers_start = q
-            h = headers_count
-            while h > 0:
-                length, q = varint(buf, q, end)
-                if q < 0:
-                    error = 7
-                    break
-                if length < 0 or length > end - q:
-                    error = 16 if length < 0 else 17
-                    break
-                length, q = varint(buf, q + length, end)
-                if q < 0:
-                    error = 8
-                    break
-                if length > end - q:
-                    error = 18
-                    break
-                if length > 0:
-                    q += length
-                h -= 1
-            if error:
-                break
-            if q != end:
-                error = 19
-                break
-            k = n
-            recs[k] = row
-            k += room
-            recs[k] = add64(base_offset, delta)
-            k += room
-            recs[k] = base_timestamp if log_append_time else add64(base_timestamp, timestamp)
-            k += room
-            recs[k] = add_sequence(base_sequence, delta)
-            k += room
-            recs[k] = key_start
-            k += room
-            recs[k] = key_size if key_size >= 0 else -1
-            k += room
-            recs[k] = value_start
-            k += room
-            recs[k] = value_size if value_size >= 0 else -1
-            k += room
-            recs[k] = headers_start
-            k += room
-            recs[k] = headers_count
-            k += room
-            recs[k] = end - start
-            n += 1
-            decoded += 1
-            p = end
-        if not error and p != stop:
-            error = 21
-        heads[at_start + row] = p
-        heads[at_decoded + row] = decoded
-        if error:
-            heads[at_error + row] = error
-            heads[at_position + row] = p
-            errors += 1
+        elif heads[DECODED, row] < heads[COUNT, row]:
+            if n >= recs.shape[1]:
+                return n, row, NO_ROOM, errors
+            n = read_message(buf, heads, row, recs, n)
+        errors += heads[ERROR, row] != 0
         row += 1
     return n, row, DONE, errors
 
 
-# What is odd about records that Kafka reads all the same; ``buffers.py`` has the rules of its source.
+# What is odd about records that Kafka reads all the same.
 #
 # Compiled, ``ordinary_records.h`` first says which batches are in order, so that what is here sees the others only.
-
-
-FOUND = 6  # cells that ``find`` fills:
-if not cython.compiled:  # else they are C's, by the .pxd
-    WHOLE, SMALLEST_DELTA, LARGEST_DELTA, NEWEST_DELTA, WHOLE_END, MARKERS = range(FOUND)
-
-# What ``find`` answers, as flags.
-OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = (1, 2, 4, 8, 16, 32)
 
 
 @cython.cfunc
@@ -379,6 +296,100 @@ def odd_number(
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+def looked(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    """Read a varint: (value, position after it or -1, what is odd about it)."""
+    v: cython.longlong
+    q: cython.Py_ssize_t
+    v, q = varint(buf, p, end)
+    return v, q, odd_number(buf, p, q, 5, 15) if q > 0 else 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t, cython.longlong))
+def looked_bytes(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    """Pass over bytes after their size: (size, position after them or -1, what is odd about the size)."""
+    size: cython.longlong
+    q: cython.Py_ssize_t
+    odd: cython.longlong
+    size, q, odd = looked(buf, p, end)
+    if q < 0 or size > end - q:
+        return size, -1, odd
+    return size, q + (size if size > 0 else 0), odd | (BELOW_NULL if size < -1 else 0)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def look_at_headers(buf: cython.const[cython.uchar][::1], q: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    """Look at a record's headers: (what is odd, position after them or -1)."""
+    flags: cython.longlong
+    odd: cython.longlong
+    parts: cython.longlong
+    size: cython.longlong
+    parts, q, flags = looked(buf, q, end)
+    if q < 0 or parts < 0 or parts > end - q:
+        return 0, -1
+    parts *= 2
+    while parts > 0:
+        size, q, odd = looked_bytes(buf, q, end)
+        if q < 0 or (size < 0 and parts & 1 == 0):
+            return flags, -1
+        flags |= odd
+        parts -= 1
+    return flags, q
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def look_at_record(
+    buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, stop: cython.Py_ssize_t, found: cython.longlong[::1]
+):
+    """Look at the record at `p`: (what is odd, position after it or -1); `found` gets its two deltas."""
+    flags: cython.longlong
+    odd: cython.longlong
+    q: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    key: cython.Py_ssize_t
+    size: cython.longlong
+    key_size: cython.longlong
+    size, q, flags = looked(buf, p, stop)
+    if q < 0 or size < 6 or size > stop - q:
+        return 0, -1
+    end = q + size
+    if buf[q] != 0:
+        flags |= ATTRIBUTES_SET
+    p = q + 1
+    found[TIMESTAMP_DELTA], q = varlong(buf, p, end)
+    if q < 0:
+        return flags, -1
+    flags |= odd_number(buf, p, q, 10, 1)
+    found[OFFSET_DELTA], q, odd = looked(buf, q, end)
+    if q < 0:
+        return flags, -1
+    flags |= odd
+    key_size, q, odd = looked_bytes(buf, q, end)
+    if q < 0:
+        return flags, -1
+    flags |= odd
+    key = q - key_size
+    size, q, odd = looked_bytes(buf, q, end)
+    if q < 0:
+        return flags, -1
+    flags |= odd
+    # A marker as every broker writes it; the value ends at `q`.
+    if key_size == 4 and size == 6 and end_marker(buf, key, 4, q - 6, 6) >= 0 and int16(buf, key) == 0:
+        found[MARKERS] += int16(buf, q - 6) == 0
+    odd, q = look_at_headers(buf, q, end)
+    return flags | odd, end if q == end else -1
+
+
+@cython.cfunc
 @cython.exceptval(check=False)
 def look(
     buf: cython.const[cython.uchar][::1],
@@ -387,122 +398,35 @@ def look(
     count: cython.longlong,
     found: cython.longlong[::1],
 ) -> cython.int:
-    """Look at a batch's records; see ``find``. Numbers of one byte, most of them, are never odd."""
-    flags: cython.int = 0
+    """Look at a batch's records; see ``find``."""
+    flags: cython.longlong = 0
+    odd: cython.longlong
     n: cython.longlong = 0
-    p: cython.Py_ssize_t = start
-    q: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    whole_end: cython.Py_ssize_t = start
-    length: cython.longlong
-    four: cython.longlong
-    timestamp: cython.longlong
-    delta: cython.longlong
+    end: cython.Py_ssize_t = start
     before: cython.longlong = 0
-    smallest: cython.longlong = 0
-    largest: cython.longlong = 0
-    newest: cython.longlong = 0
-    markers: cython.longlong = 0
-    h: cython.longlong
-    key: cython.Py_ssize_t
-    key_size: cython.longlong
-    size: cython.longlong
+    delta: cython.longlong
+    found[MARKERS] = 0
     while n < count:
-        length, q = varint(buf, p, stop)
-        if q < 0 or length < 6 or length > stop - q:
+        odd, end = look_at_record(buf, start, stop, found)
+        flags |= odd
+        if end < 0:
             break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-            flags |= odd_number(buf, p, q, 5, 15)
-        end = q + length
-        four = int32(buf, q)  # there are 6 bytes or more
-        if 0 <= four < 8388608 and four & 32896 == 0:  # no attributes, then three numbers of one byte
-            timestamp = (four >> 17) ^ -((four >> 16) & 1)
-            delta = ((four >> 9) & 63) ^ -((four >> 8) & 1)
-            key_size = ((four >> 1) & 63) ^ -(four & 1)
-            q += 4
-            if key_size > end - q:
-                break
-        else:
-            if buf[q] != 0:
-                flags |= ATTRIBUTES_SET
-            p = q + 1
-            timestamp, q = varlong(buf, p, end)
-            if q < 0:
-                break
-            if q - p > 1 and (buf[q - 1] == 0 or q - p > 9):
-                flags |= odd_number(buf, p, q, 10, 1)
-            p = q
-            delta, q = varint(buf, p, end)
-            if q < 0:
-                break
-            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-                flags |= odd_number(buf, p, q, 5, 15)
-            p = q
-            key_size, q = varint(buf, p, end)
-            if q < 0 or key_size > end - q:
-                break
-            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-                flags |= odd_number(buf, p, q, 5, 15)
-        if key_size < -1:
-            flags |= BELOW_NULL
-        key = q
-        if key_size > 0:
-            q += key_size
-        p = q
-        size, q = varint(buf, p, end)
-        if q < 0 or size > end - q:
-            break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-            flags |= odd_number(buf, p, q, 5, 15)
-        if size < -1:
-            flags |= BELOW_NULL
-        if size > 0:
-            q += size
-        # A marker as every broker writes it; the value ends at `q`.
-        if key_size == 4 and size == 6 and end_marker(buf, key, 4, q - 6, 6) >= 0 and int16(buf, key) == 0:
-            markers += int16(buf, q - 6) == 0
-        p = q
-        h, q = varint(buf, p, end)
-        if q < 0 or h < 0 or h > end - q:
-            break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-            flags |= odd_number(buf, p, q, 5, 15)
-        h *= 2
-        while h > 0:
-            p = q
-            length, q = varint(buf, p, end)
-            if q < 0 or length > end - q or (length < 0 and h & 1 == 0):
-                break
-            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-                flags |= odd_number(buf, p, q, 5, 15)
-            if length < -1:
-                flags |= BELOW_NULL
-            if length > 0:
-                q += length
-            h -= 1
-        if h > 0 or q != end:
-            break
+        start = end
+        delta = found[OFFSET_DELTA]
         if n == 0:
-            smallest = delta
-            largest = delta
-            newest = timestamp
+            found[SMALLEST_DELTA] = delta
+            found[LARGEST_DELTA] = delta
+            found[NEWEST_DELTA] = found[TIMESTAMP_DELTA]
         else:
             if delta <= before:
                 flags |= REPEATED if delta == before else FALLING
-            smallest = min(smallest, delta)
-            largest = max(largest, delta)
-            newest = max(newest, timestamp)
+            found[SMALLEST_DELTA] = min(found[SMALLEST_DELTA], delta)
+            found[LARGEST_DELTA] = max(found[LARGEST_DELTA], delta)
+            found[NEWEST_DELTA] = max(found[NEWEST_DELTA], found[TIMESTAMP_DELTA])
         before = delta
         n += 1
-        whole_end = end
-        p = end
-    found[WHOLE] = n
-    if n:
-        found[SMALLEST_DELTA] = smallest
-        found[LARGEST_DELTA] = largest
-        found[NEWEST_DELTA] = newest
-    found[WHOLE_END] = whole_end
-    found[MARKERS] = markers
+    found[WHOLE_RECORDS] = n
+    found[WHOLE_END] = start
     return flags
 
 
@@ -511,38 +435,36 @@ def look(
 @cython.exceptval(check=False)
 def is_newest(
     delta: cython.longlong,
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
 ) -> cython.bint:
     """Say whether a batch's largest timestamp is this far from its base, without a sum that wraps."""
-    since: cython.longlong = heads[BASE_TIMESTAMP * capacity + row]
+    since: cython.longlong = heads[BASE_TIMESTAMP, row]
     newest: cython.longlong = add64(since, delta)
-    return newest == heads[MAX_TIMESTAMP * capacity + row] and (since ^ newest) & (delta ^ newest) >= 0
+    return newest == heads[MAX_TIMESTAMP, row] and (since ^ newest) & (delta ^ newest) >= 0
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def is_odd(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     found: cython.longlong[::1],
 ) -> cython.bint:
     """Say whether the records of a batch are malformed or may break a rule; `buf` has them uncompressed."""
-    start: cython.Py_ssize_t = heads[SECTION_START * capacity + row]
-    stop: cython.Py_ssize_t = heads[SECTION_STOP * capacity + row]
-    attributes: cython.longlong = heads[ATTRIBUTES * capacity + row]
+    start: cython.Py_ssize_t = heads[SECTION_START, row]
+    stop: cython.Py_ssize_t = heads[SECTION_STOP, row]
+    attributes: cython.longlong = heads[ATTRIBUTES, row]
     count: cython.longlong
     base: cython.longlong
     last: cython.longlong
     newest: cython.longlong = 0
     highest: cython.longlong
     size: cython.longlong
-    flags: cython.int
+    flags: cython.longlong
     stop = min(stop, len(buf))
-    if heads[MAGIC * capacity + row] < 2:
+    if heads[MAGIC, row] < 2:
         if stop - start < 8:
             return True
         size = int32(buf, start)
@@ -551,49 +473,48 @@ def is_odd(
         start += 4 + (size if size > 0 else 0)
         size = int32(buf, start)
         return size > stop - start - 4 or start + 4 + (size if size > 0 else 0) != stop
-    count = heads[COUNT * capacity + row]
+    count = heads[COUNT, row]
     if cython.compiled:
-        base = heads[BASE_OFFSET * capacity + row]
-        last = heads[LAST_OFFSET * capacity + row]
+        base = heads[BASE_OFFSET, row]
+        last = heads[LAST_OFFSET, row]
         if count > 0 and base >= 0 and attributes & MARKER_BITS != CONTROL_BIT:
             highest = last - base if last >= base else 9223372036854775807
             if count == kafkalog_ordinary_in_order(
                 cython.address(buf[0]), len(buf), start, stop, count, highest, attributes & CONTROL_BIT != 0,
                 cython.address(newest),
-            ) and (attributes & APPEND_TIME_BIT or is_newest(newest, heads, capacity, row)):  # fmt: skip
+            ) and (attributes & APPEND_TIME_BIT or is_newest(newest, heads, row)):  # fmt: skip
                 return False
     flags = look(buf, start, stop, count, found)
-    if flags or found[WHOLE] != count or found[WHOLE_END] != stop:
+    if flags or found[WHOLE_RECORDS] != count or found[WHOLE_END] != stop:
         return True
     if attributes & CONTROL_BIT and (found[MARKERS] != count or not attributes & TRANSACTIONAL_BIT):
         return True
     if count:
-        base = heads[BASE_OFFSET * capacity + row]
-        last = heads[LAST_OFFSET * capacity + row]
+        base = heads[BASE_OFFSET, row]
+        last = heads[LAST_OFFSET, row]
         if found[SMALLEST_DELTA] < 0 or base < 0 or (last >= base and found[LARGEST_DELTA] > last - base):
             return True
-        if not attributes & APPEND_TIME_BIT and not is_newest(found[NEWEST_DELTA], heads, capacity, row):
+        if not attributes & APPEND_TIME_BIT and not is_newest(found[NEWEST_DELTA], heads, row):
             return True
     return False
 
 
 def in_order(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     found: cython.longlong[::1],
 ) -> bool:
     """Say whether nothing needs to be said about the records of `count` batches, none of which is compressed."""
     row: cython.Py_ssize_t
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(found) < FOUND or count > capacity:
+    if len(heads) < BATCH_CELLS or len(found) < FOUND_CELLS or count > heads.shape[1]:
         raise IndexError
     for row in range(count):
-        if heads[SECTION_START * capacity + row] < 0 or heads[ERROR * capacity + row]:
+        if heads[SECTION_START, row] < 0 or heads[ERROR, row]:
             continue
-        if heads[ATTRIBUTES * capacity + row] & CODEC_BITS:
+        if heads[ATTRIBUTES, row] & CODEC_BITS:
             return False
-        if heads[VALID * capacity + row] and is_odd(buf, heads, capacity, row, found):
+        if heads[VALID, row] and is_odd(buf, heads, row, found):
             return False
     return True
 
@@ -612,15 +533,14 @@ def find(
     It stops at the first malformed record.
     """
     stop = min(stop, len(buf))
-    if len(found) < FOUND or start < 0:
+    if len(found) < FOUND_CELLS or start < 0:
         raise IndexError
     return look(buf, start, stop, count, found)
 
 
 def next_odd(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
     unpacked: cython.bint,
@@ -632,27 +552,20 @@ def next_odd(
     whose checksum does not match, but not compressed ones, unless `buf` has them `unpacked`. Answers `stop_row` if no
     batch is odd.
     """
-    at_start: cython.Py_ssize_t = SECTION_START * capacity
-    if (
-        len(heads) < capacity * len(BATCH_COLUMNS)
-        or len(found) < FOUND
-        or row < 0
-        or row > stop_row
-        or stop_row > capacity
-    ):
+    if len(heads) < BATCH_CELLS or len(found) < FOUND_CELLS or row < 0 or row > stop_row or stop_row > heads.shape[1]:
         raise IndexError
     while row < stop_row:
-        if heads[at_start + row] < 0 or heads[ERROR * capacity + row]:
+        if heads[SECTION_START, row] < 0 or heads[ERROR, row]:
             row += 1
             continue
-        if heads[ATTRIBUTES * capacity + row] & CODEC_BITS and not unpacked:
-            if heads[MAGIC * capacity + row] < 2:
+        if heads[ATTRIBUTES, row] & CODEC_BITS and not unpacked:
+            if heads[MAGIC, row] < 2:
                 return row
             row += 1
             continue
-        if heads[VALID * capacity + row] and is_odd(buf, heads, capacity, row, found):
+        if heads[VALID, row] and is_odd(buf, heads, row, found):
             return row
-        heads[at_start + row] = -1
+        heads[SECTION_START, row] = -1
         row += 1
     return stop_row
 
@@ -756,8 +669,7 @@ def _end_of_zstd(
 
 def unpack(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
     out: cython.uchar[::1],
@@ -786,15 +698,15 @@ def unpack(
         codec: cython.longlong
         count: cython.longlong
         declared: cython.longlong
-        if len(heads) < capacity * len(BATCH_COLUMNS) or stop_row > capacity or row < 0 or limit < 0:
+        if len(heads) < BATCH_CELLS or stop_row > heads.shape[1] or row < 0 or limit < 0:
             raise IndexError
         while row < stop_row and at < enough and room - at > 0:
-            start = heads[SECTION_START * capacity + row]
-            size = heads[SECTION_STOP * capacity + row] - start
-            codec = heads[ATTRIBUTES * capacity + row] & CODEC_BITS
+            start = heads[SECTION_START, row]
+            size = heads[SECTION_STOP, row] - start
+            codec = heads[ATTRIBUTES, row] & CODEC_BITS
             if start < 0 or size <= 0 or size > len(buf) - start or codec < 2 or codec > 4:
                 break
-            if heads[MAGIC * capacity + row] < 2 or heads[ERROR * capacity + row]:
+            if heads[MAGIC, row] < 2 or heads[ERROR, row]:
                 break
             most = at + limit if limit < room - at else room
             left = len(buf) - start
@@ -816,9 +728,9 @@ def unpack(
                         target[at:end] = content
             if end < 0:
                 break
-            heads[SECTION_START * capacity + row] = at
-            heads[SECTION_STOP * capacity + row] = end
-            count = heads[COUNT * capacity + row]
+            heads[SECTION_START, row] = at
+            heads[SECTION_STOP, row] = end
+            count = heads[COUNT, row]
             count = min(count, (end - at) // 7)
             if count > 0:
                 records += count
@@ -831,25 +743,55 @@ def unpack(
 #
 # The cleaner's offset map (SkimpyOffsetMap) holds the hash of each key and the newest offset that has it. Here a hash
 # has 63 bits, made with a secret multiplier: who writes the evidence can't make keys collide. `hashes` are 0 where a
-# slot is empty; `newest` are the offsets beside them. Sums are by the rows of batches: cell (sum, row) is ``sums[sum *
-# capacity + row]``.
-
-
-SUMS: Final = (
-    "kept",  # records
-    "tombstones",  # among them
-    "plain",  # bytes of the records kept, written again with the first one's timestamp as base
-    "dated",  # the same with a new delete horizon as base
-    "first",  # the first one's timestamp
-)
+# slot is empty; `newest` are the offsets beside them.
 
 _FULL: Final = 2**64 - 1
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def hash_of(
+    buf: cython.const[cython.uchar][::1], k: cython.Py_ssize_t, size: cython.longlong, secret: cython.ulonglong
+) -> cython.longlong:
+    """Return the hash of a key, above 0."""
+    full: cython.ulonglong = _FULL
+    h: cython.ulonglong = secret ^ size
+    w: cython.ulonglong
+    t: cython.longlong
+    end: cython.Py_ssize_t = k + size
+    while k + 4 <= end:
+        w = buf[k + 3]
+        w = (w << 24) | (buf[k + 2] << 16) | (buf[k + 1] << 8) | buf[k]
+        h = ((h ^ w) * secret) & full
+        h = h ^ (h >> 32)
+        k += 4
+    while k < end:
+        w = buf[k]
+        h = ((h ^ w) * secret) & full
+        h = h ^ (h >> 32)
+        k += 1
+    h = (h * secret) & full
+    h = h ^ (h >> 32)
+    t = h >> 1
+    return t if t else 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def slot_of(hashes: cython.const[cython.longlong][::1], h: cython.longlong) -> cython.Py_ssize_t:
+    """Return the slot that has a hash, or the empty one where it belongs."""
+    mask: cython.Py_ssize_t = len(hashes) - 1
+    s: cython.Py_ssize_t = h & mask
+    while hashes[s] != h and hashes[s] != 0:
+        s = (s + 1) & mask
+    return s
+
+
 def put(
     buf: cython.const[cython.uchar][::1],
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     hashes: cython.longlong[::1],
@@ -858,57 +800,33 @@ def put(
 ) -> int:
     """Put the keys of records into the map, from the `first` one on; answer the next one there is no room for, or all.
 
-    `state` is (entries, the most of them, the secret, the first offset that counts).
+    `state` has the cells ``MAP_…``.
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    end: cython.Py_ssize_t
     s: cython.Py_ssize_t
     mask: cython.Py_ssize_t = len(hashes) - 1
     size: cython.longlong
-    offset: cython.longlong
-    t: cython.longlong
-    h: cython.ulonglong
-    w: cython.ulonglong
-    full: cython.ulonglong = _FULL
-    secret: cython.ulonglong = state[2]
-    if len(recs) < room * len(RECORD_COLUMNS) or count > room or len(newest) < len(hashes) or len(hashes) & mask:
+    h: cython.longlong
+    if len(recs) < RECORD_CELLS or count > recs.shape[1] or len(newest) < len(hashes) or len(hashes) & mask:
+        raise IndexError
+    if len(state) < MAP_CELLS:
         raise IndexError
     for i in range(first, count):
-        size = recs[KEY_SIZE * room + i]
-        offset = recs[OFFSET * room + i]
-        if size < 0 or offset < state[3]:
+        size = recs[KEY_SIZE, i]
+        if size < 0 or recs[OFFSET, i] < state[MAP_FIRST_OFFSET]:
             continue
-        k = recs[KEY_START * room + i]
+        k = recs[KEY_START, i]
         if k < 0 or k > len(buf) or size > len(buf) - k:
             raise IndexError
-        h = secret ^ size
-        end = k + size
-        while k + 4 <= end:
-            w = buf[k + 3]
-            w = (w << 24) | (buf[k + 2] << 16) | (buf[k + 1] << 8) | buf[k]
-            h = ((h ^ w) * secret) & full
-            h = h ^ (h >> 32)
-            k += 4
-        while k < end:
-            w = buf[k]
-            h = ((h ^ w) * secret) & full
-            h = h ^ (h >> 32)
-            k += 1
-        h = (h * secret) & full
-        h = h ^ (h >> 32)
-        t = h >> 1
-        if t == 0:
-            t = 1
-        s = t & mask
-        while hashes[s] != t and hashes[s] != 0:
-            s = (s + 1) & mask
+        h = hash_of(buf, k, size, state[MAP_SECRET])
+        s = slot_of(hashes, h)
         if hashes[s] == 0:
-            if state[0] >= state[1] or (state[0] + 1) * 2 > len(hashes):
+            if state[MAP_ENTRIES] >= state[MAP_MOST] or (state[MAP_ENTRIES] + 1) * 2 > len(hashes):
                 return i
-            hashes[s] = t
-            state[0] += 1
-        newest[s] = offset
+            hashes[s] = h
+            state[MAP_ENTRIES] += 1
+        newest[s] = recs[OFFSET, i]
     return max(first, count)
 
 
@@ -955,130 +873,113 @@ def _width(v: cython.longlong) -> cython.Py_ssize_t:
     return n
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def goes(
+    heads: cython.const[cython.longlong][:, ::1],
+    row: cython.Py_ssize_t,
+    offset: cython.longlong,
+    conditions: cython.const[cython.longlong][::1],
+) -> cython.bint:
+    """Say whether the cleaner removes a tombstone of the batch `row`, the newest record of its key."""
+    if heads[MAGIC, row] >= 2 and heads[ATTRIBUTES, row] & HORIZON_BIT:
+        return heads[BASE_TIMESTAMP, row] <= conditions[PASS_TIME]
+    return offset < conditions[PASS_TOMBSTONES]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def add_kept(
+    heads: cython.const[cython.longlong][:, ::1],
+    row: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
+    i: cython.Py_ssize_t,
+    sums: cython.longlong[:, ::1],
+    at: cython.Py_ssize_t,
+    horizon: cython.longlong,
+) -> cython.void:
+    """Add a record that stays to the sums of its batch: how large it is with another base of timestamps."""
+    attributes: cython.longlong = heads[ATTRIBUTES, row]
+    base: cython.longlong = heads[BASE_TIMESTAMP, row]
+    timestamp: cython.longlong = recs[TIMESTAMP, i]
+    size: cython.longlong = recs[RECORD_SIZE, i]
+    body: cython.longlong = size - 1  # without the length before it
+    width: cython.Py_ssize_t = 1
+    if sums[KEPT, at] == 0:
+        sums[FIRST_TIMESTAMP, at] = timestamp
+    sums[KEPT, at] += 1
+    if recs[VALUE_SIZE, i] < 0:
+        sums[TOMBSTONES, at] += 1
+    if heads[MAGIC, row] < 2 or attributes & HORIZON_BIT:  # its deltas are written as they are
+        sums[PLAIN_SIZE, at] += size
+        sums[DATED_SIZE, at] += size
+        return
+    while width < 5 and _width(body) != width:
+        width += 1
+        body -= 1
+    # With LogAppendTime the deltas are not what the timestamps say.
+    body -= 1 if attributes & APPEND_TIME_BIT else _width(add64(timestamp, -base))
+    size = body + 1
+    if not attributes & APPEND_TIME_BIT:
+        size = body + _width(add64(timestamp, -sums[FIRST_TIMESTAMP, at]))
+    sums[PLAIN_SIZE, at] += size + _width(size)
+    size = body + _width(add64(timestamp, -horizon))
+    sums[DATED_SIZE, at] += size + _width(size)
+
+
 def keep(
     buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     outer: cython.Py_ssize_t,
-    recs: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
     hashes: cython.const[cython.longlong][::1],
     newest: cython.const[cython.longlong][::1],
-    sums: cython.longlong[::1],
-    sums_capacity: cython.Py_ssize_t,
+    sums: cython.longlong[:, ::1],
     conditions: cython.const[cython.longlong][::1],
     kept: cython.uchar[::1],
 ) -> None:
     """Add to the `sums` what the cleaner keeps of these records, and set `kept` to 1 for each that stays.
 
-    `outer` is the row of the wrapper that the records are in, -1 without one. `conditions` are (the secret, the time of
-    the pass, a new delete horizon, the offset below which tombstones of batches without a horizon go, the first offset
-    that is left as it is).
+    `outer` is the row of the wrapper that the records are in, -1 without one; `sums` is a table of the columns from
+    ``KEPT`` on, by the rows of batches; `conditions` are the cells ``PASS_…``.
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    end: cython.Py_ssize_t
     s: cython.Py_ssize_t
     row: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    body: cython.longlong
     size: cython.longlong
-    key_size: cython.longlong
     offset: cython.longlong
-    timestamp: cython.longlong
-    base: cython.longlong
-    attributes: cython.longlong
-    magic: cython.longlong
-    t: cython.longlong
-    h: cython.ulonglong
-    w: cython.ulonglong
-    full: cython.ulonglong = _FULL
-    secret: cython.ulonglong = conditions[0]
+    h: cython.longlong
     mask: cython.Py_ssize_t = len(hashes) - 1
-    if len(recs) < room * len(RECORD_COLUMNS) or count > room or len(newest) < len(hashes) or len(hashes) & mask:
+    if len(recs) < RECORD_CELLS or count > recs.shape[1] or len(newest) < len(hashes) or len(hashes) & mask:
         raise IndexError
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(sums) < sums_capacity * len(SUMS) or len(kept) < count:
+    if len(heads) < BATCH_CELLS or len(sums) < KEPT_COLUMNS or len(kept) < count or len(conditions) < PASS_CELLS:
         raise IndexError
-    if len(conditions) < 5 or outer >= sums_capacity:
+    if outer >= sums.shape[1]:
         raise IndexError
     for i in range(count):
         kept[i] = 0
-        row = recs[BATCH * room + i]
+        row = recs[BATCH, i]
         at = outer if outer >= 0 else row
-        if row < 0 or row >= capacity or at >= sums_capacity:
+        if row < 0 or row >= heads.shape[1] or at >= sums.shape[1]:
             raise IndexError
-        offset = recs[OFFSET * room + i]
-        attributes = heads[ATTRIBUTES * capacity + row]
-        magic = heads[MAGIC * capacity + row]
-        base = heads[BASE_TIMESTAMP * capacity + row]
-        if offset < conditions[4]:
-            key_size = recs[KEY_SIZE * room + i]
-            if key_size < 0:
+        offset = recs[OFFSET, i]
+        if offset < conditions[PASS_END]:
+            size = recs[KEY_SIZE, i]
+            if size < 0:
                 continue
-            k = recs[KEY_START * room + i]
-            if k < 0 or k > len(buf) or key_size > len(buf) - k:
+            k = recs[KEY_START, i]
+            if k < 0 or k > len(buf) or size > len(buf) - k:
                 raise IndexError
-            h = secret ^ key_size
-            end = k + key_size
-            while k + 4 <= end:
-                w = buf[k + 3]
-                w = (w << 24) | (buf[k + 2] << 16) | (buf[k + 1] << 8) | buf[k]
-                h = ((h ^ w) * secret) & full
-                h = h ^ (h >> 32)
-                k += 4
-            while k < end:
-                w = buf[k]
-                h = ((h ^ w) * secret) & full
-                h = h ^ (h >> 32)
-                k += 1
-            h = (h * secret) & full
-            h = h ^ (h >> 32)
-            t = h >> 1
-            if t == 0:
-                t = 1
-            s = t & mask
-            while hashes[s] != t and hashes[s] != 0:
-                s = (s + 1) & mask
+            h = hash_of(buf, k, size, conditions[PASS_SECRET])
+            s = slot_of(hashes, h)
             if hashes[s] != 0 and offset < newest[s]:
                 continue
-            if recs[VALUE_SIZE * room + i] < 0:
-                if magic >= 2 and attributes & HORIZON_BIT:
-                    if base <= conditions[1]:
-                        continue
-                elif offset < conditions[3]:
-                    continue
+            if recs[VALUE_SIZE, i] < 0 and goes(heads, row, offset, conditions):
+                continue
         kept[i] = 1
-        size = recs[RECORD_SIZE * room + i]
-        timestamp = recs[TIMESTAMP * room + i]
-        if sums[at] == 0:
-            sums[4 * sums_capacity + at] = timestamp
-        sums[at] += 1
-        if recs[VALUE_SIZE * room + i] < 0:
-            sums[sums_capacity + at] += 1
-        if magic < 2:
-            sums[2 * sums_capacity + at] += size
-            sums[3 * sums_capacity + at] += size
-            continue
-        body = size - 1  # without the length before it
-        k = 1
-        while k < 5 and _width(body) != k:
-            k += 1
-            body -= 1
-        # With LogAppendTime the deltas are not what the timestamps say.
-        body -= 1 if attributes & APPEND_TIME_BIT else _width(add64(timestamp, -base))
-        if attributes & HORIZON_BIT:
-            t = size
-        elif attributes & APPEND_TIME_BIT:
-            t = body + 1
-            t += _width(t)
-        else:
-            t = body + _width(add64(timestamp, -sums[4 * sums_capacity + at]))
-            t += _width(t)
-        sums[2 * sums_capacity + at] += t
-        if attributes & HORIZON_BIT:
-            t = size
-        else:
-            t = body + _width(add64(timestamp, -conditions[2]))
-            t += _width(t)
-        sums[3 * sums_capacity + at] += t
+        add_kept(heads, row, recs, i, sums, at, conditions[PASS_HORIZON])

@@ -1,4 +1,5 @@
-from kafkalog.kernel.buffers cimport varint
+from kafkalog.kernel.numbers cimport varint
+from kafkalog.kernel.plans cimport *
 from kafkalog.kernel.put cimport put, put_integer
 
 cdef extern from "json_text.h" nogil:

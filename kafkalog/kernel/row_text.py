@@ -1,10 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The columns of a declared table to lines of JSON or CSV; ``buffers.py`` has the rules of its source.
 
-What is between the values is data. A *template* is a flat buffer of int64: steps of seven cells, (literal start,
-literal size, kind, column, validity, words, null), ended by a -1; then words, pairs of (start, size). Literals and
-words are in one buffer of bytes. A step writes its literal, then its value by kind. `column` and `validity` say where
-the column's first cell and first validity bit are (below 0: never null); `null` is the word for null.
+What is between the values is data, a template: ``plans.py`` says what it has.
 """
 
 from __future__ import annotations
@@ -18,26 +15,15 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    from kafkalog.kernel.buffers import varint
+    from kafkalog.kernel.numbers import varint
+    from kafkalog.kernel.plans import *
     from kafkalog.kernel.put import put, put_integer
 
 __all__ = [
-    "BASE64",
     "BIG",
-    "CSV",
     "DONE",
-    "HEADERS",
-    "INTEGER",
-    "IN_BASE64",
-    "JSON",
-    "LITERAL",
     "NO_ROOM",
-    "QUOTED_JSON",
-    "READY",
-    "SAFE_CSV",
     "SLACK",
-    "TEXT",
-    "WORD",
     "headers_piece",
     "is_marked",
     "is_quoted",
@@ -46,13 +32,6 @@ __all__ = [
     "text_piece",
 ]
 
-# Kinds of a step: no value; the cell in digits; the word that the cell numbers; bytes that are UTF-8, otherwise null;
-# bytes that are not, in base64, otherwise null; a record's headers. Of bytes, the column has three runs of cells,
-# `room` apart: starts, sizes and kinds. Of headers it has starts and counts. JSON that is ready is like bytes.
-LITERAL, INTEGER, WORD, TEXT, BASE64, HEADERS, READY = range(7)
-# How bytes are written: UTF-8 as JSON, as CSV, as JSON inside a quoted field of a CSV; any bytes in base64. The first
-# two are also the forms of a line, and so is CSV in which a text that a spreadsheet would take for a formula is marked.
-JSON, CSV, QUOTED_JSON, IN_BASE64, SAFE_CSV = range(5)
 # Why ``row_lines`` stopped: all done, no room in `out`, or the row could never fit and must be written in pieces.
 DONE, NO_ROOM, BIG = range(3)
 SLACK = 64  # bytes that must be free after what is written
@@ -80,13 +59,18 @@ def _inside(
         room: cython.Py_ssize_t = len(out) - w
         if at < 0 or stop > len(buf) or room <= 0:
             return stop, w
-        if how == 1:
+        if how == CSV:
             w += kafkalog_csv(cython.address(out[w]), room, cython.address(buf[at]), stop - at, cython.address(done))
-        elif how == 3:
+        elif how == IN_BASE64:
             w += kafkalog_base64(cython.address(out[w]), room, cython.address(buf[at]), stop - at, cython.address(done))
         else:
             w += kafkalog_json(
-                cython.address(out[w]), room, cython.address(buf[at]), stop - at, how == 2, cython.address(done)
+                cython.address(out[w]),
+                room,
+                cython.address(buf[at]),
+                stop - at,
+                how == QUOTED_JSON,
+                cython.address(done),
             )
         return at + done, w
     return _inside_interpreted(buf, at, stop, how, out, w)
@@ -94,18 +78,18 @@ def _inside(
 
 def _inside_interpreted(buf, at, stop, how, out, w):  # type: ignore[no-untyped-def]  # _inside has the types
     size = max(0, len(out) - w - 32) // 6
-    size -= size % 3 if how == 3 else 0
+    size -= size % 3 if how == IN_BASE64 else 0
     end = min(stop, at + size)
-    if how != 3:
+    if how != IN_BASE64:
         while end < stop and end > at and buf[end] & 0xC0 == 0x80:  # whole characters
             end -= 1
     data = bytes(buf[at:end])
-    if how == 3:
+    if how == IN_BASE64:
         data = binascii.b2a_base64(data, newline=False)
-    elif how != 1:
+    elif how != CSV:
         data = encode_basestring_ascii(data.decode()).encode()
         data = data[1 : len(data) - 1]
-    if how in (1, 2):
+    if how in (CSV, QUOTED_JSON):
         data = data.replace(b'"', b'""')
     out[w : w + len(data)] = data
     return end, w + len(data)
@@ -116,16 +100,16 @@ def _inside_interpreted(buf, at, stop, how, out, w):  # type: ignore[no-untyped-
 def kind_of(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
     """Say what bytes are, as in ``columns``: below 0 is the size of null."""
     if size < 0:
-        return 0
+        return NOTHING
     if size == 0:
-        return 1
+        return PLAIN
     if cython.compiled:
         return kafkalog_kind(cython.address(buf[start]), size)
     try:
         bytes(buf[start : start + size]).decode()
     except UnicodeDecodeError:
-        return 3
-    return 2
+        return BASE64
+    return ESCAPED
 
 
 @cython.ccall
@@ -145,9 +129,9 @@ def is_marked(first: cython.int, in_base64: cython.bint) -> cython.bint:
     """Say whether bytes that begin with `first` are a text that needs a mark: it begins with ``=+-@'``, tab or CR."""
     if in_base64:
         return first >> 2 == 62  # the digit that is a plus
-    if first == 61 or first == 43 or first == 45 or first == 64:  # noqa: PLR1714  # a set is slow
+    if first == 61 or first == 43 or first == 45 or first == 64:  # noqa: PLR1714  # =+-@; a set is slow
         return True
-    return first == 39 or first == 9 or first == 13  # noqa: PLR1714  # ditto
+    return first == APOSTROPHE or first == TAB or first == RETURN  # noqa: PLR1714  # ditto
 
 
 def _is_quoted(text: str) -> bool:
@@ -158,9 +142,9 @@ def _is_quoted(text: str) -> bool:
 @cython.inline
 @cython.exceptval(check=False)
 def _quote(out: cython.uchar[::1], w: cython.Py_ssize_t, doubled: cython.bint) -> cython.Py_ssize_t:
-    out[w] = 34
+    out[w] = QUOTE
     if doubled:
-        out[w + 1] = 34
+        out[w + 1] = QUOTE
     return w + 2 if doubled else w + 1
 
 
@@ -179,20 +163,20 @@ def _part(
     doubled: cython.bint,
 ) -> cython.Py_ssize_t:
     """Write a header's key or value with the names of its two fields, one of them null."""
-    w = put(out, w, literals, words[at], words[at + 1])
-    if 1 <= kind <= 2:
+    w = put(out, w, literals, words[at + BEFORE_TEXT], words[at + BEFORE_TEXT + 1])
+    if PLAIN <= kind <= ESCAPED:
         w = _quote(out, w, doubled)
-        start, w = _inside(buf, start, start + size, 2 if doubled else 0, out, w)
-        w = _quote(out, w, doubled)
-    else:
-        w = put(out, w, literals, words[at + 4], words[at + 5])
-    w = put(out, w, literals, words[at + 2], words[at + 3])
-    if kind == 3:
-        w = _quote(out, w, doubled)
-        start, w = _inside(buf, start, start + size, 3, out, w)
+        start, w = _inside(buf, start, start + size, QUOTED_JSON if doubled else JSON, out, w)
         w = _quote(out, w, doubled)
     else:
-        w = put(out, w, literals, words[at + 4], words[at + 5])
+        w = put(out, w, literals, words[at + NULL_WORD], words[at + NULL_WORD + 1])
+    w = put(out, w, literals, words[at + BEFORE_BASE64], words[at + BEFORE_BASE64 + 1])
+    if kind == BASE64:
+        w = _quote(out, w, doubled)
+        start, w = _inside(buf, start, start + size, IN_BASE64, out, w)
+        w = _quote(out, w, doubled)
+    else:
+        w = put(out, w, literals, words[at + NULL_WORD], words[at + NULL_WORD + 1])
     return w
 
 
@@ -212,7 +196,7 @@ def headers_piece(
 
     `words` has from `at` on the words for: before a key, before its base64, null, end; and the same of a value.
     """
-    return _headers(buf, p, left, started, literals, words, at, form != 0, out, w)
+    return _headers(buf, p, left, started, literals, words, at, form != JSON, out, w)
 
 
 @cython.cfunc
@@ -248,12 +232,25 @@ def _headers(
         if 6 * (q - p) + 160 > limit - w:
             return p, left, w
         if started:
-            out[w] = 44
+            out[w] = COMMA
             w += 1
         started = True
-        w = _part(out, w, buf, key, key_size, kind_of(buf, key, key_size), literals, words, at, doubled)
-        w = _part(out, w, buf, value, value_size, kind_of(buf, value, value_size), literals, words, at + 6, doubled)
-        w = put(out, w, literals, words[at + 12], words[at + 13])
+        w = _part(
+            out, w, buf, key, key_size, kind_of(buf, key, key_size), literals, words, at + HEADER_KEY_WORDS, doubled
+        )
+        w = _part(
+            out,
+            w,
+            buf,
+            value,
+            value_size,
+            kind_of(buf, value, value_size),
+            literals,
+            words,
+            at + HEADER_VALUE_WORDS,
+            doubled,
+        )
+        w = put(out, w, literals, words[at + HEADER_END], words[at + HEADER_END + 1])
         p = q
         left -= 1
     return p, left, w
@@ -269,6 +266,139 @@ def text_piece(
 ) -> tuple[int, int]:
     """Write a part of long bytes, without quotes around them: (position of the rest, bytes in `out`)."""
     return _inside(buf, at, stop, how, out, w)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _word(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    template: cython.const[cython.longlong][::1],
+    literals: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    return put(out, w, literals, template[at], template[at + 1])
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _between(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    how: cython.int,
+) -> cython.Py_ssize_t:
+    """Write bytes between quotes."""
+    out[w] = QUOTE
+    start, w = _inside(buf, start, start + size, how, out, w + 1)
+    out[w] = QUOTE
+    return w + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _json_text(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    what: cython.longlong,
+) -> cython.Py_ssize_t:
+    """Write UTF-8 as a JSON string."""
+    if what != PLAIN:
+        return _between(out, w, buf, start, size, JSON)
+    out[w] = QUOTE
+    w = put(out, w + 1, buf, start, size)
+    out[w] = QUOTE
+    return w + 1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _csv_text(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    is_safe: cython.bint,
+) -> cython.Py_ssize_t:
+    """Write UTF-8 as a field of a CSV."""
+    end: cython.Py_ssize_t
+    if is_safe and size > 0 and is_marked(buf[start], False):
+        out[w] = APOSTROPHE
+        end = put(out, w + 1, buf, start, size)
+        if not is_quoted(out, w, size + 1):
+            return end
+        out[w] = QUOTE
+        out[w + 1] = APOSTROPHE
+        start, w = _inside(buf, start, start + size, CSV, out, w + 2)
+        out[w] = QUOTE
+        return w + 1
+    if is_quoted(buf, start, size):
+        return _between(out, w, buf, start, size, CSV)
+    return put(out, w, buf, start, size)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _coded(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    form: cython.int,
+) -> cython.Py_ssize_t:
+    """Write bytes in base64."""
+    if form == JSON:
+        return _between(out, w, buf, start, size, IN_BASE64)
+    if form == SAFE_CSV and is_marked(buf[start], True):
+        out[w] = APOSTROPHE
+        w += 1
+    start, w = _inside(buf, start, start + size, IN_BASE64, out, w)
+    return w
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _header_list(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    p: cython.Py_ssize_t,
+    count: cython.longlong,
+    literals: cython.const[cython.uchar][::1],
+    template: cython.const[cython.longlong][::1],
+    words: cython.Py_ssize_t,
+    is_csv: cython.bint,
+) -> cython.Py_ssize_t:
+    """Write a record's headers as a list."""
+    is_quoted_field: cython.bint = is_csv and count > 0
+    if is_quoted_field:
+        out[w] = QUOTE
+        w += 1
+    out[w] = OPENING
+    p, count, w = _headers(buf, p, count, False, literals, template, words, is_csv, out, w + 1)
+    out[w] = CLOSING
+    w += 1
+    if is_quoted_field:
+        out[w] = QUOTE
+        w += 1
+    return w
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _has_value(valid: cython.const[cython.uchar][::1], bit: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.bint:
+    """Say whether the validity bit of a row is set; below 0 there is none."""
+    return bit < 0 or valid[(bit + row) >> 3] & (1 << ((bit + row) & 7)) != 0
 
 
 def row_lines(
@@ -293,18 +423,14 @@ def row_lines(
     """
     s: cython.Py_ssize_t
     column: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t
-    bit: cython.Py_ssize_t
     kind: cython.longlong
     what: cython.longlong
     need: cython.longlong
-    count: cython.longlong
     limit: cython.Py_ssize_t = len(out)
-    quoted: cython.bint
-    is_safe: cython.bint = form == 4
-    is_csv: cython.bint = form == 1 or is_safe
+    is_csv: cython.bint = form != JSON
+    is_safe: cython.bint = form == SAFE_CSV
     while row < stop_row:
         need = line_room
         if weight >= 0:
@@ -313,91 +439,37 @@ def row_lines(
             return row, w, BIG if need > limit else NO_ROOM
         s = 0
         while template[s] >= 0:
-            w = put(out, w, literals, template[s], template[s + 1])
-            kind = template[s + 2]
-            if kind == 0:
-                s += 7
-                continue
-            column = template[s + 3] + row
-            bit = template[s + 4]
-            if bit >= 0:
-                bit += row
-                if not valid[bit >> 3] & (1 << (bit & 7)):
-                    at = template[s + 6]
-                    w = put(out, w, literals, template[at], template[at + 1])
-                    s += 7
-                    continue
-            if kind == 1:
+            w = put(out, w, literals, template[s + ROW_LITERAL], template[s + ROW_SIZE])
+            kind = template[s + ROW_KIND]
+            column = template[s + ROW_COLUMN] + row
+            if kind == AS_LITERAL:
+                pass
+            elif not _has_value(valid, template[s + ROW_VALID], row):
+                w = _word(out, w, template, literals, template[s + ROW_NULL])
+            elif kind == AS_INTEGER:
                 w = put_integer(out, w, cells[column])
-            elif kind == 2:
-                at = template[s + 5] + 2 * cells[column]
-                w = put(out, w, literals, template[at], template[at + 1])
-            elif kind == 5:
-                start = cells[column]
-                count = cells[column + room]
-                quoted = is_csv and count > 0
-                if quoted:
-                    out[w] = 34
-                    w += 1
-                out[w] = 91
-                w += 1
-                start, count, w = _headers(
-                    buf, start, count, False, literals, template, template[s + 5], is_csv, out, w
-                )
-                out[w] = 93
-                w += 1
-                if quoted:
-                    out[w] = 34
-                    w += 1
+            elif kind == AS_WORD:
+                w = _word(out, w, template, literals, template[s + ROW_WORDS] + 2 * cells[column])
+            elif kind == AS_HEADERS:
+                w = _header_list(
+                    out, w, buf, cells[column], cells[column + room], literals, template, template[s + ROW_WORDS],
+                    is_csv,
+                )  # fmt: skip
             else:
-                what = cells[column + 2 * room]
                 start = cells[column]
                 size = cells[column + room]
-                if kind == 6 and what and not is_csv:
+                what = cells[column + 2 * room]
+                if kind == AS_READY and what and not is_csv:
                     w = put(out, w, buf, start, size)
-                elif (kind == 3 or kind == 6) and 1 <= what <= 2:  # noqa: PLR1714  # a set is slow
-                    if not is_csv:
-                        out[w] = 34
-                        w += 1
-                        if what == 1:
-                            w = put(out, w, buf, start, size)
-                        else:
-                            start, w = _inside(buf, start, start + size, 0, out, w)
-                        out[w] = 34
-                        w += 1
-                    elif is_safe and kind == 3 and size > 0 and is_marked(buf[start], False):
-                        out[w] = 39
-                        at = put(out, w + 1, buf, start, size)
-                        if is_quoted(out, w, size + 1):
-                            out[w] = 34
-                            out[w + 1] = 39
-                            start, w = _inside(buf, start, start + size, 1, out, w + 2)
-                            out[w] = 34
-                            w += 1
-                        else:
-                            w = at
-                    elif is_quoted(buf, start, size):
-                        out[w] = 34
-                        w += 1
-                        start, w = _inside(buf, start, start + size, 1, out, w)
-                        out[w] = 34
-                        w += 1
+                elif kind != AS_BASE64 and PLAIN <= what <= ESCAPED:
+                    if is_csv:
+                        w = _csv_text(out, w, buf, start, size, is_safe and kind == AS_TEXT)
                     else:
-                        w = put(out, w, buf, start, size)
-                elif kind == 4 and what == 3:
-                    if not is_csv:
-                        out[w] = 34
-                        w += 1
-                    elif is_safe and is_marked(buf[start], True):
-                        out[w] = 39
-                        w += 1
-                    start, w = _inside(buf, start, start + size, 3, out, w)
-                    if not is_csv:
-                        out[w] = 34
-                        w += 1
+                        w = _json_text(out, w, buf, start, size, what)
+                elif kind == AS_BASE64 and what == BASE64:
+                    w = _coded(out, w, buf, start, size, form)
                 else:
-                    at = template[s + 6]
-                    w = put(out, w, literals, template[at], template[at + 1])
-            s += 7
+                    w = _word(out, w, template, literals, template[s + ROW_NULL])
+            s += ROW_CELLS
         row += 1
     return row, w, DONE

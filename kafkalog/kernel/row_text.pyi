@@ -4,18 +4,6 @@ from typing import Final
 
 from kafkalog.kernel.buffers import Bytes, Cells
 
-LITERAL: int
-INTEGER: int
-WORD: int
-TEXT: int
-BASE64: int
-HEADERS: int
-READY: int
-JSON: int
-CSV: int
-QUOTED_JSON: int
-IN_BASE64: int
-SAFE_CSV: int
 DONE: int
 NO_ROOM: int
 BIG: int

@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.kernel.buffers import BATCH_COLUMNS, NONE
-
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    from kafkalog.kernel.buffers import CODEC_BITS, LAST_OFFSET, MAGIC, int32, int64, unsigned32
+    from kafkalog.kernel.buffers import *
     from kafkalog.kernel.checksums import crc32, crc32c, shift
     from kafkalog.kernel.headers import read
+    from kafkalog.kernel.numbers import int32, int64, unsigned32
 
 __all__ = [
     "BLOCK",
@@ -25,7 +24,6 @@ __all__ = [
     "NEAR",
     "NOTHING",
     "NO_ROOM",
-    "PLACE",
     "UNSEEN",
     "WHOLE",
     "find",
@@ -59,9 +57,6 @@ def seek(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
-    room: cython.longlong,
-    limit: cython.longlong,
-    legacy: cython.bint,
     sums: cython.const[cython.ulonglong][::1],
     tail: cython.const[cython.uchar][::1],
     state: cython.longlong[::1],
@@ -79,6 +74,9 @@ def seek(
     far: cython.bint
     width: cython.longlong = BLOCK
     near: cython.longlong = NEAR
+    room: cython.longlong = state[SEEK_ROOM]
+    limit: cython.longlong = state[SEEK_LIMIT]
+    legacy: cython.bint = state[SEEK_LEGACY] != 0
     end: cython.Py_ssize_t = min(stop, len(buf) - 17)
     i = start
     while i < end:
@@ -95,18 +93,18 @@ def seek(
             if size >= 61 and size <= limit and size <= room - i and count >= 0 and count <= int32(buf, i + 23) + 1:
                 if size <= near and size <= left:
                     crc = crc32c(buf, i + 21, i + size)
-                elif state[2] <= 0:
-                    state[3] += 1
+                elif state[SEEK_LEFT] <= 0:
+                    state[SEEK_BEYOND] += 1
                     i += 1
                     continue
                 else:
-                    block = state[0] + (i + size) // width
+                    block = state[SEEK_BLOCK] + (i + size) // width
                     at = (i + size) % width
-                    if block != state[1] or block >= len(sums) or at > len(tail):
+                    if block != state[SEEK_TAIL_BLOCK] or block >= len(sums) or at > len(tail):
                         return -1 - i
-                    state[2] -= 1
+                    state[SEEK_LEFT] -= 1
                     key = (i + 21) // width
-                    crc = crc32c(buf, key * width, i + 21, sums[state[0] + key])
+                    crc = crc32c(buf, key * width, i + 21, sums[state[SEEK_BLOCK] + key])
                     crc = crc32c(tail, 0, at, sums[block]) ^ shift(crc, size - 21)
                 if crc == unsigned32(int32(buf, i + 17)):
                     return i
@@ -125,9 +123,9 @@ def seek(
                             if not far and crc32(buf, i + 16, i + size) == unsigned32(int32(buf, i + 12)):
                                 return i
                     if far:
-                        if state[2] > 0:
+                        if state[SEEK_LEFT] > 0:
                             return -1 - i
-                        state[3] += 1
+                        state[SEEK_BEYOND] += 1
         i += 1
     return stop
 
@@ -136,29 +134,23 @@ def find(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
-    room: cython.longlong,
-    limit: cython.longlong,
-    legacy: cython.bint,
     sums: cython.const[cython.ulonglong][::1],
     tail: cython.const[cython.uchar][::1],
     state: cython.longlong[::1],
 ) -> tuple[int, int]:
-    """Find the first position in [`start`, `stop`) at which a batch may begin, old messages too if `legacy`.
+    """Find the first position in [`start`, `stop`) at which a batch may begin.
 
-    `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
-    the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
-    ``state[2]`` says how many extents may be summed by these, an old message that is far counting twice; ``state[3]``
-    counts those above that. Answers the position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail`
-    do not show that; otherwise (`stop`, ``NOTHING``).
+    `state` has the cells ``SEEK_…``; ``sums[n]`` is the CRC-32C of all bytes before block n. Answers the position and
+    ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail` do not show that; otherwise (`stop`, ``NOTHING``).
     """
     i: cython.Py_ssize_t
-    if start < 0 or len(state) < 4 or state[0] < 0:
+    if start < 0 or len(state) < SEEK_CELLS or state[SEEK_BLOCK] < 0:
         raise IndexError
-    i = seek(buf, start, stop, room, limit, legacy, sums, tail, state)
+    i = seek(buf, start, stop, sums, tail, state)
     if i < 0:
         i = -1 - i
         if buf[i + 16] < 2:
-            state[2] -= 2
+            state[SEEK_LEFT] -= 2
         return i, FAR
     return i, NOTHING if i >= stop else WHOLE
 
@@ -177,20 +169,16 @@ def declared(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cyt
 def next_above(
     buf: cython.const[cython.uchar][::1],
     i: cython.Py_ssize_t,
-    room: cython.longlong,
-    limit: cython.longlong,
-    legacy: cython.bint,
-    above: cython.longlong,
     sums: cython.const[cython.ulonglong][::1],
     state: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
-    """Find the first whole batch from `i` on whose offsets are above `above`; below 0 if `buf` does not show it."""
+    """Find the first whole batch from `i` on whose offsets are high enough; below 0 if `buf` does not show it."""
     offset: cython.longlong
-    none: cython.longlong = NONE
+    above: cython.longlong = state[SEEK_ABOVE]
     most: cython.longlong = _FAR_OFFSET
     stop: cython.Py_ssize_t = len(buf) - 61
     while i < stop:
-        i = seek(buf, i, stop, room, limit, legacy, sums, buf, state)
+        i = seek(buf, i, stop, sums, buf, state)
         if i < 0 or i >= stop:
             return -1
         offset = int64(buf, i)
@@ -198,7 +186,7 @@ def next_above(
             return -1
         if buf[i + 16] > 1:
             offset += int32(buf, i + 23)
-        if above == none or offset > above:
+        if above == NONE or offset > above:
             return i
         i += 1
     return -1
@@ -207,7 +195,7 @@ def next_above(
 @cython.cfunc
 @cython.exceptval(check=False)
 def is_whole(
-    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, room: cython.longlong, limit: cython.longlong
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, state: cython.const[cython.longlong][::1]
 ) -> cython.int:
     """Say whether a whole batch of any magic begins at `at`, whose header `buf` has: 1, 0, or -1 if that is far."""
     magic: cython.int = buf[at + 16]
@@ -215,7 +203,7 @@ def is_whole(
     key: cython.longlong
     value: cython.longlong
     near: cython.longlong = NEAR
-    if magic > 2 or size == 0 or size > limit or size > room - at:
+    if magic > 2 or size == 0 or size > state[SEEK_LIMIT] or size > state[SEEK_ROOM] - at:
         return 0
     if magic == 2:
         if buf[at + 22] & CODEC_BITS > 4 or buf[at + 23] > 127:
@@ -246,12 +234,11 @@ def believed(
     buf: cython.const[cython.uchar][::1],
     head: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
-    room: cython.longlong,
-    limit: cython.longlong,
+    state: cython.const[cython.longlong][::1],
 ) -> cython.int:
     """Say whether what is at `end` can follow the batch at `head`: 1, 0, or -1 if `buf` does not show it.
 
-    See ``segments.ends.end_is_believed``, which is the rule.
+    See ``segments.damage.end_is_believed``, which is the rule.
     """
     i: cython.Py_ssize_t
     base: cython.longlong = int64(buf, head)
@@ -271,7 +258,7 @@ def believed(
     counted = int32(buf, head + 57)
     counted = base + counted if counted > 0 else expected
     there = int64(buf, end)
-    whole = is_whole(buf, end, room, limit)
+    whole = is_whole(buf, end, state)
     if whole < 0:
         return -1
     if whole == 0:
@@ -286,30 +273,25 @@ def believed(
 def pass_over(
     buf: cython.const[cython.uchar][::1],
     here: cython.Py_ssize_t,
-    room: cython.longlong,
-    limit: cython.longlong,
-    legacy: cython.bint,
-    above: cython.longlong,
     sums: cython.const[cython.ulonglong][::1],
     state: cython.longlong[::1],
-    found: cython.longlong[::1],
 ) -> bool:
     """Find where reading goes on after the damage at `here`, in a file with so much damage that it is not examined.
 
-    That is the next whole batch with offsets above `above` that no batch with an end that is believed reaches over; the
-    rule is ``segments.damage.crowded``. `found` gets its position, whether the bytes before prove it, and the
-    offset that they lead to, or ``NONE``. Answers whether `buf` shows all that this needs. `sums` and `state` are
-    those of ``find``, of which none may be used: ``state[1]`` is below 0, ``state[2]`` above.
+    That is the next whole batch with offsets that are high enough that no batch with an end that is believed reaches
+    over; the rule is ``segments.damage.crowded``. `state` gets the cells ``GOES_ON_…``. Answers whether `buf` shows all
+    that this needs. No sums may be used: ``SEEK_TAIL_BLOCK`` is below 0, ``SEEK_LEFT`` above.
     """
     at: cython.Py_ssize_t = here
     stop: cython.Py_ssize_t
     size: cython.longlong
-    none: cython.longlong = NONE
     expected: cython.longlong = NONE
     answer: cython.int
-    if here < 0 or len(state) < 4 or state[0] < 0 or state[1] >= 0 or state[2] <= 0 or len(found) < 3:
+    if here < 0 or len(state) < SEEK_CELLS:
         raise IndexError
-    stop = next_above(buf, here + 1, room, limit, legacy, above, sums, state)
+    if state[SEEK_BLOCK] < 0 or state[SEEK_TAIL_BLOCK] >= 0 or state[SEEK_LEFT] <= 0:
+        raise IndexError
+    stop = next_above(buf, here + 1, sums, state)
     if stop < 0:
         return False
     while True:
@@ -321,21 +303,21 @@ def pass_over(
         if at >= stop:
             break
         size = declared(buf, at)
-        if size == 0 or size > room - at:
+        if size == 0 or size > state[SEEK_ROOM] - at:
             break
-        answer = believed(buf, at, at + size, room, limit)
+        answer = believed(buf, at, at + size, state)
         if answer < 0:
             return False
         if answer == 0:
             break
-        expected = none if buf[at + 16] < 2 else int64(buf, at) + int32(buf, at + 23) + 1
+        expected = NONE if buf[at + 16] < 2 else int64(buf, at) + int32(buf, at + 23) + 1
         at += size
-        stop = next_above(buf, at, room, limit, legacy, above, sums, state)
+        stop = next_above(buf, at, sums, state)
         if stop < 0:
             return False
-    found[0] = stop
-    found[1] = at == stop and expected != none
-    found[2] = expected
+    state[GOES_ON_AT] = stop
+    state[GOES_ON_PROVED] = at == stop and expected != NONE
+    state[GOES_ON_OFFSET] = expected
     return True
 
 
@@ -346,8 +328,6 @@ def pass_over(
 # next; there is no room for more places; or `buf` does not show where the damage ends.
 ENDED, LARGE, NO_ROOM, UNSEEN = range(4)
 
-PLACE: Final = 4  # cells of a place: position in the file, size, whether its end is proved, the offset it leads to
-
 _END, _FULL = range(2)  # why ``headers.read`` stopped
 
 
@@ -355,67 +335,62 @@ def gather(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     reach: cython.Py_ssize_t,
-    position: cython.longlong,
-    room: cython.longlong,
-    limit: cython.longlong,
-    doubted: cython.longlong,
-    is_growing: cython.bint,
-    legacy: cython.bint,
-    above: cython.longlong,
-    heads: cython.longlong[::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
     sums: cython.const[cython.ulonglong][::1],
     state: cython.longlong[::1],
-    found: cython.longlong[::1],
-    places: cython.longlong[::1],
-) -> tuple[int, int, int, int, bool, tuple[int, int, int]]:
+    places: cython.longlong[:, ::1],
+) -> tuple[int, int, int, int, tuple[int, int, int]]:
     """Read whole batches into `heads` from `row` on, and pass over the damage between them, as far as `buf` shows it.
 
-    The first batches are read from `start` up to `reach`. `position` and `heads` are those of ``headers.read``,
-    `room`, `limit`, `legacy`, `above`, `sums`, `state` and `found` those of ``search.pass_over``; of a batch that
-    is larger than `doubted` the caller has to say first whether it may be read; `is_growing` says whether more bytes
-    may follow `buf`. Answers why it stopped, the rows, the places, where the next batch starts, `legacy` by the last
-    batches, and of the last read of headers why it stopped, from where and up to where it read.
+    The first batches are read from `start` up to `reach`; `state` is that of ``pass_over``, and goes on with the
+    batches: their last offset is the one to be above. A place of damage has the cells ``PLACE_…``. Answers why it
+    stopped, the rows, the places, where the next batch starts, and of the last read of headers why it stopped, from
+    where and up to where it read.
     """
     at: cython.Py_ssize_t
     more: cython.Py_ssize_t
     began: cython.Py_ssize_t
     n: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t = len(buf)
+    position: cython.longlong = state[SEEK_POSITION]
+    doubted: cython.longlong = state[SEEK_DOUBTED]
     size: cython.longlong
-    width: cython.Py_ssize_t = PLACE
     end: cython.int = _END
     full: cython.int = _FULL
     why: cython.int
     has_read: cython.bint
-    if len(heads) < capacity * len(BATCH_COLUMNS) or start < 0 or row < 0 or len(found) < 3:
+    if len(heads) < BATCH_CELLS or start < 0 or row < 0 or len(state) < SEEK_CELLS or places.shape[1] < PLACE_CELLS:
         raise IndexError
     while True:
         began = start
-        more, at, why = read(buf, start, reach, position, heads, capacity, row)
+        more, at, why = read(buf, start, reach, position, heads, row)
         has_read = more > row
         if has_read:
             start = at
-            legacy = heads[MAGIC * capacity + more - 1] < 2 or heads[MAGIC * capacity + row] < 2
-            above = heads[LAST_OFFSET * capacity + more - 1]
+            state[SEEK_LEGACY] = heads[MAGIC, more - 1] < 2 or heads[MAGIC, row] < 2
+            state[SEEK_ABOVE] = heads[LAST_OFFSET, more - 1]
             row = more
         if not has_read or why != end or reach >= stop:
             size = int32(buf, start + 8) + 12 if stop - start >= 17 else 0
             if why == full or start >= stop:
-                return ENDED, row, n, start, legacy, (why, began, reach)
-            if why == end and reach > began and is_growing and size <= limit and size <= room - start:
-                return ENDED, row, n, start, legacy, (why, began, reach)
-            if (n + 1) * width > len(places):
-                return NO_ROOM, row, n, start, legacy, (why, began, reach)
-            if not pass_over(buf, start, room, limit, legacy, above, sums, state, found):
-                return UNSEEN, row, n, start, legacy, (why, began, reach)
-            places[n * width] = position + start
-            places[n * width + 1] = found[0] - start
-            places[n * width + 2] = found[1]
-            places[n * width + 3] = found[2]
+                return ENDED, row, n, start, (why, began, reach)
+            if (
+                (why == end and reach > began and state[SEEK_GROWING])
+                and size <= state[SEEK_LIMIT]
+                and size <= state[SEEK_ROOM] - start
+            ):
+                return ENDED, row, n, start, (why, began, reach)
+            if n == len(places):
+                return NO_ROOM, row, n, start, (why, began, reach)
+            if not pass_over(buf, start, sums, state):
+                return UNSEEN, row, n, start, (why, began, reach)
+            places[n, PLACE_POSITION] = position + start
+            places[n, PLACE_SIZE] = state[GOES_ON_AT] - start
+            places[n, PLACE_PROVED] = state[GOES_ON_PROVED]
+            places[n, PLACE_OFFSET] = state[GOES_ON_OFFSET]
             n += 1
-            start = found[0]
+            start = state[GOES_ON_AT]
         if stop - start >= 17 and int32(buf, start + 8) + 12 > doubted:
-            return LARGE, row, n, start, legacy, (why, began, reach)
+            return LARGE, row, n, start, (why, began, reach)
         reach = min(stop, start + doubted)

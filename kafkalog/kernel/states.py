@@ -2,15 +2,11 @@
 """The hot loops of producers' states: batches, or rows of other parts, into one state for each producer.
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row:
-WIDTH cells for each (part of log, producer), the part's number first, then ``COLUMNS``. *Slots* is the hash table of
-their numbers, as in ``loops``. `used` has one cell, the number of states.
+STATE_CELLS for each (part of log, producer), the part's number first, then ``STATE_COLUMNS``. *Slots* is the hash table
+of their numbers, as in ``fold``. `used` has one cell, the number of states.
 """
 
 from __future__ import annotations
-
-from typing import Final
-
-from kafkalog.kernel.buffers import BATCH_COLUMNS
 
 try:
     import cython
@@ -18,62 +14,11 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    from kafkalog.kernel import buffers
-    from kafkalog.kernel.buffers import CONTROL_BIT, TRANSACTIONAL_BIT
+    from kafkalog.kernel.buffers import *
+    from kafkalog.kernel.numbers import minus64
     from kafkalog.kernel.slots import place
 
-__all__ = ["COLUMNS", "STATE_SIZE", "batches", "rehash", "rows"]
-
-COLUMNS: Final = (
-    "producer_id",
-    "first_epoch",
-    "producer_epoch",  # the last one
-    "epoch_changes",
-    # What only data sets; NONE if the part has no data, or if the epoch rose after it: a broker then forgets the
-    # batches of the epoch before.
-    "last_sequence",
-    "last_offset",
-    "offset_delta",
-    "data_timestamp",
-    # What only a marker sets.
-    "coordinator_epoch",
-    "marker_offset",
-    "first_offset",  # of the part's first row for the producer
-    "newest_offset",  # of its last one
-    "timestamp",  # of its last one
-    "current_txn_first_offset",  # of the transaction that is open at the part's end, if it began in it
-)
-if not cython.compiled:  # else they are C's, by the .pxd
-    (
-        PART,
-        PRODUCER_ID,
-        FIRST_EPOCH,
-        PRODUCER_EPOCH,
-        EPOCH_CHANGES,
-        LAST_SEQUENCE,
-        LAST_OFFSET,
-        OFFSET_DELTA,
-        DATA_TIMESTAMP,
-        COORDINATOR_EPOCH,
-        MARKER_OFFSET,
-        FIRST_OFFSET,
-        NEWEST_OFFSET,
-        TIMESTAMP,
-        CURRENT_TXN_FIRST_OFFSET,
-        WIDTH,
-    ) = range(len(COLUMNS) + 2)
-STATE_SIZE: Final = len(COLUMNS) + 1
-NONE: Final = -(2**63)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def minus64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
-    """Subtract as Java does: the difference wraps at 64 bits."""
-    if cython.compiled:
-        return a - b
-    return ((a - b + 2**63) & (2**64 - 1)) - 2**63
+__all__ = ["batches", "rehash", "rows"]
 
 
 @cython.cfunc
@@ -89,7 +34,7 @@ def absorb(
 ) -> cython.int:
     """Join the later row whose cells are ``states[row:]`` to its producer's state, or make it a new state."""
     mask: cython.longlong = len(slots) - 1
-    i: cython.longlong = place(states[row], states[row + PRODUCER_ID], secret, bits)
+    i: cython.longlong = place(states[row + Q_PART], states[row + Q_PRODUCER_ID], secret, bits)
     at: cython.Py_ssize_t
     cell: cython.Py_ssize_t
     number: cython.longlong
@@ -97,33 +42,33 @@ def absorb(
         number = slots[i]
         if number < 0:
             break
-        at = number * WIDTH
-        if states[at + PRODUCER_ID] == states[row + PRODUCER_ID] and states[at] == states[row]:
-            states[at + EPOCH_CHANGES] += states[row + EPOCH_CHANGES]
-            if states[row + FIRST_EPOCH] != states[at + PRODUCER_EPOCH]:
-                states[at + EPOCH_CHANGES] += 1
-                states[at + LAST_OFFSET] = NONE
-            if states[row + EPOCH_CHANGES]:
-                states[at + LAST_OFFSET] = NONE
-            if states[row + LAST_OFFSET] != NONE or states[at + LAST_OFFSET] == NONE:
-                for cell in range(LAST_SEQUENCE, COORDINATOR_EPOCH):
+        at = number * STATE_CELLS
+        if states[at + Q_PRODUCER_ID] == states[row + Q_PRODUCER_ID] and states[at + Q_PART] == states[row + Q_PART]:
+            states[at + Q_EPOCH_CHANGES] += states[row + Q_EPOCH_CHANGES]
+            if states[row + Q_FIRST_EPOCH] != states[at + Q_PRODUCER_EPOCH]:
+                states[at + Q_EPOCH_CHANGES] += 1
+                states[at + Q_LAST_OFFSET] = NONE
+            if states[row + Q_EPOCH_CHANGES]:
+                states[at + Q_LAST_OFFSET] = NONE
+            if states[row + Q_LAST_OFFSET] != NONE or states[at + Q_LAST_OFFSET] == NONE:
+                for cell in range(Q_LAST_SEQUENCE, Q_COORDINATOR_EPOCH):
                     states[at + cell] = states[row + cell]
-            states[at + PRODUCER_EPOCH] = states[row + PRODUCER_EPOCH]
-            states[at + NEWEST_OFFSET] = states[row + NEWEST_OFFSET]
-            states[at + TIMESTAMP] = states[row + TIMESTAMP]
-            if states[row + MARKER_OFFSET] != NONE:
-                states[at + COORDINATOR_EPOCH] = states[row + COORDINATOR_EPOCH]
-                states[at + MARKER_OFFSET] = states[row + MARKER_OFFSET]
-                states[at + CURRENT_TXN_FIRST_OFFSET] = states[row + CURRENT_TXN_FIRST_OFFSET]
-            elif states[at + CURRENT_TXN_FIRST_OFFSET] == NONE:
-                states[at + CURRENT_TXN_FIRST_OFFSET] = states[row + CURRENT_TXN_FIRST_OFFSET]
+            states[at + Q_PRODUCER_EPOCH] = states[row + Q_PRODUCER_EPOCH]
+            states[at + Q_NEWEST_OFFSET] = states[row + Q_NEWEST_OFFSET]
+            states[at + Q_TIMESTAMP] = states[row + Q_TIMESTAMP]
+            if states[row + Q_MARKER_OFFSET] != NONE:
+                states[at + Q_COORDINATOR_EPOCH] = states[row + Q_COORDINATOR_EPOCH]
+                states[at + Q_MARKER_OFFSET] = states[row + Q_MARKER_OFFSET]
+                states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
+            elif states[at + Q_CURRENT_TXN_FIRST_OFFSET] == NONE:
+                states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
             return 0
         i = (i + 1) & mask
     number = used[0]
     slots[i] = number
     used[0] = number + 1
-    at = number * WIDTH
-    for cell in range(WIDTH):
+    at = number * STATE_CELLS
+    for cell in range(STATE_CELLS):
         states[at + cell] = states[row + cell]
     return 1
 
@@ -134,9 +79,9 @@ def check(
     """Raise IndexError if buffers do not have the sizes that the loops rely on; the loops check nothing."""
     if (
         len(slots) != 1 << bits
-        or 2 * (len(states) // WIDTH) > len(slots)
-        or len(states) % WIDTH
-        or len(states) < 2 * WIDTH
+        or 2 * (len(states) // STATE_CELLS) > len(slots)
+        or len(states) % STATE_CELLS
+        or len(states) < 2 * STATE_CELLS
         or len(used) < 1
     ):
         raise IndexError
@@ -155,15 +100,14 @@ def rehash(
     i: cython.longlong
     check(slots, bits, states, used)
     for number in range(used[0]):
-        i = place(states[number * WIDTH], states[number * WIDTH + PRODUCER_ID], secret, bits)
+        i = place(states[number * STATE_CELLS + Q_PART], states[number * STATE_CELLS + Q_PRODUCER_ID], secret, bits)
         while slots[i] >= 0:
             i = (i + 1) & mask
         slots[i] = number
 
 
 def batches(
-    heads: cython.const[cython.longlong][::1],
-    capacity: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     types: cython.const[cython.longlong][::1],
@@ -181,40 +125,31 @@ def batches(
     belongs to the part that ends at the first of `stops`, which rise, above its last offset. Answers the row to
     continue with when there is room for more states.
     """
-    at_base: cython.Py_ssize_t = buffers.BASE_OFFSET * capacity
-    at_last: cython.Py_ssize_t = buffers.LAST_OFFSET * capacity
-    at_magic: cython.Py_ssize_t = buffers.MAGIC * capacity
-    at_valid: cython.Py_ssize_t = buffers.VALID * capacity
-    at_attributes: cython.Py_ssize_t = buffers.ATTRIBUTES * capacity
-    at_newest: cython.Py_ssize_t = buffers.MAX_TIMESTAMP * capacity
-    at_producer: cython.Py_ssize_t = buffers.PRODUCER_ID * capacity
-    at_epoch: cython.Py_ssize_t = buffers.PRODUCER_EPOCH * capacity
-    at_sequence: cython.Py_ssize_t = buffers.LAST_SEQUENCE * capacity
-    room: cython.longlong = len(states) // WIDTH - 1
-    s: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells are the current row
+    room: cython.longlong = len(states) // STATE_CELLS - 1
+    s: cython.Py_ssize_t = len(states) - STATE_CELLS  # the last state's cells are the current row
     attributes: cython.longlong
     base: cython.longlong
     last: cython.longlong
     low: cython.Py_ssize_t
     high: cython.Py_ssize_t
     half: cython.Py_ssize_t
-    if count > min(capacity, len(types), len(coordinator_epochs)) or len(heads) < capacity * len(BATCH_COLUMNS):
+    if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
         raise IndexError
     check(slots, bits, states, used)
     while row < count:
         if used[0] >= room:
             return row
-        attributes = heads[at_attributes + row]
+        attributes = heads[ATTRIBUTES, row]
         if (
-            not heads[at_valid + row]
-            or heads[at_magic + row] < 2
-            or heads[at_producer + row] < 0
+            not heads[VALID, row]
+            or heads[MAGIC, row] < 2
+            or heads[PRODUCER_ID, row] < 0
             or (attributes & CONTROL_BIT and types[row] < 0)
         ):
             row += 1
             continue
-        base = heads[at_base + row]
-        last = heads[at_last + row]
+        base = heads[BASE_OFFSET, row]
+        last = heads[LAST_OFFSET, row]
         low = 0
         high = len(stops)
         while low < high:
@@ -223,32 +158,32 @@ def batches(
                 low = half + 1
             else:
                 high = half
-        states[s + PART] = low
-        states[s + PRODUCER_ID] = heads[at_producer + row]
-        states[s + FIRST_EPOCH] = states[s + PRODUCER_EPOCH] = heads[at_epoch + row]
-        states[s + EPOCH_CHANGES] = 0
-        states[s + FIRST_OFFSET] = base
-        states[s + NEWEST_OFFSET] = last
-        states[s + TIMESTAMP] = heads[at_newest + row]
+        states[s + Q_PART] = low
+        states[s + Q_PRODUCER_ID] = heads[PRODUCER_ID, row]
+        states[s + Q_FIRST_EPOCH] = states[s + Q_PRODUCER_EPOCH] = heads[PRODUCER_EPOCH, row]
+        states[s + Q_EPOCH_CHANGES] = 0
+        states[s + Q_FIRST_OFFSET] = base
+        states[s + Q_NEWEST_OFFSET] = last
+        states[s + Q_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
         if attributes & CONTROL_BIT:
-            states[s + LAST_SEQUENCE] = states[s + LAST_OFFSET] = states[s + OFFSET_DELTA] = NONE
-            states[s + DATA_TIMESTAMP] = states[s + CURRENT_TXN_FIRST_OFFSET] = NONE
-            states[s + COORDINATOR_EPOCH] = coordinator_epochs[row]
-            states[s + MARKER_OFFSET] = last
+            states[s + Q_LAST_SEQUENCE] = states[s + Q_LAST_OFFSET] = states[s + Q_OFFSET_DELTA] = NONE
+            states[s + Q_DATA_TIMESTAMP] = states[s + Q_CURRENT_TXN_FIRST_OFFSET] = NONE
+            states[s + Q_COORDINATOR_EPOCH] = coordinator_epochs[row]
+            states[s + Q_MARKER_OFFSET] = last
         else:
-            states[s + LAST_SEQUENCE] = heads[at_sequence + row]
-            states[s + LAST_OFFSET] = last
-            states[s + OFFSET_DELTA] = minus64(last, base)
-            states[s + DATA_TIMESTAMP] = heads[at_newest + row]
-            states[s + COORDINATOR_EPOCH] = states[s + MARKER_OFFSET] = NONE
-            states[s + CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
+            states[s + Q_LAST_SEQUENCE] = heads[LAST_SEQUENCE, row]
+            states[s + Q_LAST_OFFSET] = last
+            states[s + Q_OFFSET_DELTA] = minus64(last, base)
+            states[s + Q_DATA_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
+            states[s + Q_COORDINATOR_EPOCH] = states[s + Q_MARKER_OFFSET] = NONE
+            states[s + Q_CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
         absorb(slots, states, used, s, secret, bits)
         row += 1
     return row
 
 
 def rows(
-    table: cython.const[cython.longlong][::1],
+    table: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     secret: cython.longlong,
@@ -257,22 +192,22 @@ def rows(
     states: cython.longlong[::1],
     used: cython.longlong[::1],
 ) -> int:
-    """Fold `count` rows by ``COLUMNS`` of other parts, in log order, from `row` on, as one part.
+    """Fold `count` rows by ``STATE_COLUMNS`` of other parts, in log order, from `row` on, as one part.
 
     Answers the row to continue with when there is room for more states.
     """
-    room: cython.longlong = len(states) // WIDTH - 1
-    s: cython.Py_ssize_t = len(states) - WIDTH
+    room: cython.longlong = len(states) // STATE_CELLS - 1
+    s: cython.Py_ssize_t = len(states) - STATE_CELLS
     cell: cython.Py_ssize_t
-    if len(table) < count * (WIDTH - 1) or row < 0:
+    if len(table) < STATE_CELLS - 1 or count > table.shape[1] or row < 0:
         raise IndexError
     check(slots, bits, states, used)
     while row < count:
         if used[0] >= room:
             return row
-        states[s] = 0
-        for cell in range(1, WIDTH):
-            states[s + cell] = table[(cell - 1) * count + row]
+        states[s + Q_PART] = 0
+        for cell in range(1, STATE_CELLS):
+            states[s + cell] = table[cell - 1, row]
         absorb(slots, states, used, s, secret, bits)
         row += 1
     return row

@@ -1,15 +1,9 @@
 """What Python sees of the loops; ``states.py`` says what each does."""
 
-from typing import Final
-
 from kafkalog.kernel.buffers import Cells
-
-COLUMNS: Final[tuple[str, ...]]
-STATE_SIZE: Final[int]
 
 def batches(
     heads: Cells,
-    capacity: int,
     row: int,
     count: int,
     types: Cells,

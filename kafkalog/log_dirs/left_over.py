@@ -62,10 +62,7 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
 
 def put_aside(directory: PartitionDirectory) -> Finding:
     """Report a directory with a suffix, and what the broker does with it."""
-    return Finding.of(
-        "directory-put-aside", directory.log, f"{directory.suffix}: {_ASIDE[directory.suffix]}",
-        log=directory.log, topic=directory.topic, partition=directory.partition,
-    )  # fmt: skip
+    return directory.finding("directory-put-aside", directory.log, f"{directory.suffix}: {_ASIDE[directory.suffix]}")
 
 
 def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) -> Iterator[Finding]:
@@ -109,9 +106,9 @@ def _lowest(named: Named) -> int | None:
 def _of(where: PartitionDirectory, code: str, named: Sequence[tuple[str, FileName]], words: str) -> Finding:
     counts = Counter(parsed.kind.value for _, parsed in named)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    return Finding.of(
+    return where.finding(
         code, where.log, f"{kinds} ({named[0][0]}{', …' if len(named) > 1 else ''}): {words}", found=len(named),
-        offset=_lowest(list(named)), log=where.log, topic=where.topic, partition=where.partition,
+        offset=_lowest(list(named)),
     )  # fmt: skip
 
 

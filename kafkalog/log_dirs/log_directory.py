@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar, Unpack
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import device_and_inode, exists, identity_of, leaving, open_tree
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is_odd, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Where
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
 from kafkalog.log_dirs.remote_segments import Tier
 from kafkalog.quantities import by_number
@@ -123,6 +123,12 @@ class PartitionDirectory:
     files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
     itself: FileIdentity | None = field(default=None, compare=False, repr=False)
     tier: Tier | None = field(default=None, compare=False, repr=False)
+
+    def finding(self, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
+        """Make a finding about a file of the partition."""
+        return Finding.of(code, file, message, **where)._replace(
+            log=self.log, topic=self.topic, partition=self.partition
+        )
 
     @property
     def log_start_offset(self) -> int:
@@ -261,16 +267,13 @@ def remote_part(directory: PartitionDirectory) -> Iterator[Finding]:
     has_epochs = any(first < local for _, first in directory.leader_epochs)
     if start >= local or not has_epochs or any(offset < local for offset in (*directory.orphans, *directory.snapshots)):
         return
-    yield Finding.of(
+    yield directory.finding(
         "log-partly-remote",
         directory.log,
         f"the log begins at offset {start} and is local from offset {local} on; offsets {start} to {local - 1} are in"
         " remote storage: they were not read, nor were their transactions",
         offset=start,
         last_offset=local - 1,
-        log=directory.log,
-        topic=directory.topic,
-        partition=directory.partition,
     )
 
 

@@ -149,10 +149,7 @@ def unseen(directory: PartitionDirectory) -> Iterator[Finding]:
     """Yield a finding if a partition that another machine took for deleted is still here: it read nothing of it."""
     if exists(directory.log):
         message = f"{directory.log} was not there on the machine that had to read it, and is here: is it mounted there?"
-        yield Finding.of(
-            "file-unreadable", directory.log, message,
-            log=directory.log, topic=directory.topic, partition=directory.partition,
-        )  # fmt: skip
+        yield directory.finding("file-unreadable", directory.log, message)
 
 
 def _files_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, FileIdentity | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.incidents import incidents_of, known_of_files
+from kafkalog.auditing.incidents import incidents_of, tables_of_files
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
@@ -155,7 +155,7 @@ def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: t
         skipped += ["topics and settings, as not both have a metadata log"] * (not has_topics)
     worse = incident_changes(changes, *(list(one.source.rows(INCIDENTS.name)) for one in facts))
     worse = [row for row in worse if row["severity"] != "note"]
-    changes.findings[:] = [_told(finding, worse) for finding in changes.findings]
+    changes.findings[:] = [_unless_said(finding, worse) for finding in changes.findings]
     own = _own_incidents(changes)
     lacking = {f"{finding.topic}-{finding.partition}" for finding in changes.findings
                if finding.code == "log-lacks-offsets" and finding.severity is Severity.ERROR}  # fmt: skip
@@ -165,7 +165,7 @@ def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: t
     return replace(found, verdict=_verdict(facts))
 
 
-def _told(finding: Finding, worse: Sequence[Row]) -> Finding:
+def _unless_said(finding: Finding, worse: Sequence[Row]) -> Finding:
     """Return a finding as a note where an incident of the newer audit says the same."""
     place, kinds = f"{finding.topic}-{finding.partition}", _TOLD_BY.get(finding.code, ())
     is_told = any(row["kind"] in kinds and place in row["partitions"] for row in worse)
@@ -179,7 +179,7 @@ def _own_incidents(changes: Changes) -> list[Row]:
     by_cluster: dict[str | None, list[Finding]] = {}
     for finding in changes.findings:
         by_cluster.setdefault(clusters.get(finding.log), []).append(finding)
-    known = [known_of_files(cluster, finding_rows(some), (), (), ()) for cluster, some in by_cluster.items()]
+    known = [tables_of_files(cluster, finding_rows(some), (), (), ()) for cluster, some in by_cluster.items()]
     return [dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents_of(known)]
 
 

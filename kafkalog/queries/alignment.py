@@ -311,8 +311,9 @@ def _numbered(values: Int64s) -> Int64s:
 
 
 def _mixed(values: Int64s, numbers: Int64s) -> Int64s:
-    """Mix digests with small numbers: as good as a digest of both."""
-    return (values.view(np.uint64) ^ (numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))).view(np.int64)
+    """Mix digests with small numbers: as good as a digest of both, also of what was mixed with others before."""
+    spread = values.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    return (spread ^ (numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))).view(np.int64)
 
 
 def _without(count: int, *places: Int64s) -> Int64s:

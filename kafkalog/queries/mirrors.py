@@ -264,7 +264,7 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     records = [_Records(side, place, limits, compacted=compacted) for side, place in sides]
     seen = _Seen(pair.syncs)
     found = aligned(iter(records[0]), iter(records[1]), seen.take)
-    told = _Told.of(found, records, (source.log_start_offset, mirror.log_start_offset))
+    told = _InWords.of(found, records, (source.log_start_offset, mirror.log_start_offset))
     result.findings += told.findings(pair)
     if seen.wrong:
         upstream, expected, downstream = seen.wrong[0]
@@ -307,7 +307,7 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _InWords:
     """How a partition and its mirror differ, in the words of the table."""
 
     found: Differences
@@ -318,7 +318,7 @@ class _Told:
     cleaned: int
 
     @classmethod
-    def of(cls, found: Differences, records: Sequence[_Records], starts: tuple[int, int]) -> _Told:
+    def of(cls, found: Differences, records: Sequence[_Records], starts: tuple[int, int]) -> _InWords:
         """Tell what is legal from what is not: a mirror may begin later, be behind, or have been cleaned.
 
         `starts` are the log start offsets of both.

@@ -20,12 +20,15 @@ from kafkalog.kafka.compression import CODECS
 from kafkalog.kernel import buffers
 from kafkalog.kernel import columns as kernel_columns
 from kafkalog.kernel import message_ops as ops
-from kafkalog.kernel.columns import (
+from kafkalog.kernel.buffers import as_table
+from kafkalog.kernel.columns import bytes_kinds, fill, take
+from kafkalog.kernel.plans import (
     BASE64,
     BIT,
     BITS,
     CELL,
     CELLS,
+    COLUMN_CELLS,
     DELTA,
     HOLDS,
     MISSING,
@@ -37,12 +40,11 @@ from kafkalog.kernel.columns import (
     OF_MESSAGE,
     OF_ROW,
     OLD,
+    PLAN_CELLS,
+    SCRATCH_COLUMNS,
     SINCE_2,
     TIMES,
     UNKNOWN,
-    bytes_kinds,
-    fill,
-    take,
 )
 from kafkalog.segments.decoded import RecordBlock, headers_of
 from kafkalog.segments.selection import Picks
@@ -249,7 +251,7 @@ class Block:
             "q", [cell for step in steps for cell in (step.source, *step.value[:4], 8, 8 * step.at, step.bit)]
         )
         self._state = array("q", [CELLS, 0, 0] * len(steps))
-        self._scratch = array("q")
+        self._scratch = CellTable(SCRATCH_COLUMNS, 0)
         self.weight = -1
         self.count = 0
         self.buf: bytes | bytearray | memoryview = b""
@@ -290,13 +292,14 @@ class Block:
         tables, cells = self.tables, self._cells
         if tables is None or not self.count:
             return
-        if len(self._scratch) < 4 * self.count:
-            self._scratch = array("q", bytes(32 * max(self.count, self.room)))
-        fill(
-            tables.rows.cells, tables.rows.capacity, 0, self.count, tables.batches.cells, tables.batches.capacity,
-            tables.outer, tables.messages.cells, tables.messages.capacity, self._valid, self._plan, self._state,
-            self._scratch, memoryview(cells).cast("B"), self._valid, 0,
-        )  # fmt: skip
+        if self._scratch.capacity < self.count:
+            self._scratch = CellTable(SCRATCH_COLUMNS, max(self.count, self.room))
+        if self._plan:
+            fill(
+                tables.rows.cells, 0, self.count, tables.batches.cells, tables.outer, tables.messages.cells,
+                self._valid, as_table(self._plan, PLAN_CELLS), as_table(self._state, COLUMN_CELLS),
+                self._scratch.cells, memoryview(cells).cast("B"), self._valid, 0,
+            )  # fmt: skip
         for column in self.columns:
             if column.kind in (Kind.TEXT, Kind.BASE64) and column.piece is not None:
                 at = column.at
@@ -471,8 +474,8 @@ class Chosen:
             return table
         chosen = self._table
         if chosen is None or chosen.capacity != table.capacity:
-            chosen = self._table = CellTable(len(table.cells) // table.capacity, table.capacity)
-        take(table.cells, table.capacity, picks.rows, picks.count, chosen.cells)
+            chosen = self._table = CellTable(len(table.cells), table.capacity)
+        take(table.cells, picks.rows, picks.count, chosen.cells)
         return chosen
 
 
@@ -593,8 +596,6 @@ _OF_BATCH: Final = {
 }
 
 # In the order in which ``columns.controls`` lists them after the record's number.
-_TYPE, _VERSION, _EPOCH = range(1, 4)
-
 _TYPES: Final = next(
     column.words for column in CONTROL_TABLE.columns if column.name == "type"
 )  # by number, but for the last
@@ -631,7 +632,7 @@ class ControlBlocks:
         self._block.valid[:] = b"\xff" * len(self._block.valid)
         self._text: ControlText | None = None
         self._without_epoch: list[int] = []  # rows whose validity bits are cleared
-        self._found = array("q", bytes(8 * 4 * room))
+        self._found = CellTable(buffers.CONTROL_COLUMNS, room)
         self._chosen = Chosen()
 
     def of(self, heads: CellTable, records: RecordBlock, picks: Picks) -> Iterator[Rows | Finding]:
@@ -640,23 +641,27 @@ class ControlBlocks:
         `heads` are the batches of their chunk.
         """
         block, recs = self._block, records.recs
-        run = len(picks.rows)
-        if len(self._found) < 4 * run:
-            self._found = array("q", bytes(8 * 4 * run))
+        if self._found.capacity < len(picks.rows):
+            self._found = CellTable(buffers.CONTROL_COLUMNS, len(picks.rows))
         found = self._found
         count = kernel_columns.controls(
-            records.buf, records.heads.cells, records.heads.capacity, recs.cells, recs.capacity, picks.rows,
-            picks.count, found,
-        )  # fmt: skip
+            records.buf, records.heads.cells, recs.cells, picks.rows, picks.count, found.cells
+        )
+        found.count = count
         block.count = 0
         if not count:
             return
-        block.take(Tables(self._chosen.of(recs, Picks(found, count)), records.heads, records.heads), count)
+        block.take(
+            Tables(
+                self._chosen.of(recs, Picks(found.column(buffers.CONTROL_RECORD), count)), records.heads, records.heads
+            ),
+            count,
+        )
         block.freeze()  # the kernel's tables do not have all of it
-        self._fill(found, run)
+        self._fill(found)
         done = 0
-        for others, stop in self._parts(recs, found, run):
-            for row, finding in self._others(heads, records, found, run, others) if others else ():
+        for others, stop in self._parts(recs, found):
+            for row, finding in self._others(heads, records, found, others) if others else ():
                 if row > done:
                     yield Rows(block, done, row)
                 done = row + 1
@@ -665,27 +670,28 @@ class ControlBlocks:
                 yield Rows(block, done, stop)
                 done = stop
 
-    def _parts(self, recs: CellTable, found: array[int], run: int) -> Iterator[tuple[list[int], int]]:
+    def _parts(self, recs: CellTable, found: CellTable) -> Iterator[tuple[list[int], int]]:
         """Yield the rows that end no transaction in parts, each with the row where it stops: their text is bounded."""
         others: list[int] = []
         size = 0
         for row in range(self._block.count):
-            if found[run + row] < 0:
+            if found.cell(buffers.CONTROL_TYPE, row) < 0:
                 others.append(row)
-                size += recs.cell(buffers.VALUE_SIZE, found[row])
+                size += recs.cell(buffers.VALUE_SIZE, found.cell(buffers.CONTROL_RECORD, row))
                 if size > MOST_TEXT:
                     yield others, row + 1
                     others, size = [], 0
         yield others, self._block.count
 
-    def _fill(self, found: array[int], run: int) -> None:
+    def _fill(self, found: CellTable) -> None:
         """Write the columns as if all were the ends of transactions."""
         block, room, count = self._block, self._block.room, self._block.count
         cells = block.cells
         for which, at in (
-            (_TYPE, self._type.at), (_TYPE, self._number.at), (_VERSION, self._version.at), (_EPOCH, self._epoch.at),
+            (buffers.CONTROL_TYPE, self._type.at), (buffers.CONTROL_TYPE, self._number.at),
+            (buffers.CONTROL_VERSION, self._version.at), (buffers.CONTROL_EPOCH, self._epoch.at),
         ):  # fmt: skip
-            cells[at : at + count] = found[which * run : which * run + count]
+            memoryview(cells)[at : at + count] = found.column(which)
         none, zero = array("q", [-1]) * count, array("q", bytes(8 * count))
         for at, value in ((self._data.at + room, none), (self._data.at + 2 * room, zero), (block.weight, zero)):
             cells[at : at + count] = value
@@ -694,7 +700,7 @@ class ControlBlocks:
         self._without_epoch.clear()
 
     def _others(
-        self, heads: CellTable, records: RecordBlock, found: array[int], run: int, rows: Sequence[int]
+        self, heads: CellTable, records: RecordBlock, found: CellTable, rows: Sequence[int]
     ) -> list[tuple[int, Finding]]:
         """Correct what these rows have, which end no transaction; return those that are malformed."""
         # Only KRaft's logs need these.
@@ -709,10 +715,10 @@ class ControlBlocks:
         block, room, text = self._block, self._block.room, self._text
         kraft, slow = [], []
         for row in rows:
-            if found[run + row] == buffers.NO_END:
-                number = found[_EPOCH * run + row]
-                self._set(row, number, found[_VERSION * run + row])
-                kraft.append((row, found[row], number))
+            if found.cell(buffers.CONTROL_TYPE, row) == buffers.NO_END:
+                number = found.cell(buffers.CONTROL_EPOCH, row)
+                self._set(row, number, found.cell(buffers.CONTROL_VERSION, row))
+                kraft.append((row, found.cell(buffers.CONTROL_RECORD, row), number))
             else:
                 slow.append(row)
         cells = memoryview(block.cells)
@@ -720,8 +726,8 @@ class ControlBlocks:
         slow += text.write(records.buf, records.recs, kraft, starts, sizes)
         wrong = []
         for row in sorted(slow):
-            batch = Batch.of(heads, records.recs.cell(buffers.BATCH, found[row]))
-            record = records.record(found[row], batch.position)
+            batch = Batch.of(heads, records.recs.cell(buffers.BATCH, found.cell(buffers.CONTROL_RECORD, row)))
+            record = records.record(found.cell(buffers.CONTROL_RECORD, row), batch.position)
             try:
                 control = control_record(record.key, record.value)
             except MalformedError as error:

@@ -9,7 +9,8 @@ import numpy as np
 
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.texts import TextColumn
-from kafkalog.kernel.columns import BASE64, bytes_kinds
+from kafkalog.kernel.columns import bytes_kinds
+from kafkalog.kernel.plans import BASE64
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import Numbers

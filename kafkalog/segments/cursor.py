@@ -114,7 +114,6 @@ class BatchOrder:
     """What the batches so far require of the next one."""
 
     # Cells of the kernel's state; see kernel.headers.order.
-    _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
 
     def __init__(self, base_offset: int | None) -> None:
         low, high = allowed_offsets(base_offset)
@@ -124,12 +123,12 @@ class BatchOrder:
     @property
     def last_offset(self) -> int | None:
         """Return the last offset so far, None before the first batch."""
-        last = self._state[self._LAST]
+        last = self._state[buffers.ORDER_LAST_OFFSET]
         return None if last == buffers.NONE else last
 
     def reach(self, offset: int) -> None:
         """Count `offset` as read, although its batch could not be, if it is above all before."""
-        self._state[self._LAST] = max(self._state[self._LAST], offset)
+        self._state[buffers.ORDER_LAST_OFFSET] = max(self._state[buffers.ORDER_LAST_OFFSET], offset)
 
     def broken(self, file: str, heads: CellTable, row: int = 0) -> list[Finding]:
         """Compare the batches of `heads`, from `row` on, with those before; return a finding for each that is wrong."""
@@ -137,8 +136,8 @@ class BatchOrder:
         self.impossible = []
         first = row
         while row < heads.count:
-            before, epoch = self._state[self._LAST], self._state[self._EPOCH]
-            row, rule = headers.order(heads.cells, heads.capacity, row, heads.count, self._state)
+            before, epoch = self._state[buffers.ORDER_LAST_OFFSET], self._state[buffers.ORDER_LEADER_EPOCH]
+            row, rule = headers.order(heads.cells, row, heads.count, self._state)
             if not rule:
                 break
             if rule == _IMPOSSIBLE:
@@ -176,7 +175,7 @@ class BatchOrder:
                 needed=epoch,
                 found=now,
             )
-        low, high = self._state[self._LOW], self._state[self._HIGH]
+        low, high = self._state[buffers.ORDER_LOWEST], self._state[buffers.ORDER_HIGHEST]
         return Finding.of(
             "offset-outside-segment",
             file,
@@ -190,7 +189,8 @@ class BatchOrder:
 
     def gaps(self, file: str) -> Finding | None:
         """Return the finding about all gaps between batches, None if there are no gaps."""
-        gaps, missing, position = self._state[self._GAPS], self._state[self._MISSING], self._state[self._FIRST_GAP]
+        gaps, missing = self._state[buffers.ORDER_GAPS], self._state[buffers.ORDER_MISSING]
+        position = self._state[buffers.ORDER_FIRST_GAP]
         if not gaps:
             return None
         return Finding.of(

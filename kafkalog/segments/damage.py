@@ -6,7 +6,7 @@ whole batch with higher offsets, the file's end, a zero tail, or a torn or damag
 offset; whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and the
 search for the next whole batch starts inside the damaged one.
 
-This module only decides: `damage_chunks` turns a `Damage` into the chunk and its findings.
+`decide` says what is damaged; `next_damage` makes the chunk and the findings of it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.batch import (
     MAGIC_AT,
     SIZE_UP_TO_MAGIC,
+    CellTable,
     checked_from,
     last_offset_of,
     magic_of,
@@ -138,24 +139,27 @@ def gather(cursor: Cursor) -> Gathered:
     window, heads, source = cursor.window, cursor.heads, cursor.source
     heads.count = 0
     chunk = cursor.chunk()
-    view, room = memoryview(window.buffer)[: window.stop], _ENDLESS
-    if source.size is not None:
-        room = source.size - window.position
-    state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
-    places = array("q", bytes(8 * search.PLACE * (heads.capacity + 1)))
+    view = memoryview(window.buffer)[: window.stop]
+    state = array("q", bytes(8 * buffers.SEEK_CELLS))
+    state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
+    state[buffers.SEEK_ROOM] = _ENDLESS if source.size is None else source.size - window.position
+    state[buffers.SEEK_LIMIT], state[buffers.SEEK_DOUBTED] = cursor.limits.max_batch_bytes, DOUBTED
+    state[buffers.SEEK_POSITION], state[buffers.SEEK_GROWING] = window.position, not window.at_end
+    places = CellTable(heads.capacity + 1, buffers.PLACE_CELLS)  # a place is a row here
     crowd = CrowdedPlaces(chunk.file)
     why = search.LARGE
     while why in (search.LARGE, search.NO_ROOM):
         rows, last = heads.count, cursor.order.last_offset
-        why, heads.count, count, window.start, cursor.legacy, read = search.gather(
-            view, window.start, cursor.reach(), window.position, room, cursor.limits.max_batch_bytes, DOUBTED,
-            not window.at_end, cursor.legacy, buffers.NONE if last is None else last, heads.cells, heads.capacity, rows,
-            _NO_SUMS, state, found, places,
-        )  # fmt: skip
+        state[buffers.SEEK_LEGACY] = cursor.legacy
+        state[buffers.SEEK_ABOVE] = buffers.NONE if last is None else last
+        why, heads.count, count, window.start, read = search.gather(
+            view, window.start, cursor.reach(), heads.cells, rows, _NO_SUMS, state, places.cells
+        )
+        cursor.legacy = state[buffers.SEEK_LEGACY] != 0
         chunk.examined += cursor.order.broken(source.name, heads, rows)
         chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
-        _add(crowd, places[: count * search.PLACE])
+        _add(crowd, places.flat[: count * buffers.PLACE_CELLS])
         if why == search.UNSEEN and passed(cursor, crowd):
             why = search.LARGE
     if crowd:
@@ -179,17 +183,17 @@ def passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
     return True
 
 
-def _place(position: int, resumed: Resumed) -> array[int]:
+def _place(position: int, resumed: Resumed) -> memoryview:
     expected = buffers.NONE if resumed.expected is None else resumed.expected
-    return array("q", [position, resumed.position - position, resumed.is_proved, expected])
+    return memoryview(array("q", [position, resumed.position - position, resumed.is_proved, expected]))
 
 
-def _add(crowd: CrowdedPlaces, places: array[int]) -> None:
+def _add(crowd: CrowdedPlaces, places: memoryview) -> None:
     """Add places as ``search.gather`` gives them, but for what comes before each."""
-    crowd.positions.extend(places[0 :: search.PLACE])
-    crowd.lengths.extend(places[1 :: search.PLACE])
-    crowd.proved.extend(places[2 :: search.PLACE].tolist())
-    crowd.expected.extend(places[3 :: search.PLACE])
+    crowd.positions.extend(places[buffers.PLACE_POSITION :: buffers.PLACE_CELLS])
+    crowd.lengths.extend(places[buffers.PLACE_SIZE :: buffers.PLACE_CELLS])
+    crowd.proved.extend(places[buffers.PLACE_PROVED :: buffers.PLACE_CELLS].tolist())
+    crowd.expected.extend(places[buffers.PLACE_OFFSET :: buffers.PLACE_CELLS])
 
 
 def set_passed(chunk: Chunk, position: int, resumed: Resumed) -> None:
@@ -616,7 +620,7 @@ def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
 
 def _take(cursor: Cursor, data: bytearray, position: int) -> None:
     """Put the header of the one batch in `data` into the table, whether its CRC matches or not."""
-    headers.read(data, 0, len(data), position, cursor.heads.cells, cursor.heads.capacity, 0)
+    headers.read(data, 0, len(data), position, cursor.heads.cells, 0)
     cursor.heads.count = 1
 
 
@@ -625,7 +629,7 @@ def _header_row(damage: Damage, cursor: Cursor) -> None:
     padded = bytearray(damage.head.ljust(RECORD_BATCH.size, b"\0"))
     smallest = smallest_size(magic_of(padded))
     set_size(padded, smallest)
-    headers.read(padded, 0, smallest, damage.position, cursor.heads.cells, cursor.heads.capacity, 0)
+    headers.read(padded, 0, smallest, damage.position, cursor.heads.cells, 0)
     size = damage.declared if damage.wrong is Wrong.EXTENT else damage.size
     cursor.heads.set(buffers.SIZE, 0, size)
     cursor.heads.set(buffers.VALID, 0, 0)

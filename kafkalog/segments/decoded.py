@@ -28,39 +28,53 @@ __all__ = [
 ]
 
 
-# What may be wrong with a record of a batch whose CRC matches, by the numbers that the loop over records uses.
-
-
-# A finding's code, and its words about the record.
-RECORD_ERRORS: Final = (
-    ("", ""),
-    ("record-size-unending", "its length has too many bytes or runs past the end"),
-    ("timestamp-delta-unending", "its timestamp delta has too many bytes or runs past the record"),
-    ("offset-delta-unending", "its offset delta has too many bytes or runs past the record"),
-    ("key-size-unending", "its key's length has too many bytes or runs past the record"),
-    ("value-size-unending", "its value's length has too many bytes or runs past the record"),
-    ("header-count-unending", "its number of headers has too many bytes or runs past the record"),
-    ("header-key-size-unending", "a header key's length has too many bytes or runs past the record"),
-    ("header-value-size-unending", "a header value's length has too many bytes or runs past the record"),
-    ("record-size-negative", "its length is negative"),
-    ("record-size-too-small", "its length is less than the smallest record needs"),
-    ("record-past-end", "it runs past the batch's end"),
-    ("key-past-end", "its key runs past the record"),
-    ("value-past-end", "its value runs past the record"),
-    ("header-count-negative", "its number of headers is negative"),
-    ("header-count-too-high", "its number of headers is more than it has room for"),
-    ("header-key-null", "a header key's length is negative"),
-    ("header-key-past-end", "a header key runs past the record"),
-    ("header-value-past-end", "a header value runs past the record"),
-    ("record-rest", "it has bytes after its last field"),
-    ("records-end-early", "the batch ends before this record"),
-    ("records-rest", "the batch has bytes after its last record"),
-    ("records-count-negative", "the batch's number of records is negative"),
-    ("message-too-short", "the message is too short for the lengths of key and value"),
-    ("message-key-past-end", "its key runs past the message"),
-    ("message-value-past-end", "its value runs past the message"),
-    ("message-rest", "the message has bytes after its value"),
-)
+# What may be wrong with a record of a batch whose CRC matches: a finding's code, and its words about the record.
+RECORD_ERRORS: Final = {
+    buffers.RECORD_SIZE_UNENDING: ("record-size-unending", "its length has too many bytes or runs past the end"),
+    buffers.TIMESTAMP_DELTA_UNENDING: (
+        "timestamp-delta-unending",
+        "its timestamp delta has too many bytes or runs past the record",
+    ),
+    buffers.OFFSET_DELTA_UNENDING: (
+        "offset-delta-unending",
+        "its offset delta has too many bytes or runs past the record",
+    ),
+    buffers.KEY_SIZE_UNENDING: ("key-size-unending", "its key's length has too many bytes or runs past the record"),
+    buffers.VALUE_SIZE_UNENDING: (
+        "value-size-unending",
+        "its value's length has too many bytes or runs past the record",
+    ),
+    buffers.HEADER_COUNT_UNENDING: (
+        "header-count-unending",
+        "its number of headers has too many bytes or runs past the record",
+    ),
+    buffers.HEADER_KEY_SIZE_UNENDING: (
+        "header-key-size-unending",
+        "a header key's length has too many bytes or runs past the record",
+    ),
+    buffers.HEADER_VALUE_SIZE_UNENDING: (
+        "header-value-size-unending",
+        "a header value's length has too many bytes or runs past the record",
+    ),
+    buffers.RECORD_SIZE_NEGATIVE: ("record-size-negative", "its length is negative"),
+    buffers.RECORD_SIZE_TOO_SMALL: ("record-size-too-small", "its length is less than the smallest record needs"),
+    buffers.RECORD_PAST_END: ("record-past-end", "it runs past the batch's end"),
+    buffers.KEY_PAST_END: ("key-past-end", "its key runs past the record"),
+    buffers.VALUE_PAST_END: ("value-past-end", "its value runs past the record"),
+    buffers.HEADER_COUNT_NEGATIVE: ("header-count-negative", "its number of headers is negative"),
+    buffers.HEADER_COUNT_TOO_HIGH: ("header-count-too-high", "its number of headers is more than it has room for"),
+    buffers.HEADER_KEY_NULL: ("header-key-null", "a header key's length is negative"),
+    buffers.HEADER_KEY_PAST_END: ("header-key-past-end", "a header key runs past the record"),
+    buffers.HEADER_VALUE_PAST_END: ("header-value-past-end", "a header value runs past the record"),
+    buffers.RECORD_REST: ("record-rest", "it has bytes after its last field"),
+    buffers.RECORDS_END_EARLY: ("records-end-early", "the batch ends before this record"),
+    buffers.RECORDS_REST: ("records-rest", "the batch has bytes after its last record"),
+    buffers.RECORDS_COUNT_BELOW_0: ("records-count-negative", "the batch's number of records is negative"),
+    buffers.MESSAGE_TOO_SHORT: ("message-too-short", "the message is too short for the lengths of key and value"),
+    buffers.MESSAGE_KEY_PAST_END: ("message-key-past-end", "its key runs past the message"),
+    buffers.MESSAGE_VALUE_PAST_END: ("message-value-past-end", "its value runs past the message"),
+    buffers.MESSAGE_REST: ("message-rest", "the message has bytes after its value"),
+}
 
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
@@ -206,7 +220,7 @@ class Decoder:
                 continue
             first = row
             n, row, why, errors = kernel_records.read(
-                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, self.room
+                buf, self.heads.cells, row, self.heads.count, False, self.recs.cells
             )
             if n or errors:
                 yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
@@ -255,10 +269,10 @@ class Decoder:
 
         Returns None for a batch that is not to be decompressed, because the file's others took all that they may.
         """
-        cell, cells, capacity = self.heads.cell, self.heads.cells, self.heads.capacity
+        cell, cells = self.heads.cell, self.heads.cells
         codec, position = (
-            cells[buffers.ATTRIBUTES * capacity + row] & CODEC_MASK,
-            cells[buffers.POSITION * capacity + row],
+            cells[buffers.ATTRIBUTES, row] & CODEC_MASK,
+            cells[buffers.POSITION, row],
         )
         if codec >= len(CODECS):
             found: Finding = self.finding("codec-unknown", row, f"codec {codec} does not exist")
@@ -267,7 +281,7 @@ class Decoder:
         else:
             try:
                 data = decompress(codec, payload, min(left, self.limit), magic=magic)
-                self.expansion.take(position, len(data), cells[buffers.COUNT * capacity + row])
+                self.expansion.take(position, len(data), cells[buffers.COUNT, row])
                 return data
             except OverLimitError:
                 if left < self.limit:
@@ -336,7 +350,7 @@ class Decoder:
             return first, memoryview(b"")
         content = memoryview(self._content)
         row, size, records = kernel_records.unpack(
-            buf, heads.cells, heads.capacity, first, heads.count, content, self.limit, buf, content, zstd_at_once
+            buf, heads.cells, first, heads.count, content, self.limit, buf, content, zstd_at_once
         )
         if row > first:
             self.expansion.take(positions[row - 1], size, records)
@@ -349,9 +363,7 @@ class Decoder:
         self.unpacked(data, first, stop_row)
         at, why = first, kernel_records.NO_ROOM
         while why == kernel_records.NO_ROOM:
-            n, at, why, errors = kernel_records.read(
-                data, self.heads.cells, self.heads.capacity, at, stop_row, True, self.recs.cells, self.room
-            )
+            n, at, why, errors = kernel_records.read(data, self.heads.cells, at, stop_row, True, self.recs.cells)
             block = self.block(data, n, range(first, stop_row) if errors else ())
             block.findings += findings
             findings = []
@@ -390,7 +402,7 @@ class Decoder:
             start = 0
             while start < heads.count:
                 n, done, _, errors = kernel_records.read(
-                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, self.room
+                    inner.data, heads.cells, start, heads.count, True, self.recs.cells
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
                 start = done
@@ -437,7 +449,7 @@ class _Inner:
         heads = CellTable(len(buffers.BATCH_COLUMNS), ROOM)
         at, row = 0, 0
         while True:
-            row, at, why = kernel_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
+            row, at, why = kernel_headers.read(self.data, at, len(self.data), 0, heads.cells, row)
             if why == kernel_headers.BAD and row < heads.capacity and self.is_message(at):
                 at += size_of(self.data, at)
                 row += 1

@@ -16,7 +16,8 @@ from kafkalog.findings import Finding, numbered_id
 from kafkalog.kafka.batch import CONTROL, Batch
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
-from kafkalog.kernel.columns import BASE64, bytes_kinds
+from kafkalog.kernel.columns import bytes_kinds
+from kafkalog.kernel.plans import BASE64
 from kafkalog.segments.blocks import BatchBlocks, Block, ControlBlocks, RecordBlocks, Rows
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import ROOM, RecordBlock, record_cells

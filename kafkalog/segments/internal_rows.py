@@ -19,7 +19,8 @@ from kafkalog.kafka.message_schema import EVERY_RELEASE
 from kafkalog.kernel import buffers
 from kafkalog.kernel import columns as kernel_columns
 from kafkalog.kernel import message_ops as ops
-from kafkalog.kernel.columns import OF_BATCH, OF_ROW, signs, texts
+from kafkalog.kernel.columns import signs, texts
+from kafkalog.kernel.plans import OF_BATCH, OF_ROW
 from kafkalog.segments import blocks
 from kafkalog.segments.blocks import Block, BlockColumn, BlockLayout, Chosen, Kind, Rows, Tables
 from kafkalog.segments.decoded import RecordBlock, pieces
@@ -120,12 +121,10 @@ class InternalBlocks:
     @staticmethod
     def _without_control(records: RecordBlock, picks: Picks) -> array[int]:
         if records.outer is not None:  # a wrapper has none
-            return picks.rows[: picks.count]
+            return array("q", picks.rows[: picks.count])
         heads, recs = records.heads, records.recs
         rows = array("q", bytes(8 * picks.count))
-        count = kernel_columns.without_control(
-            heads.cells, heads.capacity, recs.cells, recs.capacity, picks.rows, picks.count, rows
-        )
+        count = kernel_columns.without_control(heads.cells, recs.cells, picks.rows, picks.count, rows)
         return rows[:count]
 
     def _by_hand(self, heads: CellTable, records: RecordBlock, numbers: Sequence[int]) -> Items:
@@ -158,7 +157,7 @@ class InternalBlocks:
         flat = memoryview(cells)
         for name, column in (("type", TYPE), ("kind", TYPE), ("version", VERSION)):
             at = columns[name].at
-            flat[at : at + count] = facts.cells[column * facts.capacity : column * facts.capacity + count]
+            flat[at : at + count] = facts.flat[column * facts.capacity : column * facts.capacity + count]
         flat.release()
         for zero in (block.weight, columns["unknown"].at):
             cells[zero : zero + count] = array("q", bytes(8 * count))
@@ -166,7 +165,7 @@ class InternalBlocks:
         signs(cells, columns["version"].at, count, columns["tombstone"].at, block.valid, columns["version"].bit)
         for name, column in _TEXTS.items():
             at = columns[name].at
-            texts(text.places, recs.capacity, column, picks.rows, count, cells, at, block.room, block.weight)
+            texts(text.places.cells, column, picks.rows, count, cells, at, block.room, block.weight)
         block.freeze()  # the kernel's tables do not have all of it
         return block
 

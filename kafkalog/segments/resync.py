@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from kafkalog.kafka import batch
 from kafkalog.kafka.batch import CODEC_MASK
 from kafkalog.kafka.layout import MESSAGE_V0, RECORD_BATCH
-from kafkalog.kernel import checksums, search
+from kafkalog.kernel import buffers, checksums, search
 
 __all__ = ["Extent", "Resync"]
 
@@ -81,7 +81,9 @@ class Resync:
         self._legacy_extents = _LEGACY_EXTENTS
         self._answers: deque[_Answer] = deque(maxlen=_ANSWERS)
         self._blocks: list[tuple[int, bytes]] = [(-1, b""), (-1, b"")]  # read last: of a start and of an end
-        self._state = array("q", [0, -1, _FAR_AT_FIRST, 0])  # the kernel's; see candidate
+        self._state = array("q", bytes(8 * buffers.SEEK_CELLS))  # the kernel's; see candidate
+        self._state[buffers.SEEK_TAIL_BLOCK], self._state[buffers.SEEK_LEFT] = -1, _FAR_AT_FIRST
+        self._state[buffers.SEEK_LIMIT] = self._max
         self._tail = b""
         self._loads = _FAR_AT_FIRST
         self._searched = 0
@@ -128,11 +130,11 @@ class Resync:
         blocks = (position - self._anchor) // _BLOCK
         if position > self._anchor + (len(self._prefixes) - 1) * _BLOCK:  # the sums do not reach so far
             self._anchor, self._prefixes = position, array("Q", [0])
-            self._state[1] = -1
+            self._state[buffers.SEEK_TAIL_BLOCK] = -1
         elif 2 * blocks > len(self._prefixes):
             del self._prefixes[:blocks]
             self._anchor += blocks * _BLOCK
-            self._state[1] = -1
+            self._state[buffers.SEEK_TAIL_BLOCK] = -1
 
     def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> Extent | None:
         """Find the first whole batch that begins in [`start`, `stop`) and has offsets above `above`."""
@@ -167,21 +169,20 @@ class Resync:
                 return None
             end = self._end()
             room = _ENDLESS if end is None else end - (start - before)
-            self._state[0] = (start - before - self._anchor) // _BLOCK
-            self._state[2] += (min(step, stop - start)) // _BYTES_FOR_FAR
+            self._state[buffers.SEEK_ROOM], self._state[buffers.SEEK_LEGACY] = room, legacy
+            self._state[buffers.SEEK_BLOCK] = (start - before - self._anchor) // _BLOCK
+            self._state[buffers.SEEK_LEFT] += (min(step, stop - start)) // _BYTES_FOR_FAR
             self._loads += (min(step, stop - start)) // _BYTES_FOR_LOAD
             at, last = before, before + min(step, stop - start)
             while at < last:
-                at, what = search.find(
-                    piece, at, last, room, self._max, legacy, self._prefixes, self._tail, self._state
-                )
+                at, what = search.find(piece, at, last, self._prefixes, self._tail, self._state)
                 if what == search.NOTHING:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
                 if what == search.FAR and head[batch.MAGIC_AT] == 2:
                     if self._loads <= 0:
-                        self._state[3] += 1
+                        self._state[buffers.SEEK_BEYOND] += 1
                         at += 1
                         continue
                     self._loads -= 1
@@ -204,13 +205,13 @@ class Resync:
             return False
         self._prefix(stop, 1)
         block = (stop - self._anchor) // _BLOCK
-        self._state[1], self._tail = block, self._blocks[1][1]
+        self._state[buffers.SEEK_TAIL_BLOCK], self._tail = block, self._blocks[1][1]
         return block < len(self._prefixes) and stop - self._anchor - block * _BLOCK <= len(self._tail)
 
     @property
     def passed_over(self) -> int:
         """Return how many headers were skipped because there were too many."""
-        return self._state[3]
+        return self._state[buffers.SEEK_BEYOND]
 
     def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
         """Return the batch that the kernel found to be whole, or that a far checksum shows to be whole."""

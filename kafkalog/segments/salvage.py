@@ -612,7 +612,7 @@ class _Copier:
             stop = start + part.size
             if stop > len(data):
                 raise self._changed(part)
-            count, at, _ = headers.read(data, start, stop, begin, heads.cells, heads.capacity, 0)
+            count, at, _ = headers.read(data, start, stop, begin, heads.cells, 0)
             if (count, at) != (part.batches, stop):
                 raise self._changed(part)
             pieces.append(data[start:stop])

@@ -75,7 +75,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 yield chunk
         else:
             start, stop = window.start, window.stop
-            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, heads.capacity, 0)
+            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, 0)
             if rows:
                 window.start = at
                 heads.count = rows

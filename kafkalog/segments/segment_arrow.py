@@ -14,20 +14,26 @@ from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import columns as kernel_columns
-from kafkalog.kernel.columns import (
+from kafkalog.kernel.buffers import HEADER_COLUMNS, as_table
+from kafkalog.kernel.columns import fill
+from kafkalog.kernel.plans import (
     BY_BIT,
     CELL,
     CODED,
     CODED_COUNT,
     CODED_END,
+    COLUMN_CELLS,
+    COLUMN_HAS,
+    GATHER_CELLS,
     NEVER,
     OF_ROW,
+    PLAN_CELLS,
     ROWS,
     SAME,
+    SCRATCH_COLUMNS,
     TEXT,
     TEXT_COUNT,
     TEXT_END,
-    fill,
 )
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.chunk import Chunk
@@ -124,14 +130,14 @@ class Texts:
         self.wanted = 0
         self._buffers = buffers
         self._room = self._first_room = room
-        self._state = np.zeros(5, np.int64)
+        self._state = np.zeros(GATHER_CELLS, np.int64)
         self.begin()
 
     def begin(self) -> None:
         """Begin a batch, with as much room as the last one needed."""
         rows, *hints = (self._state[ROWS : CODED_END + 1] * 9 // 8).tolist()
         self._room = self._first_room or rows
-        self._state = np.zeros(5, np.int64)
+        self._state = np.zeros(GATHER_CELLS, np.int64)
         self._offsets = _NOTHING.view(np.int32)  # so that what nobody else holds is given again
         self._valid = self._text = self._coded = _NOTHING
         self._offsets = self._buffers.numbers(2 * self._room + 2)
@@ -219,7 +225,7 @@ class Headers:
         self._fields = (Texts(0, buffers), Texts(0, buffers))
         for field in self._fields:
             field.wanted = TEXT | CODED
-        self._found = np.empty(0, np.int64)
+        self._found = np.empty((HEADER_COLUMNS, 0), np.int64)
         self.begin()
 
     def begin(self) -> None:
@@ -243,15 +249,15 @@ class Headers:
         self._rows += count
 
     def _list(self, buf: Bytes, cells: Any, starts: int, counts: int, count: int) -> None:
-        if not len(self._found):
-            self._found = np.empty(4 * _LISTED, np.int64)
+        if not self._found.size:
+            self._found = np.empty((HEADER_COLUMNS, _LISTED), np.int64)
         found, row, position, left = self._found, 0, -1, 0
         while row < count:
             row, position, left, listed = kernel_columns.headers(
-                buf, cells, starts, counts, row, count, position, left, found, _LISTED
+                buf, cells, starts, counts, row, count, position, left, found
             )
             for part, field in enumerate(self._fields):
-                field.add(buf, found, 2 * part * _LISTED, (2 * part + 1) * _LISTED, listed)
+                field.add(buf, found.reshape(-1), 2 * part * _LISTED, (2 * part + 1) * _LISTED, listed)
 
     def made(self) -> Lists:
         """Return the column."""
@@ -286,21 +292,21 @@ class ArrowColumns:
         numbers = [column for column in columns if column.kind in _NUMBERS]
         self._widths = [_width(column, schema.field(column.name).type) for column in numbers]
         self._places: list[tuple[int, int]] = []
-        self._state = np.zeros(3 * len(self._widths), np.int64)
+        self._state = np.zeros((len(self._widths), COLUMN_CELLS), np.int64)
         self._words = [column.words for column in numbers]
         self._numbers = {
             column.name: (number, tuple(word.encode("utf-8", "backslashreplace").decode() for word in column.words))
             for number, column in enumerate(numbers)
         }
-        self._plans: dict[tuple[bool, int], array[int]] = {}
-        self._scratch = np.empty(0, np.int64)
+        self._plans: dict[tuple[bool, int], memoryview] = {}
+        self._scratch = np.empty((SCRATCH_COLUMNS, 0), np.int64)
         self._buffers = Buffers()
         self._texts: dict[str, Texts] = {}
         self._headers: dict[str, Headers] = {}
         for column in columns:
             if column.kind in _TEXTS:
                 texts = self._texts.setdefault(column.name.removesuffix(_CODED), Texts(ROOM, self._buffers))
-                texts.wanted |= kernel_columns.CODED if column.kind is Kind.BASE64 else kernel_columns.TEXT
+                texts.wanted |= CODED if column.kind is Kind.BASE64 else TEXT
             elif column.kind is Kind.HEADERS:
                 self._headers[column.name] = Headers(ROOM, self._buffers)
         self.begin()
@@ -314,10 +320,10 @@ class ArrowColumns:
         self.rows = 0
         self._of_files: list[tuple[int, int]] = []
         # Those that were not written last: what is not touched takes no memory if it is together.
-        order = np.argsort(self._state[::3] == SAME, kind="stable").tolist()
+        order = np.argsort(self._state[:, COLUMN_HAS] == SAME, kind="stable").tolist()
         self._places, size = _laid_out(self._widths, order)
         self._plans.clear()
-        self._state = np.zeros(3 * len(self._widths), np.int64)
+        self._state = np.zeros((len(self._widths), COLUMN_CELLS), np.int64)
         self._arena = constant(0, 0)[:0]
         self._arena = self._buffers.take(size)
         for grown in self._grown():
@@ -363,7 +369,7 @@ class ArrowColumns:
             if name in done:
                 continue
             done.add(name)
-            cells: Any = block.cells if tables is None else tables.rows.cells
+            cells: Any = block.cells if tables is None else tables.rows.flat
             first, second = column.at, column.at + block.room
             if tables is not None and column.piece is not None:
                 first, second = (part * tables.rows.capacity for part in column.piece)
@@ -374,27 +380,26 @@ class ArrowColumns:
 
     def _fill(self, block: Block, start: int, count: int) -> None:
         """Write the numbers of rows."""
-        if len(self._scratch) < 4 * count:
-            self._scratch = np.empty(4 * max(count, block.room), np.int64)
+        if self._scratch.shape[1] < count:
+            self._scratch = np.empty((SCRATCH_COLUMNS, max(count, block.room)), np.int64)
         tables = block.tables
         key = tables is not None, block.room
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(block)
         if tables is None:
-            room, cells = block.room, block.cells
+            cells = as_table(block.cells, block.room)
             fill(
-                cells, room, start, count, cells, room, -1, cells, room, block.valid, plan, self._state, self._scratch,
-                self._arena, self._arena, self.rows,
+                cells, start, count, cells, -1, cells, block.valid, plan, self._state, self._scratch, self._arena,
+                self._arena, self.rows,
             )  # fmt: skip
         else:
             fill(
-                tables.rows.cells, tables.rows.capacity, start, count, tables.batches.cells, tables.batches.capacity,
-                tables.outer, tables.messages.cells, tables.messages.capacity, _NO_BITS, plan, self._state,
-                self._scratch, self._arena, self._arena, self.rows,
+                tables.rows.cells, start, count, tables.batches.cells, tables.outer, tables.messages.cells, _NO_BITS,
+                plan, self._state, self._scratch, self._arena, self._arena, self.rows,
             )  # fmt: skip
 
-    def _plan(self, block: Block) -> array[int]:
+    def _plan(self, block: Block) -> memoryview:
         """Return the plan of the numbers: from the kernel's tables, or from the block's own cells."""
         plan = array("q")
         numbers = (column for column in block.columns if column.kind in _NUMBERS)
@@ -405,7 +410,7 @@ class ArrowColumns:
                 absent = NEVER if column.bit < 0 else BY_BIT
                 step = (OF_ROW, column.at // block.room, CELL, max(column.bit, 0), absent)
             plan.extend((*step, width, at, 8 * valid))
-        return plan
+        return as_table(plan, PLAN_CELLS)
 
     def made(self, name: str) -> Cells | Strings | Lists:
         """Return the column of a name."""
@@ -418,7 +423,7 @@ class ArrowColumns:
 
     def _made(self, number: int, words: tuple[str, ...]) -> Cells:
         width, (at, valid) = self._widths[number], self._places[number]
-        state, value, mark = self._state[3 * number : 3 * number + 3].tolist()
+        state, value, mark = self._state[number].tolist()
         bits = -(-self.rows // 8)
         if state == SAME:
             return all_same(self.rows, width, None if mark else value, words)

@@ -32,7 +32,7 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 class Picks:
     """Rows of a table of the kernel: the first `count` numbers in `rows`, in order."""
 
-    rows: array[int]
+    rows: array[int] | memoryview
     count: int
 
 
@@ -141,7 +141,7 @@ class Selection:
         if self.everything:
             return all_rows(heads)
         rows = array("q", bytes(8 * heads.count))
-        picks = Picks(rows, columns.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
+        picks = Picks(rows, columns.batches(heads.cells, heads.count, self._conditions(), rows))
         if self.needs_fates and self.fates is not None and found is not None:
             picks = _picked(picks, self.fates.chosen(found, self.outcomes, self.transactional_ids))
             if self.visible_only:
@@ -170,19 +170,19 @@ class Selection:
         if not literal or not heads.count:
             return True
         rows = array("q", bytes(8 * heads.count))
-        count = columns.holding(chunk.buf, literal, heads.cells, heads.capacity, heads.count, chunk.position, rows)
+        count = columns.holding(chunk.buf, literal, heads.cells, heads.count, chunk.position, rows)
         kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
         kept[rows[:count]] = True
         if not kept.any():
             return False
         picks = _picked(all_rows(heads), kept)
-        columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, False)
+        columns.leave_out(heads.cells, heads.count, picks.rows, picks.count, False)
         return True
 
     def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
         """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
         if control_only or not self.everything:
-            columns.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, control_only)
+            columns.leave_out(heads.cells, heads.count, picks.rows, picks.count, control_only)
 
     def records(self, block: RecordBlock) -> Picks:
         """Return the selected records in a block of batches that may contain some."""
@@ -191,9 +191,7 @@ class Selection:
             return all_rows(recs)
         rows = array("q", bytes(8 * recs.count))
         has_key = self.key is not None
-        count = columns.records(
-            block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
-        )
+        count = columns.records(block.buf, recs.cells, recs.count, self._conditions(), self.key or b"", has_key, rows)
         picks = Picks(rows, count)
         wanted = self._by_columns(recs)
         if wanted is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import FileKind, parse_name, sibling
+from kafkalog.files.names import SEGMENTS, FileKind, parse_name, sibling
 from kafkalog.files.opening import Source, open_source, read_small
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CODEC_MASK, SIZE_UP_TO_MAGIC, Batch, checked_from, layout_of, magic_of
@@ -39,9 +39,6 @@ from kafkalog.segments.segment import segment_chunks
 from kafkalog.tables.dump_tables import FIELDS
 
 __all__ = ["Shown", "compared", "outside", "show"]
-
-
-_SEGMENTS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
 class Shown(NamedTuple):
@@ -81,7 +78,7 @@ def show(
     is not a segment.
     """
     file, kind = os.fspath(path), parse_name(Path(path).name).kind
-    if kind in _SEGMENTS or kind is FileKind.UNKNOWN:
+    if kind in SEGMENTS or kind is FileKind.UNKNOWN:
         found = show_batch(file, position, offset, limits or Limits())
     elif position is None:
         raise UnsupportedError(f"{file}: only segments can be searched for an offset; give a position")

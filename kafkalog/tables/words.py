@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = [
-    "BECOMES", "CAUSES", "CERTAINTIES", "GAP_CAUSES", "GAP_KINDS", "INCIDENT_CAUSES", "OPEN_CAUSES", "SPACE_CAUSES",
-    "STATES", "WORDS",
+    "BECOMES",
+    "CAUSES",
+    "CERTAINTIES",
+    "GAP_CAUSES",
+    "GAP_KINDS",
+    "INCIDENT_CAUSES",
+    "NO_LEADER",
+    "OF_OPEN",
+    "OPEN_CAUSES",
+    "SPACE_CAUSES",
+    "STATES",
+    "WORDS",
+    "OpenCause",
 ]  # fmt: skip
 
 STATES: Final = {
@@ -25,21 +36,66 @@ _ENDED_CAUSES: Final = {
     "administrator-abort": "An ABORT marker that the coordinator did not decide: a tool wrote it.",
     "begins-before-log": "The data is before the log's start; the producer snapshot there names it.",
 }
-OPEN_CAUSES: Final = {
-    "data-after-marker": "Hangs: the data arrived after the marker of the transaction that listed the partition.",
-    "partition-not-registered": "Hangs: the partition was never added to the transaction at the coordinator.",
-    "marker-missing": "Hangs: the coordinator completed the transaction, but the marker is not in this log.",
-    "superseded-epoch": "Hangs: the coordinator's transaction of this producer has a newer epoch.",
-    "id-expired": "Hangs: the coordinator has forgotten the transactional id.",
-    "producer-replaced": "Hangs: the transactional id now has another producer id.",
-    "producer-unknown": "Hangs: all partitions of __transaction_state are available, and none names the producer id.",
-    "replica-behind": "Another replica has the marker; this one ends before it.",
-    "state-partition-missing": "Undecided: a missing partition of __transaction_state may know the producer id.",
-    "copied-while-running": "The state partition was copied before the transaction began, or this log before its marker"
-    " came.",
-    "not-judged": "The log has more than 10,000 open transactions, or the run more than 100,000, and this is not one of"
-    " the first: it is counted.",
+
+
+class OpenCause(NamedTuple):
+    """A cause of open transactions in words: what it means, and why one hangs, in a finding and in a title."""
+
+    meaning: str
+    in_finding: str | None = None
+    in_title: str | None = None
+
+
+OF_OPEN: Final = {
+    "data-after-marker": OpenCause(
+        "Hangs: the data arrived after the marker of the transaction that listed the partition.",
+        None,  # it names the marker
+        "its data arrived after the marker that ended it",
+    ),
+    "partition-not-registered": OpenCause(
+        "Hangs: the partition was never added to the transaction at the coordinator.",
+        "the partition was never added to the transaction at the coordinator",
+        "the partition was never added to the transaction at the coordinator",
+    ),
+    "marker-missing": OpenCause(
+        "Hangs: the coordinator completed the transaction, but the marker is not in this log.",
+        "the coordinator completed the transaction, but its marker is not in this log",
+        "the coordinator completed it, but its marker is not in the log",
+    ),
+    "superseded-epoch": OpenCause(
+        "Hangs: the coordinator's transaction of this producer has a newer epoch.",
+        "the coordinator's transaction of this producer has a newer epoch",
+        "the coordinator's transaction of this producer has a newer epoch",
+    ),
+    "id-expired": OpenCause(
+        "Hangs: the coordinator has forgotten the transactional id.",
+        "the coordinator has forgotten the transactional id",
+        "the coordinator has forgotten its transactional id",
+    ),
+    "producer-replaced": OpenCause(
+        "Hangs: the transactional id now has another producer id.",
+        "the transactional id now has another producer id",
+        "its transactional id has another producer id now",
+    ),
+    "producer-unknown": OpenCause(
+        "Hangs: all partitions of __transaction_state are available, and none names the producer id.",
+        "all partitions of __transaction_state are available, and none names this producer",
+        "no partition of __transaction_state names its producer",
+    ),
+    "replica-behind": OpenCause("Another replica has the marker; this one ends before it."),
+    "state-partition-missing": OpenCause(
+        "Undecided: a missing partition of __transaction_state may know the producer id."
+    ),
+    "copied-while-running": OpenCause(
+        "The state partition was copied before the transaction began, or this log before its marker came."
+    ),
+    "not-judged": OpenCause(
+        "The log has more than 10,000 open transactions, or the run more than 100,000, and this is not one of the"
+        " first: it is counted."
+    ),
 }
+OPEN_CAUSES: Final = {cause: words.meaning for cause, words in OF_OPEN.items()}
+NO_LEADER: Final = "the partition had no leader to write its marker"  # in a title; of other causes what `OF_OPEN` has
 CAUSES: Final = {**_ENDED_CAUSES, **OPEN_CAUSES}
 INCIDENT_CAUSES: Final = {
     "no-leader": "The partition had no leader to write the marker, or has none now.",

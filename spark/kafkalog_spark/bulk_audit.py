@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.incidents import incidents_of, known_of_tables
+from kafkalog.auditing.incidents import incidents_of, tables_of_rows
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_of, run_stages
 from kafkalog.auditing.transactions import (
     AuditOptions,
@@ -74,7 +74,7 @@ def incident_rows(
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
         known.append(
-            known_of_tables(
+            tables_of_rows(
                 cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
                 one.coordinator, one.metadata, cluster.nodes, one.now,
             )

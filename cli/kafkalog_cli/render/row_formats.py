@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from kafkalog.escape import escape
-from kafkalog.kernel import columns, row_text
+from kafkalog.kernel import plans, row_text
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
@@ -102,13 +102,13 @@ def as_csv(value: Any, *, safe: bool = False) -> str:
 
 
 _KINDS: Final = {
-    Kind.NUMBER: row_text.INTEGER,
-    Kind.BOOL: row_text.WORD,
-    Kind.WORD: row_text.WORD,
-    Kind.TEXT: row_text.TEXT,
-    Kind.BASE64: row_text.BASE64,
-    Kind.HEADERS: row_text.HEADERS,
-    Kind.JSON: row_text.READY,
+    Kind.NUMBER: plans.AS_INTEGER,
+    Kind.BOOL: plans.AS_WORD,
+    Kind.WORD: plans.AS_WORD,
+    Kind.TEXT: plans.AS_TEXT,
+    Kind.BASE64: plans.AS_BASE64,
+    Kind.HEADERS: plans.AS_HEADERS,
+    Kind.JSON: plans.AS_READY,
 }
 
 # Before a header's key, before the key's base64, null; the same of its value; after it.
@@ -129,7 +129,7 @@ class RowTemplate(NamedTuple):
     @property
     def is_csv(self) -> bool:
         """Say whether lines are those of a CSV."""
-        return self.form != row_text.JSON
+        return self.form != plans.JSON
 
     def header_word(self, at: int) -> bytes:
         """Return a word of headers; `at` counts the cells of those before."""
@@ -163,7 +163,7 @@ def csv_template(block: Block, *, safe: bool = False) -> RowTemplate:
             parts.append((pending, column))
             pending = ""
     parts.append((pending + "\r\n", None))
-    form = row_text.SAFE_CSV if safe else row_text.CSV
+    form = plans.SAFE_CSV if safe else plans.CSV
     return _template(form, parts, "" if len(block.columns) > 1 else '""', text_of)
 
 
@@ -179,7 +179,7 @@ def _json(block: Block, begin: str, comma: str, end: str) -> RowTemplate:
             parts.append((pending, column))
             pending = ""
     parts.append((pending + end, None))
-    return _template(row_text.JSON, parts, "null", as_json)
+    return _template(plans.JSON, parts, "null", as_json)
 
 
 def _template(
@@ -203,11 +203,11 @@ def _template(
         return at
 
     none = listed(null)
-    double = '"' if form == row_text.JSON else '""'
+    double = '"' if form == plans.JSON else '""'
     headers = listed(*(text.replace('"', double) for text in _HEADER))
     steps: list[int] = []
     for text, column in parts:
-        step = [*literal(text), row_text.LITERAL, 0, -1, 0, none]
+        step = [*literal(text), plans.AS_LITERAL, 0, -1, 0, none]
         room += step[1]
         if column is not None:
             known: tuple[object, ...] = (False, True) if column.kind is Kind.BOOL else column.words
@@ -284,7 +284,7 @@ class BlockLines:
                 self._bytes(block, column, at, template)
             else:
                 (value,) = block.column(column, row, row + 1)
-                text = as_csv(value, safe=template.form == row_text.SAFE_CSV) if is_csv else as_json(value)
+                text = as_csv(value, safe=template.form == plans.SAFE_CSV) if is_csv else as_json(value)
                 self.write(template.null if value is None else text.encode())
 
     def _ready(self, block: Block, at: int, template: RowTemplate) -> None:
@@ -296,20 +296,20 @@ class BlockLines:
 
     def _bytes(self, block: Block, column: BlockColumn, at: int, template: RowTemplate) -> None:
         start, size, what = (block.cells[at + run * block.room] for run in range(3))
-        is_text = what in (columns.PLAIN, columns.ESCAPED)
-        if is_text is (column.kind is Kind.BASE64) or what == columns.NOTHING:
+        is_text = what in (plans.PLAIN, plans.ESCAPED)
+        if is_text is (column.kind is Kind.BASE64) or what == plans.NOTHING:
             self.write(template.null)
             return
         mark = b""
-        if template.form == row_text.SAFE_CSV and column.kind is not Kind.JSON and size:
+        if template.form == plans.SAFE_CSV and column.kind is not Kind.JSON and size:
             mark = b"'" if row_text.is_marked(block.buf[start], in_base64=not is_text) else b""
         is_quoted = not template.is_csv or (is_text and row_text.is_quoted(block.buf, start, size))
         if mark and is_quoted and size < OUT_BYTES:  # a blank after the mark needs no quotes
             marked = mark + bytes(block.buf[start : start + size])
             is_quoted = row_text.is_quoted(marked, 0, len(marked))
         quote = b'"' if is_quoted else b""
-        how = row_text.CSV if template.is_csv else row_text.JSON
-        self._long(block, start, size, (quote + mark, quote), how if is_text else row_text.IN_BASE64)
+        how = plans.CSV if template.is_csv else plans.JSON
+        self._long(block, start, size, (quote + mark, quote), how if is_text else plans.IN_BASE64)
 
     def _long(self, block: Block, start: int, size: int, around: tuple[bytes, bytes], how: int) -> None:
         """Write bytes in pieces, with what is before and after them."""
@@ -348,9 +348,9 @@ class BlockLines:
         self.write(b"," if is_started else b"")
         for at, (start, size) in ((0, (key, key_size)), (6, (value, value_size))):
             what = row_text.kind_of(block.buf, start, size)
-            texts = (columns.PLAIN, columns.ESCAPED), (columns.BASE64,)
+            texts = (plans.PLAIN, plans.ESCAPED), (plans.BASE64,)
             for word, kinds, how in zip(
-                (at, at + 2), texts, (row_text.QUOTED_JSON if is_csv else row_text.JSON, row_text.IN_BASE64),
+                (at, at + 2), texts, (plans.QUOTED_JSON if is_csv else plans.JSON, plans.IN_BASE64),
                 strict=True,
             ):  # fmt: skip
                 self.write(template.header_word(word))

@@ -5,9 +5,16 @@ It answers: which findings have one cause, and what is the story across logs, co
 
 from __future__ import annotations
 
+from kafkalog.auditing.incidents.cluster_tables import (
+    ClusterTables,
+    is_lost,
+    needed,
+    tables_of_audit,
+    tables_of_files,
+    tables_of_rows,
+)
 from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import STOPS, Incident
-from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
 from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
     incidents_of,
@@ -19,8 +26,8 @@ from kafkalog.auditing.incidents.runner import (
 
 __all__ = [
     "STOPS",
+    "ClusterTables",
     "Incident",
-    "Known",
     "batches_of_audit",
     "incidents_of",
     "incidents_of_audit",
@@ -29,10 +36,10 @@ __all__ = [
     "items_of_judged",
     "items_of_space",
     "join_incidents",
-    "known_of_audit",
-    "known_of_files",
-    "known_of_tables",
     "needed",
     "rows_of_audit",
     "rows_of_verification",
+    "tables_of_audit",
+    "tables_of_files",
+    "tables_of_rows",
 ]

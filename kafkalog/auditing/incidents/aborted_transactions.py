@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import OfCause
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row
 from kafkalog.auditing.incidents.incident import (
     Consumers,
     Event,
@@ -18,7 +19,6 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.certainty import POSSIBLE, first_doubt
 from kafkalog.findings import Severity
 from kafkalog.quantities import iso
@@ -54,27 +54,27 @@ class _Abort(NamedTuple):
         return int(self.rows[0]["marker_timestamp_ms"])
 
 
-def aborted(known: Known) -> Iterator[Incident]:
+def aborted(tables: ClusterTables) -> Iterator[Incident]:
     """Yield notes of fenced writers and aborted transactions, one for each transactional id and reason."""
     groups: dict[str, dict[str | None, list[_Abort]]] = {}
-    for abort in (*_by_coordinator(known), *_by_administrator(known)):
+    for abort in (*_by_coordinator(tables), *_by_administrator(tables)):
         groups.setdefault(abort.cause, {}).setdefault(abort.name, []).append(abort)
     for cause, by_name in groups.items():
-        counted = known.aborted.get(cause)
+        counted = tables.aborted.get(cause)
         if counted is not None or len(by_name) > _MANY_IDS:
-            yield _incident(known, [abort for some in by_name.values() for abort in some], counted)
+            yield _incident(tables, [abort for some in by_name.values() for abort in some], counted)
         else:
             for some in by_name.values():
-                yield _incident(known, some, None)
+                yield _incident(tables, some, None)
 
 
-def _by_coordinator(known: Known) -> Iterator[_Abort]:
+def _by_coordinator(tables: ClusterTables) -> Iterator[_Abort]:
     data: dict[tuple[int, int], list[Row]] = {}
-    for rows in known.transactions.values():
+    for rows in tables.transactions.values():
         for row in rows:
             if row["state"] == "aborted" and row["marker_epoch"] is not None:
                 data.setdefault((row["producer_id"], row["marker_epoch"]), []).append(row)
-    for reason, prepared, successor in known.aborts:
+    for reason, prepared, successor in tables.aborts:
         its = data.get((prepared["producer_id"], prepared["producer_epoch"]), ())
         rows = [row for row in its if _is_its(row, prepared)]
         who = prepared["transactional_id"], prepared["producer_id"]
@@ -87,11 +87,11 @@ def _is_its(row: Row, prepared: Row) -> bool:
     return near and f"{row['topic']}-{row['partition']}" in (prepared["partitions"] or ())
 
 
-def _by_administrator(known: Known) -> Iterator[_Abort]:
+def _by_administrator(tables: ClusterTables) -> Iterator[_Abort]:
     torn = {
-        (row["log"], row["producer_id"], row["offset"]) for row in known.findings if row["code"] == "atomicity-broken"
+        (row["log"], row["producer_id"], row["offset"]) for row in tables.findings if row["code"] == "atomicity-broken"
     }
-    for rows in known.transactions.values():
+    for rows in tables.transactions.values():
         for row in rows:
             is_torn = (row["log"], row["producer_id"], row["first_offset"]) in torn
             if row["cause"] == "administrator-abort" and not is_torn:
@@ -100,7 +100,7 @@ def _by_administrator(known: Known) -> Iterator[_Abort]:
                 )
 
 
-def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Incident:
+def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None) -> Incident:
     some = sorted(some, key=lambda abort: abort.time)
     first, cause = some[0], some[0].cause
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
@@ -111,7 +111,7 @@ def _incident(known: Known, some: list[_Abort], counted: OfCause | None) -> Inci
     )
     uncounted = POSSIBLE if counted is not None and counted.is_possible else None
     certainty = first_doubt([uncounted, *(abort.certainty for abort in some)])
-    incident = Incident(kind, cause, subject, Severity.NOTE, known.cluster_id, certainty)
+    incident = Incident(kind, cause, subject, Severity.NOTE, tables.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
     incident.transactions = number = len(some) if counted is None else counted.number

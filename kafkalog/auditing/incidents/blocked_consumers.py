@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     STOPS,
@@ -23,7 +24,6 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
@@ -35,57 +35,49 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import waiting
-from kafkalog.certainty import first_doubt, is_proved
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso
+from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["OPEN", "describe", "not_given", "stopped"]
 
 OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
-_SAID: Final = {
-    "data-after-marker": "its data arrived after the marker that ended it",
-    "partition-not-registered": "the partition was never added to the transaction at the coordinator",
-    "marker-missing": "the coordinator completed it, but its marker is not in the log",
-    "superseded-epoch": "the coordinator's transaction of this producer has a newer epoch",
-    "id-expired": "the coordinator has forgotten its transactional id",
-    "producer-replaced": "its transactional id has another producer id now",
-    "producer-unknown": f"no partition of {STATE_TOPIC} names its producer",
-    "no-leader": "the partition had no leader to write its marker",
-}
+_SAID: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
 
 
-def stopped(known: Known, pool: Pool) -> Iterator[Incident]:
+def stopped(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of transactions that are open, one for each cause."""
     groups: dict[tuple[object, ...], list[Open]] = {}
-    for one in open_transactions(known, pool.take(*OPEN)):
-        groups.setdefault(_key(known, one), []).append(one)
+    for one in open_transactions(tables, pool.take(*OPEN)):
+        groups.setdefault(_key(tables, one), []).append(one)
     for key, every in few(groups, 3):
-        yield _incident(known, pool, every, str(key[0]))
+        yield _incident(tables, pool, every, str(key[0]))
 
 
-def _key(known: Known, one: Open) -> tuple[object, ...]:
+def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
     """Return what transactions of one incident share: first the cause, how certain it is, and the code."""
-    cause, who = _cause(known, one)
+    cause, who = _cause(tables, one)
     return cause, one.finding["certainty"], one.finding["code"], *who
 
 
-def _cause(known: Known, one: Open) -> tuple[str, tuple[object, ...]]:
+def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
     code, cause = one.finding["code"], one.row["cause"]
     if cause in ("copied-while-running", "state-partition-missing"):
         return cause, ()
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
-    if (without := _leaderless(known, one)) is not None:
+    if (without := _leaderless(tables, one)) is not None:
         return "no-leader", (without.leader, without.row["leader_epoch"])
     if code == "transaction-pending":
         return "decided", (one.row["producer_id"],)
     return cause if cause in _SAID else "other", (one.row["producer_id"],)
 
 
-def _leaderless(known: Known, one: Open) -> Leaderless | None:
+def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
     """Return the time without a leader that kept a decision's marker away."""
-    rows = known.leadership.get((one.row["topic"], one.row["partition"]), [])
+    rows = tables.leadership.get((one.row["topic"], one.row["partition"]), [])
     if one.finding["code"] == "transaction-pending":
         return leaderless_now(rows)
     if one.row["cause"] != "marker-missing" or one.decided.prepared is None:
@@ -93,28 +85,25 @@ def _leaderless(known: Known, one: Open) -> Leaderless | None:
     return leaderless_at(rows, one.decided.prepared["last_update_timestamp_ms"])
 
 
-def _incident(known: Known, pool: Pool, every: list[Open], cause: str) -> Incident:
+def _incident(tables: ClusterTables, pool: Pool, every: list[Open], cause: str) -> Incident:
     """Make the incident of some open transactions of one cause."""
-    incident = Incident("consumers-stopped", cause, _subject(every), severity_of(one.finding for one in every))
-    if cause == "copied-while-running":
-        incident.kind = "copy-skewed"
-    incident.cluster_id = known.cluster_id
-    incident.certainty = first_doubt(one.finding["certainty"] for one in every)
-    incident.findings = [one.finding["id"] for one in every]
-    describe(known, incident, every)
-    incident.title = _title(known, incident, every)
-    incident.steps = _steps(known, incident, every)
+    kind = "copy-skewed" if cause == "copied-while-running" else "consumers-stopped"
+    findings = [one.finding for one in every]
+    incident = Incident.of(kind, cause, _subject(every), findings, tables.cluster_id)
+    describe(tables, incident, every)
+    incident.title = _title(tables, incident, every)
+    incident.steps = _steps(tables, incident, every)
     if incident.kind == "consumers-stopped":
-        incident.steps += waiting(known, _stable(known, every))
+        incident.steps += waiting(tables, _stable(tables, every))
     _with_groups(incident, pool, every)
     return incident
 
 
-def _stable(known: Known, every: list[Open]) -> Iterator[tuple[Place, int]]:
+def _stable(tables: ClusterTables, every: list[Open]) -> Iterator[tuple[Place, int]]:
     """Yield the partitions of open transactions with their last stable offsets."""
     at: dict[Place, int] = {}
     for one in every:
-        stable = known.logs.get(one.finding["log"], {}).get("last_stable_offset")
+        stable = tables.logs.get(one.finding["log"], {}).get("last_stable_offset")
         at.setdefault((one.row["topic"], one.row["partition"]), one.row["first_offset"] if stable is None else stable)
     return iter(at.items())
 
@@ -127,7 +116,7 @@ def _subject(every: list[Open]) -> Subject:
     )
 
 
-def describe(known: Known, incident: Incident, every: list[Open]) -> None:
+def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
     incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
     incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
@@ -138,18 +127,18 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
     for one in every[:SHOWN_OPEN]:
-        incident.events += one.decided.events(known, one.place)
+        incident.events += one.decided.events(tables, one.place)
         incident.events.append(_opened(one))
-        incident.events += _not_listed(known, one)
-        without = _leaderless(known, one)
+        incident.events += _not_listed(tables, one)
+        without = _leaderless(tables, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             incident.events.append(_lost_leader(without, one))
-    incident.consumers = _consumers(known, every, incident.records or 0)
+    incident.consumers = _consumers(tables, every, incident.records or 0)
 
 
-def _not_listed(known: Known, one: Open) -> Iterator[Event]:
+def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
     """Say what the coordinator last wrote of the id of a transaction that it does not know of in this partition."""
-    steps = known.steps.get(one.row["transactional_id"] or "", ())
+    steps = tables.steps.get(one.row["transactional_id"] or "", ())
     if one.row["cause"] == "partition-not-registered" and steps:
         step = steps[-1]
         places = f"{listed(step['partitions'])}, not {one.place}" if step["partitions"] else "no partition"
@@ -181,10 +170,10 @@ def _opened(one: Open) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
+def _consumers(tables: ClusterTables, every: list[Open], records: int) -> Consumers:
     at: dict[str, tuple[int, int]] = {}
     for one in every:
-        log = known.logs.get(one.finding["log"], {})
+        log = tables.logs.get(one.finding["log"], {})
         end, stable = log.get("log_end_offset"), log.get("last_stable_offset")
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
@@ -200,7 +189,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     )
 
 
-def _title(known: Known, incident: Incident, every: list[Open]) -> str:
+def _title(tables: ClusterTables, incident: Incident, every: list[Open]) -> str:
     one, code, proved = every[0], every[0].finding["code"], is_proved(incident.certainty)
     where = incident.where()
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
@@ -229,12 +218,12 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
         return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
     if code == "transaction-overdue" and _is_prepared(every):
         begun = one.decided.begun
-        hours = 0 if begun is None else max(0, known.now - begun["last_update_timestamp_ms"]) // 3_600_000
-        since = f"{many(hours, 'hour')} at {iso(known.now)}" if hours else f"less than an hour at {iso(known.now)}"
+        hours = 0 if begun is None else max(0, tables.now - begun["last_update_timestamp_ms"]) // 3_600_000
+        since = f"{many(hours, 'hour')} at {iso(tables.now)}" if hours else f"less than an hour at {iso(tables.now)}"
         return (f"{capital(who)}, prepared by its producer (transaction.two.phase.commit) and open for {since},"
                 f" {stops}: only its owner may end it.")  # fmt: skip
     if code == "transaction-overdue":
-        return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
+        return f"{capital(who)}, open for longer than the timeout allows at {iso(tables.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
 
 
@@ -258,13 +247,13 @@ def _plural(why: str) -> str:
     return why.replace("completed it", "completed them").replace("its ", "their ").replace("marker is", "markers are")
 
 
-def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
+def _steps(tables: ClusterTables, incident: Incident, every: list[Open]) -> list[Step]:
     code = every[0].finding["code"]
     if code == "transaction-undecided" and incident.cause == "state-partition-missing":
         text = f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}."
         return [Step.running(text, *OTHER_BROKERS)]
     if code == "transaction-pending":
-        return _pending_steps(known, incident, every)
+        return _pending_steps(tables, incident, every)
     if not is_proved(incident.certainty) or code == "transaction-undecided":
         return [COPY_AGAIN]
     if code == "transaction-overdue":
@@ -278,7 +267,7 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
                 " No coordinator does it after any time."
             )
         return [Step.running(text, DESCRIBE, ("--transactional-id", one_id(every)))]
-    return abort_steps(known, every)
+    return abort_steps(tables, every)
 
 
 def _is_prepared(every: list[Open]) -> bool:
@@ -290,11 +279,11 @@ def one_id(every: list[Open]) -> str:
     return next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
 
 
-def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
-    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, where the files end"
+def _pending_steps(tables: ClusterTables, incident: Incident, every: list[Open]) -> list[Step]:
+    where, now = incident.where(), "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
     steps = []
     if incident.cause == "no-leader":
-        without = _leaderless(known, every[0])
+        without = _leaderless(tables, every[0])
         broker = "" if without is None or without.leader is None else f": start broker {without.leader}, which led it"
         steps.append(Step(f"Give {where} a leader{broker}.", None))
     steps.append(
@@ -332,24 +321,25 @@ _NOTHING: Final = "Nobody can read a partition without a leader."
 _WAITS: Final = "Nothing from a transaction on whose marker is missing."
 
 
-def not_given(known: Known, pool: Pool) -> Iterator[Incident]:
+def not_given(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield an incident for each set of brokers that were not given, with all that is open there."""
     groups: dict[str, list[Row]] = {}
     for row in pool.take("decision-elsewhere", "leaderless-elsewhere", when=lambda row: row["severity"] != "note"):
         groups.setdefault(row["needed"], []).append(row)
     for needed, rows in groups.items():
-        yield _of_brokers(known, needed, rows)
+        yield _of_brokers(tables, needed, rows)
 
 
-def _of_brokers(known: Known, needed: str, rows: list[Row]) -> Incident:
+def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident:
     decided = [row for row in rows if row["code"] == "decision-elsewhere"]
     leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
     partitions, cause = {(row["topic"], row["partition"]) for row in rows}, "no-leader" if leaderless else "decided"
     subject = Subject(*min(partitions))
-    incident = Incident("consumers-stopped", cause, subject, severity_of(rows), known.cluster_id)
-    incident.findings = [row["id"] for row in rows]
+    incident = Incident.of("consumers-stopped", cause, subject, rows, tables.cluster_id)
     incident.partitions = partitions
-    times = [leaderless_now(known.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]]
+    times = [
+        leaderless_now(tables.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]
+    ]
     incident.since = Since.of_brokers(one.since for one in times if one is not None)
     incident.events = [one.event() for one in times if one is not None]
     incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:_EVENTS]]

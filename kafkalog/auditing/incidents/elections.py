@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Consumers,
@@ -21,7 +22,6 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
@@ -32,7 +32,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     open_transactions,
 )
 from kafkalog.auditing.incidents.resume import after_fork
-from kafkalog.certainty import first_doubt, is_proved
+from kafkalog.certainty import is_proved
 from kafkalog.quantities import iso
 
 __all__ = ["elections"]
@@ -78,18 +78,18 @@ class _Fork:
         return many(self.records, "record") + (f" ({apart})" if apart else "")
 
 
-def elections(known: Known, pool: Pool) -> Iterator[Incident]:
+def elections(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield an incident for each broker that became leader without being in sync, with all that was lost by it.
 
     Without a metadata log, a fork of the replicas shows the same, if a transaction lost its marker by it.
     """
-    losses = [loss for loss in _losses(known, pool) if loss.findings]
+    losses = [loss for loss in _losses(tables, pool) if loss.findings]
     groups: dict[tuple[object, ...], list[_Loss]] = {}
     latest: dict[int, tuple[int, tuple[object, ...]]] = {}  # by the broker: its last election and that one's group
     for loss in sorted(losses, key=lambda loss: (_elected_ms(loss) or 0, loss.place)):
         groups.setdefault(_key(loss, latest), []).append(loss)
     for together in groups.values():
-        yield _incident(known, together)
+        yield _incident(tables, together)
 
 
 def _elected_ms(loss: _Loss) -> int | None:
@@ -108,27 +108,27 @@ def _key(loss: _Loss, latest: dict[int, tuple[int, tuple[object, ...]]]) -> tupl
     return key
 
 
-def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
+def _losses(tables: ClusterTables, pool: Pool) -> Iterator[_Loss]:
     by_place: dict[Place, _Loss] = {}
     for row in pool.take("replicas-fork", when=lambda row: row["last_offset"] is not None):  # else verify compared them
         place = (row["topic"], row["partition"])
         if place not in by_place:
-            by_place[place] = _Loss(place, list(unclean_elections(known.leadership.get(place, ()))))
+            by_place[place] = _Loss(place, list(unclean_elections(tables.leadership.get(place, ()))))
         by_place[place].forks.append(row)
-    for place, rows in known.leadership.items():
+    for place, rows in tables.leadership.items():
         if place not in by_place and (found := list(unclean_elections(rows))):
             by_place[place] = _Loss(place, found)
     for row in pool.take(
         "atomicity-broken", when=lambda row: row["found"] == "no marker" and _may_follow(row, by_place)
     ):
         loss = by_place[row["topic"], row["partition"]]
-        if _before(known, _decision(known, row), loss):
+        if _before(tables, _decision(tables, row), loss):
             loss.lost.append(row)
         else:
             pool.give_back(row)
-    for one in open_transactions(known, pool.take("transaction-hanging", when=lambda row: _may_follow(row, by_place))):
+    for one in open_transactions(tables, pool.take("transaction-hanging", when=lambda row: _may_follow(row, by_place))):
         loss = by_place[one.row["topic"], one.row["partition"]]
-        if one.row["cause"] == "marker-missing" and _before(known, one.decided.prepared, loss):
+        if one.row["cause"] == "marker-missing" and _before(tables, one.decided.prepared, loss):
             loss.hanging.append(one)
         else:
             pool.give_back(one.finding)
@@ -143,13 +143,13 @@ def _may_follow(row: Row, by_place: dict[Place, _Loss]) -> bool:
     return (row["topic"], row["partition"]) in by_place
 
 
-def _decision(known: Known, finding: Row) -> Row | None:
+def _decision(tables: ClusterTables, finding: Row) -> Row | None:
     """Return the newest commit of a finding's producer that lists its partition."""
-    steps = known.decisions(finding, "prepare_commit")
+    steps = tables.decisions(finding, "prepare_commit")
     return steps[-1] if steps else None
 
 
-def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:
+def _before(tables: ClusterTables, prepared: Row | None, loss: _Loss) -> bool:
     """Say whether an election may have lost a decision's marker: there was a leader before it, who took the marker.
 
     Without metadata, whatever made the fork may have.
@@ -157,29 +157,26 @@ def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:
     if not loss.elections:
         return bool(loss.forks)
     decided = -1 if prepared is None else prepared["last_update_timestamp_ms"]
-    leaderless = leaderless_at(known.leadership.get(loss.place, ()), decided)
+    leaderless = leaderless_at(tables.leadership.get(loss.place, ()), decided)
     return prepared is not None and leaderless is None and decided <= loss.elections[-1].row["since_ms"]
 
 
-def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
+def _incident(tables: ClusterTables, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     electing = [loss for loss in together if loss.elections]
     kind = "records-lost" if electing or any(loss.lost or loss.hanging for loss in together) else "replicas-diverged"
     cause = "unclean-election" if electing else "replicas-differ"
     subject = Subject(*min(loss.place for loss in together))
-    incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
-    incident.findings = [row["id"] for row in findings]
-    incident.certainty = first_doubt(row["certainty"] for row in findings)
+    incident = Incident.of(kind, cause, subject, findings, tables.cluster_id)
     hanging = [one for loss in together for one in loss.hanging]
     if hanging:
-        describe(known, incident, hanging)
+        describe(tables, incident, hanging)
     incident.partitions |= {loss.place for loss in together}
-    incident.producer_ids |= {row["producer_id"] for loss in together for row in loss.lost}
-    forks = [[_fork(known, row) for row in loss.forks] for loss in together]
+    forks = [[_fork(tables, row) for row in loss.forks] for loss in together]
     forked: list[str] = []
     for loss, of_loss in zip(together, forks, strict=True):
         _tell(incident, loss, of_loss, forked)
-        _tell_lost(known, incident, loss)
+        _tell_lost(tables, incident, loss)
     if electing:
         incident.since = Since.of_brokers([_elected_ms(electing[0])])
     _offsets_of(incident)
@@ -187,8 +184,8 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     incident.title = _title(incident, together, forked)
     if not is_proved(incident.certainty):
         incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = _save(known, [fork for of_loss in forks for fork in of_loss])
-    incident.steps += _steps(known, incident, together, hanging)
+    incident.steps = _save(tables, [fork for of_loss in forks for fork in of_loss])
+    incident.steps += _steps(tables, incident, together, hanging)
     return incident
 
 
@@ -209,10 +206,10 @@ def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], forked: list[
     incident.transactions = (incident.transactions or 0) + len(begun) - len(loss.hanging)
 
 
-def _tell_lost(known: Known, incident: Incident, loss: _Loss) -> None:
+def _tell_lost(tables: ClusterTables, incident: Incident, loss: _Loss) -> None:
     """Say what the coordinator decided of transactions whose markers are lost."""
     for row in loss.lost:
-        decision = _decision(known, row)
+        decision = _decision(tables, row)
         if decision is not None:
             incident.transactional_ids.add(decision["transactional_id"])
         when = None if decision is None else decision["last_update_timestamp_ms"]
@@ -236,19 +233,19 @@ def _elected(place: str, election: Unclean) -> Iterator[Event]:
     yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
 
 
-def _fork(known: Known, row: Row) -> _Fork:
+def _fork(tables: ClusterTables, row: Row) -> _Fork:
     """Tell the records apart that only one replica holds: control records are none of anybody's."""
     first, last = row["offset"], row["last_offset"]
-    node = known.logs.get(row["log"], {}).get("node_id")
+    node = tables.logs.get(row["log"], {}).get("node_id")
     kept = Kept(row["log"], node, row["topic"], row["partition"], first, last)
-    rows = [one for one in known.transactions.get(row["log"], ()) if _reaches(one, first)]
+    rows = [one for one in tables.transactions.get(row["log"], ()) if _reaches(one, first)]
     markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
     counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)
     for one in rows:
-        counts[_fate(known, one)] += one["forked_records"] or 0
+        counts[_fate(tables, one)] += one["forked_records"] or 0
     plain = max(0, last - first + 1 - len(markers) - sum(counts.values()))
     data = [
-        (max(first, one["first_offset"]), one["last_offset"], _fate(known, one) == "committed")
+        (max(first, one["first_offset"]), one["last_offset"], _fate(tables, one) == "committed")
         for one in rows
         if one["first_offset"] is not None and one["last_offset"] >= first
     ]
@@ -259,13 +256,13 @@ def _fork(known: Known, row: Row) -> _Fork:
     return _Fork(row, kept, rows, {**counts, "of no transaction": plain}, wanted)
 
 
-def _fate(known: Known, row: Row) -> str:
+def _fate(tables: ClusterTables, row: Row) -> str:
     """Return what became of a transaction in the history that was lost, or what the coordinator had decided."""
     if row["state"] in ("committed", "commit-pending"):
         return "committed"
     if row["state"] in ("aborted", "abort-pending"):
         return "aborted"
-    found = decided(known, row) if row["cause"] == "marker-missing" else None
+    found = decided(tables, row) if row["cause"] == "marker-missing" else None
     if found is None or found.prepared is None:
         return "undecided"
     return "committed" if found.committed else "aborted"
@@ -363,12 +360,12 @@ def _title(incident: Incident, together: Sequence[_Loss], forked: Sequence[str])
     return f"{title}: what the old leader had not replicated is lost."
 
 
-def _is_given(known: Known, together: Sequence[_Loss], broker: int) -> bool:
+def _is_given(tables: ClusterTables, together: Sequence[_Loss], broker: int) -> bool:
     """Say whether a broker's copies of the partitions are among the inputs."""
-    return all(any(log["node_id"] == str(broker) for log in known.replicas.get(loss.place, ())) for loss in together)
+    return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(loss.place, ())) for loss in together)
 
 
-def _save(known: Known, forks: Sequence[_Fork]) -> list[Step]:
+def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:_EVENTS]:
@@ -387,18 +384,18 @@ def _save(known: Known, forks: Sequence[_Fork]) -> list[Step]:
             " them. Aborted records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
-        steps.append(known.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
+        steps.append(tables.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
     return steps
 
 
-def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
     steps: list[Step] = []
     needed = dict.fromkeys(row["needed"] for loss in together for row in loss.unread)
     steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
                            " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
     if not incident.kept and not needed:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
-        if before is not None and _is_given(known, together, before["leader"]):
+        if before is not None and _is_given(tables, together, before["leader"]):
             steps.append(
                 Step(f"Look for a copy or a backup of broker {before['leader']}'s directory from before it followed the"
                      " new leader: it led before, and what is given of it has been truncated since. Produce again"
@@ -412,16 +409,16 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
                 )
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
-        steps += abort_steps(known, hanging)
+        steps += abort_steps(tables, hanging)
     for loss in together[:SHOWN]:
         if loss.forks:
-            steps += _go_on(known, loss)
+            steps += _go_on(tables, loss)
     return steps
 
 
-def _go_on(known: Known, loss: _Loss) -> Iterator[Step]:
+def _go_on(tables: ClusterTables, loss: _Loss) -> Iterator[Step]:
     """Yield how groups go on that had read what is lost, from the first offset that is."""
     row = min(loss.forks, key=lambda row: int(row["offset"]))
-    ends = [one["log_end_offset"] for one in known.replicas.get(loss.place, ()) if one["log"] != row["log"]]
+    ends = [one["log_end_offset"] for one in tables.replicas.get(loss.place, ()) if one["log"] != row["log"]]
     epoch = int(row["found"]) if (row["found"] or "").isdecimal() else None
-    return after_fork(known, loss.place, row["offset"], epoch, max(ends, default=None))
+    return after_fork(tables, loss.place, row["offset"], epoch, max(ends, default=None))

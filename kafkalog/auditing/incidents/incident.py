@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
-from kafkalog.certainty import PROVED
+from kafkalog.certainty import PROVED, first_doubt
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
 from kafkalog.quantities import by_number, iso
@@ -31,6 +31,7 @@ __all__ = [
     "listed_of",
     "many",
     "offsets",
+    "severity_of",
 ]
 
 
@@ -106,7 +107,7 @@ class Step(NamedTuple):
     """What to do, and the command that does it.
 
     One that saves the records of its incident has `saves` instead, the arguments after the incident's id: the line is
-    written when that is known.
+    written when that is tables.
     """
 
     text: str
@@ -173,6 +174,14 @@ _NO_MORE: Final = More()
 _NOTHING_NEW: Final = Consumers("Nothing changes for them.", "Nothing changes for them.")
 
 
+def severity_of(findings: Iterable[Mapping[str, Any]], worst: Severity = Severity.ERROR) -> Severity:
+    """Return the highest severity of some findings, a note where there are none; `worst` is what it may be at most.
+
+    What harms no consumer is at most a warning.
+    """
+    return min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))
+
+
 @dataclass(slots=True)
 class Incident:
     """One incident."""
@@ -200,6 +209,20 @@ class Incident:
     steps: list[Step] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     more: More = _NO_MORE
+
+    @classmethod
+    def of(
+        cls, kind: str, cause: str, subject: Subject, findings: Collection[Mapping[str, Any]], cluster_id: str | None,
+        *, certainty: str | None = None, worst: Severity = Severity.ERROR,
+    ) -> Incident:  # fmt: skip
+        """Make the incident of some findings: as severe as the worst of them, and as certain as the least certain.
+
+        `worst` is how severe it may be at most, and `certainty` what is known better than the findings say it.
+        """
+        doubt = certainty or first_doubt(row["certainty"] for row in findings)
+        made = cls(kind, cause, subject, severity_of(findings, worst), cluster_id, doubt)
+        made.take(findings)
+        return made
 
     @property
     def id(self) -> str:

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kafkalog.auditing.incidents.cluster_tables import Row
 from kafkalog.auditing.incidents.incident import Event
-from kafkalog.auditing.incidents.known import Row
 from kafkalog.quantities import iso
 
 __all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]

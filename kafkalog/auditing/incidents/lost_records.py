@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
 from kafkalog.auditing.incidents.incident import (
     SHOWN,
     STOPS,
@@ -27,7 +28,6 @@ from kafkalog.auditing.incidents.incident import (
     many,
     offsets,
 )
-from kafkalog.auditing.incidents.known import Known, Place, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
@@ -106,13 +106,13 @@ class _Loss:
         return None if self.state is None else int(self.state["leader"])
 
 
-def losses(known: Known, pool: Pool) -> Iterator[Incident]:
+def losses(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of lost and unreadable records."""
     found: dict[tuple[object, ...], _Loss] = {}
     for row in pool.take(
         *sorted(UNREADABLE | LOST), when=lambda row: row["severity"] != "note" and row["topic"] is not None
     ):
-        cause = _cause(known, row)
+        cause = _cause(tables, row)
         key = (cause, _certainty(row), row["topic"], row["partition"])
         loss = found.setdefault(key, _Loss((row["topic"], row["partition"]), cause, _certainty(row)))
         loss.findings.append(row)
@@ -123,20 +123,20 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
         some.sort(key=lambda loss: (not loss.unreadable, loss.certainty == POSSIBLE))
         _join_foreign(some)
         for loss in some:
-            _place(known, loss)
-    _follow(known, pool, by_place)
+            _place(tables, loss)
+    _follow(tables, pool, by_place)
     groups: dict[tuple[object, ...], list[_Loss]] = {}
     for some in by_place.values():
         for loss in some:
             groups.setdefault((loss.cause, loss.certainty, loss.spared, *loss.place), []).append(loss)
-    yield from (_incident(known, together) for _, together in few(groups, 3))
+    yield from (_incident(tables, together) for _, together in few(groups, 3))
 
 
-def _cause(known: Known, row: Row) -> str:
+def _cause(tables: ClusterTables, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
     if row["code"] in UNREADABLE:
         return KIND_OF[row["code"]].cause
-    gaps = known.gaps.get((row["topic"], row["partition"]))
+    gaps = tables.gaps.get((row["topic"], row["partition"]))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
     return KIND_OF[row["code"]].cause
@@ -155,26 +155,26 @@ def _join_foreign(some: list[_Loss]) -> None:
         del some[1:]
 
 
-def _place(known: Known, loss: _Loss) -> None:
+def _place(tables: ClusterTables, loss: _Loss) -> None:
     """Set which offsets are missing in which replica, and whether consumers meet that."""
     loss.logs = sorted({row["log"] for row in loss.findings if row["log"]})
-    loss.ranges = {log: found for log in loss.logs if (found := _ranges(known, loss, log))}
-    loss.state = last_led(known.leadership.get(loss.place, ()))
-    replicas = known.replicas.get(loss.place, ())
+    loss.ranges = {log: found for log in loss.logs if (found := _ranges(tables, loss, log))}
+    loss.state = last_led(tables.leadership.get(loss.place, ()))
+    replicas = tables.replicas.get(loss.place, ())
     loss.led = next((row for row in replicas if row["node_id"] == str(loss.leader)), None)
     loss.seen = [log for log in loss.logs if loss.led is not None and log == loss.led["log"]] or loss.logs
     for log in loss.seen:
         loss.places = loss.places.with_ranges(loss.ranges.get(log, loss.places))
-    loss.spared = loss.led is not None and _has(known, loss, loss.led)
-    is_named = None not in {known.logs.get(log, {}).get("node_id") for log in loss.logs}
+    loss.spared = loss.led is not None and _has(tables, loss, loss.led)
+    is_named = None not in {tables.logs.get(log, {}).get("node_id") for log in loss.logs}
     loss.elsewhere = loss.state is not None and loss.led is None and is_named
 
 
-def _ranges(known: Known, loss: _Loss, log: str) -> Ranges:
+def _ranges(tables: ClusterTables, loss: _Loss, log: str) -> Ranges:
     """Return the offsets that are missing or unreadable in a replica; none where no file shows them."""
-    unreadable = known.gaps[loss.place].unreadable(log) if loss.unreadable and loss.place in known.gaps else None
+    unreadable = tables.gaps[loss.place].unreadable(log) if loss.unreadable and loss.place in tables.gaps else None
     found: set[tuple[int, int]] = set()
-    end = known.logs.get(log, {}).get("log_end_offset")  # that of the last whole batch
+    end = tables.logs.get(log, {}).get("log_end_offset")  # that of the last whole batch
     after = max((row["offset"] for row in loss.findings if row["log"] == log and _is_after(row, end)), default=None)
     if loss.unreadable and after is not None and end is not None:
         found.add((end, after))
@@ -197,7 +197,7 @@ def _is_after(row: Row, end: int | None) -> bool:
     return bool(0 <= row["offset"] - end < (row["length"] or 0))  # more offsets than bytes are not believed
 
 
-def _lacks(known: Known, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
+def _lacks(tables: ClusterTables, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
     """Return which of some offsets a replica does not have: all, if no file shows what it misses."""
     log, start, end = replica["log"], replica["log_start_offset"], replica["log_end_offset"]
     if log in loss.logs and log not in loss.ranges:
@@ -205,18 +205,18 @@ def _lacks(known: Known, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
     lacking = ranges.common(Ranges.of(((-_FAR, start - 1), (end, _FAR))))
     if log in loss.ranges:
         lacking = lacking.with_ranges(ranges.common(loss.ranges[log]))
-    if loss.place in known.gaps:
+    if loss.place in tables.gaps:
         inside = ranges.common(Ranges.of(((start, end - 1),)))
-        lacking = lacking.with_ranges(inside.common(known.gaps[loss.place].of_log(log)))
+        lacking = lacking.with_ranges(inside.common(tables.gaps[loss.place].of_log(log)))
     return lacking
 
 
 _FAR: Final = 2**62
 
 
-def _has(known: Known, loss: _Loss, replica: Row) -> bool:
+def _has(tables: ClusterTables, loss: _Loss, replica: Row) -> bool:
     """Say whether a replica has all that consumers miss, as far as files show what that is."""
-    return bool(loss.places) and not _lacks(known, loss, replica, loss.places)
+    return bool(loss.places) and not _lacks(tables, loss, replica, loss.places)
 
 
 def _missing(row: Row) -> tuple[int, int] | None:
@@ -227,7 +227,7 @@ def _missing(row: Row) -> tuple[int, int] | None:
     return row["offset"], row["offset"] + max(1, int(needed) - int(found)) - 1
 
 
-def _follow(known: Known, pool: Pool, by_place: dict[Place, list[_Loss]]) -> None:
+def _follow(tables: ClusterTables, pool: Pool, by_place: dict[Place, list[_Loss]]) -> None:
     """Take the findings about transactions that follow from a loss in their partition."""
 
     def here(row: Row) -> bool:
@@ -237,7 +237,7 @@ def _follow(known: Known, pool: Pool, by_place: dict[Place, list[_Loss]]) -> Non
         by_place[row["topic"], row["partition"]][0].findings.append(row)
     for row in pool.take("atomicity-broken", when=lambda row: here(row) and row["found"] == "no marker"):
         by_place[row["topic"], row["partition"]][0].findings.append(row)
-    for one in open_transactions(known, pool.take("transaction-hanging", when=here)):
+    for one in open_transactions(tables, pool.take("transaction-hanging", when=here)):
         some = by_place[one.row["topic"], one.row["partition"]]
         cut = next((loss for loss in some if loss.cause != "missing-offsets"), None)
         if cut is not None and (one.finding["certainty"] == DAMAGE_BETWEEN or one.row["cause"] == "marker-missing"):
@@ -246,7 +246,7 @@ def _follow(known: Known, pool: Pool, by_place: dict[Place, list[_Loss]]) -> Non
             pool.give_back(one.finding)
 
 
-def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
+def _incident(tables: ClusterTables, together: Sequence[_Loss]) -> Incident:
     first = together[0]
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
@@ -254,25 +254,24 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     subject = Subject(*first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
     worst = Severity.WARNING if first.spared else Severity.ERROR
-    incident = Incident(kind, first.cause, subject, severity_of(every, worst), known.cluster_id, first.certainty)
-    incident.findings = [row["id"] for row in every]
-    if first.spared:
-        hanging = []  # their markers are in the leader's replica
+    incident = Incident.of(
+        kind, first.cause, subject, every, tables.cluster_id, certainty=first.certainty, worst=worst
+    )  # fmt: skip
+    if first.spared:  # their markers are in the leader's replica
+        hanging, incident.producer_ids = [], {row["producer_id"] for row in findings} - {None}
     if hanging:
-        describe(known, incident, hanging)
-    incident.partitions |= {loss.place for loss in together}
-    incident.producer_ids |= {row["producer_id"] for row in findings} - {None}
-    _fill(known, incident, together)
-    incident.title = _title(known, incident, together)
+        describe(tables, incident, hanging)
+    _fill(tables, incident, together)
+    incident.title = _title(tables, incident, together)
     if hanging:
         of = many(len(hanging), "transaction")
         incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
     incident.consumers = _consumers(incident, first, waits=incident.consumers.read_committed if hanging else "")
-    incident.steps = _steps(known, incident, together, hanging)
+    incident.steps = _steps(tables, incident, together, hanging)
     return incident
 
 
-def _fill(known: Known, incident: Incident, together: Sequence[_Loss]) -> None:
+def _fill(tables: ClusterTables, incident: Incident, together: Sequence[_Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
     known_ranges = [loss for loss in together if loss.places]
     if known_ranges:
@@ -283,18 +282,18 @@ def _fill(known: Known, incident: Incident, together: Sequence[_Loss]) -> None:
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
     for loss in together:
-        incident.kept += _kept(known, loss)
+        incident.kept += _kept(tables, loss)
     if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
-        incident.lost_records = sum(_lost(known, loss) for loss in known_ranges)
+        incident.lost_records = sum(_lost(tables, loss) for loss in known_ranges)
     for loss in together[:_SHOWN]:
         incident.events += _events(loss)
 
 
-def _lost(known: Known, loss: _Loss) -> int:
+def _lost(tables: ClusterTables, loss: _Loss) -> int:
     """Return how many of the offsets no replica has that was given."""
     left = loss.places
-    for replica in known.replicas.get(loss.place, ()):
-        left = _lacks(known, loss, replica, left)
+    for replica in tables.replicas.get(loss.place, ()):
+        left = _lacks(tables, loss, replica, left)
     return left.offsets
 
 
@@ -314,14 +313,14 @@ def _events(loss: _Loss) -> Iterator[Event]:
             yield Event(None, "broker", log, places.last, what)
 
 
-def _kept(known: Known, loss: _Loss) -> Iterator[Kept]:
+def _kept(tables: ClusterTables, loss: _Loss) -> Iterator[Kept]:
     """Yield the replicas that have all of the offsets that consumers miss."""
-    for row in known.replicas.get(loss.place, ()):
-        if _has(known, loss, row):
+    for row in tables.replicas.get(loss.place, ()):
+        if _has(tables, loss, row):
             yield Kept(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
 
 
-def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
+def _title(tables: ClusterTables, incident: Incident, together: Sequence[_Loss]) -> str:
     first, where = together[0], incident.where()
     places = first.places
     shown = _ranges_of(places) if len(together) == 1 else ""
@@ -331,7 +330,7 @@ def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
     if not shown and len(together) == 1 and len(first.findings) == 1 and first.cause != "foreign-segment":
         return f"{what} {_short(first)}: {first.findings[0]['message']}"
     if first.spared:
-        what = f"{what} on {_nodes(known, first)}" if len(together) == 1 else what
+        what = f"{what} on {_nodes(tables, first)}" if len(together) == 1 else what
         kept = f" The leader's replica, on broker {first.leader}, has them." if len(together) == 1 else ""
     elif incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
@@ -378,9 +377,9 @@ def _node(kept: Kept) -> str:
     return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
 
 
-def _nodes(known: Known, loss: _Loss) -> str:
+def _nodes(tables: ClusterTables, loss: _Loss) -> str:
     """Name the brokers whose replicas miss something."""
-    nodes = sorted({str(known.logs.get(log, {}).get("node_id")) for log in loss.logs})
+    nodes = sorted({str(tables.logs.get(log, {}).get("node_id")) for log in loss.logs})
     return f"broker{'s' * (len(nodes) > 1)} {listed(nodes)}"
 
 
@@ -414,10 +413,10 @@ def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
     return Consumers(f"{text} {waits}".strip(), text)
 
 
-def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
     first = together[0]
     if first.spared:
-        return [_fetch_again(known, loss) for loss in together[:_SHOWN]]
+        return [_fetch_again(tables, loss) for loss in together[:_SHOWN]]
     steps = []
     for kept in incident.kept[:_SHOWN]:
         text = f"Copy the partition from {_node(kept)}, which has {offsets(kept.first_offset, kept.last_offset)} whole."
@@ -430,31 +429,31 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
     if first.cause == "damaged-bytes":
         steps += _salvage(first)
         if incident.last_offset is not None and not first.elsewhere:
-            steps += after_damage(known, first.place, first.places, first.seen)
+            steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in ("log-cut-short", "log-missing"):
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
         steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
                           " offsets to new records."))  # fmt: skip
         if len(together) == 1 and not first.elsewhere and not incident.kept:
             if first.cause == "log-missing":
-                steps += without_log(known, first.place)
+                steps += without_log(tables, first.place)
             elif first.places:
-                steps += after_cut(known, first.place, first.places.first)
+                steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
-        steps += around_gap(known, first.place, first.places)
+        steps += around_gap(tables, first.place, first.places)
     if hanging and all(is_proved(one.finding["certainty"]) for one in hanging):
-        steps += abort_steps(known, hanging)
+        steps += abort_steps(tables, hanging)
     return steps
 
 
-def _fetch_again(known: Known, loss: _Loss) -> Step:
+def _fetch_again(tables: ClusterTables, loss: _Loss) -> Step:
     """Return how a damaged follower becomes whole, if the leader's replica is."""
     assert loss.led is not None
     assert loss.state is not None
     log, whose = loss.led["log"], f"the leader's replica, on broker {loss.leader},"
-    where, nodes = f"{loss.place[0]}-{loss.place[1]}", _nodes(known, loss)
-    ends = [row["log_end_offset"] for row in known.replicas[loss.place] if row["log"] in loss.logs]
-    if any(row["log"] == log and row["severity"] != "note" and _is_loss(row) for row in known.findings):
+    where, nodes = f"{loss.place[0]}-{loss.place[1]}", _nodes(tables, loss)
+    ends = [row["log_end_offset"] for row in tables.replicas[loss.place] if row["log"] in loss.logs]
+    if any(row["log"] == log and row["severity"] != "note" and _is_loss(row) for row in tables.findings):
         return Step(f"Do not remove the replica of {where} on {nodes}: {whose} is not whole elsewhere.")
     if loss.leader not in loss.state["isr"] or loss.led["log_end_offset"] < max(ends):
         text = f"Do not remove the replica of {where} on {nodes}: {whose} ends before it, or is not in sync."
@@ -489,7 +488,7 @@ OBJECTS: Final = frozenset(
 )
 
 
-def lost_objects(known: Known, pool: Pool) -> Iterator[Incident]:
+def lost_objects(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield an incident for each partition with lost offsets, with all that is said of its objects."""
     rows = list(pool.take(*sorted(OBJECTS), when=lambda row: row["severity"] != "note"))
     by_place: dict[Place, list[Row]] = {}
@@ -502,17 +501,16 @@ def lost_objects(known: Known, pool: Pool) -> Iterator[Incident]:
         else:
             for row in some:
                 pool.give_back(row)
-    yield from (_objects_incident(known, together) for _, together in few(groups, 1))
+    yield from (_objects_incident(tables, together) for _, together in few(groups, 1))
 
 
-def _objects_incident(known: Known, together: list[list[Row]]) -> Incident:
+def _objects_incident(tables: ClusterTables, together: list[list[Row]]) -> Incident:
     every = [row for some in together for row in some]
     lost = [row for row in every if row["code"] == "remote-offsets-lost"]
     place = (every[0]["topic"], every[0]["partition"])
     ranges = Ranges.of((row["offset"], row["last_offset"]) for row in lost)
     subject = Subject(*place, ranges.first)
-    incident = Incident("records-lost", "objects-missing", subject, severity_of(every), known.cluster_id)
-    incident.take(every)
+    incident = Incident.of("records-lost", "objects-missing", subject, every, tables.cluster_id)
     incident.records = incident.lost_records = ranges.offsets
     incident.reach([ranges.first], [ranges.last])
     incident.events = [Event(None, "broker", row["file"], row["offset"], row["message"]) for row in every[:_SHOWN]]
@@ -529,5 +527,5 @@ def _objects_incident(known: Known, together: list[list[Row]]) -> Incident:
     incident.consumers = Consumers(stop, stop)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in every)]
     if one:
-        incident.steps += after_damage(known, place, ranges, [every[0]["log"]])
+        incident.steps += after_damage(tables, place, ranges, [every[0]["log"]])
     return incident

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row, place_of
 from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
-from kafkalog.auditing.incidents.known import Known, Row, place_of
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
@@ -53,7 +53,7 @@ class Decided(NamedTuple):
         said = self.prepared or self.completed
         return said is not None and said["state"] in ("prepare_commit", "complete_commit")
 
-    def events(self, known: Known, place: str) -> Iterator[Event]:
+    def events(self, tables: ClusterTables, place: str) -> Iterator[Event]:
         """Say what the coordinator wrote, and once which one: its epoch is the leader epoch of its partition."""
         named: tuple[int, int] | None = None
         for row, what in (
@@ -64,7 +64,7 @@ class Decided(NamedTuple):
             if row is not None:
                 whose = f"{row['transactional_id']} (producer {row['producer_id']}, epoch {row['producer_epoch']})"
                 time = row["last_update_timestamp_ms"]
-                led = leader_at(known.leadership.get(place_of(row["log"]), ()), time)
+                led = leader_at(tables.leadership.get(place_of(row["log"]), ()), time)
                 which = ""
                 if led is not None and led["leader"] is not None and named != (led["leader"], led["leader_epoch"]):
                     named = led["leader"], led["leader_epoch"]
@@ -83,9 +83,9 @@ class Decided(NamedTuple):
         return f"which the coordinator {how} at {at} (offset {said['offset']} of {STATE_TOPIC})"
 
 
-def decided(known: Known, row: Row) -> Decided:
+def decided(tables: ClusterTables, row: Row) -> Decided:
     """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there."""
-    steps = known.steps.get(row["transactional_id"] or "", [])
+    steps = tables.steps.get(row["transactional_id"] or "", [])
     place = f"{row['topic']}-{row['partition']}"
     newest = range(len(steps) - 1, -1, -1)
     last = next((at for at in newest if _lists(steps[at], place) and _of(steps[at], row)), None)
@@ -125,23 +125,23 @@ def _begun(steps: Sequence[Row], last: int, place: str) -> Row | None:
     return begun
 
 
-def since(known: Known, row: Row) -> Since | None:
+def since(tables: ClusterTables, row: Row) -> Since | None:
     """Return since when a transaction has been open in its partition: by a broker's clock, where one shows it."""
     begun = None
     if row["cause"] in _REGISTERED and row["state"] != "undecided":
-        begun = decided(known, row).begun
+        begun = decided(tables, row).begun
     if begun is not None:
         return Since(begun["last_update_timestamp_ms"], "broker")
     low, high = row["not_before_ms"], row["not_after_ms"]
-    created = _created(known, row)
+    created = _created(tables, row)
     low = created if low is None and created >= 0 else low
-    high = known.now if high is None and known.now >= 0 else high
+    high = tables.now if high is None and tables.now >= 0 else high
     return Since.bounded(row["first_timestamp_ms"], low, high)
 
 
-def _created(known: Known, row: Row) -> int:
+def _created(tables: ClusterTables, row: Row) -> int:
     """Return when a partition was created, -1 where no metadata shows it."""
-    rows = known.leadership.get((row["topic"], row["partition"]), ())
+    rows = tables.leadership.get((row["topic"], row["partition"]), ())
     return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
 
 
@@ -192,18 +192,18 @@ class Open(NamedTuple):
         return f"producer {producer}" if name is None else f"{name} (producer {producer})"
 
 
-def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
+def open_transactions(tables: ClusterTables, findings: Iterable[Row]) -> list[Open]:
     """Return the open transactions that findings report."""
     rows = {
         (row["log"], row["producer_id"], row["first_offset"]): row
-        for of_log in known.transactions.values()
+        for of_log in tables.transactions.values()
         for row in of_log
     }
     found = []
     for finding in findings:
         at = finding["log"], finding["producer_id"], finding["offset"]
         row = rows.get(at) or _row_of(finding)
-        found.append(Open(finding, row, decided(known, row), since(known, row)))
+        found.append(Open(finding, row, decided(tables, row), since(tables, row)))
     return found
 
 
@@ -215,7 +215,7 @@ def _row_of(finding: Row) -> Row:
     return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
 
 
-def abort_steps(known: Known, every: list[Open]) -> list[Step]:
+def abort_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
     to_save = [one for one in every[:SHOWN_OPEN] if one.is_committed]
@@ -231,7 +231,7 @@ def abort_steps(known: Known, every: list[Open]) -> list[Step]:
                 ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
             )  # fmt: skip
             name = "saved.ndjson" if len(to_save) == 1 else f"saved-{to_save.index(one) + 1}.ndjson"
-            steps.append(known.save(text, *which, name=name))
+            steps.append(tables.save(text, *which, name=name))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         text = f"{text} at {place}."
         end = Step.running(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Row
 from kafkalog.auditing.incidents.incident import Step, listed, listed_of, many
-from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
 from kafkalog.quantities import iso
@@ -33,15 +33,15 @@ def _reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -
     )  # fmt: skip
 
 
-def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
+def after_damage(tables: ClusterTables, place: Place, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
     """Yield how consumers get past the places that can't be read, one after the other."""
-    groups = known.standing.of(place)
+    groups = tables.standing.of(place)
     shown = list(places.shown(_PLACES))
     named = 0
     for first, last in shown:
         for group in _between(groups, first, last):
             if named < _GROUPS:
-                what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(known, logs, group.offset, last)}"
+                what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(tables, logs, group.offset, last)}"
                 yield _reset(
                     f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1}; {what}."
                     f" {_STOP}", place, last + 1, group.group,
@@ -63,9 +63,9 @@ def after_damage(known: Known, place: Place, places: Ranges, logs: Sequence[str]
     yield _reset(text, place, last + 1)
 
 
-def after_cut(known: Known, place: Place, end: int) -> Iterator[Step]:
+def after_cut(tables: ClusterTables, place: Place, end: int) -> Iterator[Step]:
     """Yield how groups go on that had read past the end of a log that was cut short."""
-    beyond = [group for group in known.standing.of(place) if group.offset > end]
+    beyond = [group for group in tables.standing.of(place) if group.offset > end]
     for group in beyond[:_GROUPS]:
         yield _reset(
             f"{_who(group, place)}, after the log's end at {end}: auto.offset.reset would move it to an end of the log,"
@@ -79,22 +79,24 @@ def after_cut(known: Known, place: Place, end: int) -> Iterator[Step]:
     )
 
 
-def without_log(known: Known, place: Place) -> Iterator[Step]:
+def without_log(tables: ClusterTables, place: Place) -> Iterator[Step]:
     """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
     text = "to the start of the empty log that the broker begins: it skips nothing that is there."
-    for group in known.standing.of(place)[:_GROUPS]:
+    for group in tables.standing.of(place)[:_GROUPS]:
         yield _reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
-    if len(known.standing.of(place)) > _GROUPS:
-        yield _more(len(known.standing.of(place)) - _GROUPS)
+    if len(tables.standing.of(place)) > _GROUPS:
+        yield _more(len(tables.standing.of(place)) - _GROUPS)
     yield _reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
 
 
-def after_fork(known: Known, place: Place, first: int, epoch: int | None, log_end: int | None) -> Iterator[Step]:
+def after_fork(
+    tables: ClusterTables, place: Place, first: int, epoch: int | None, log_end: int | None
+) -> Iterator[Step]:
     """Yield how groups go on that had read what only the old leader has, from `first` on, up to its `epoch`.
 
     `log_end` is the end of the log that counts.
     """
-    read = [group for group in known.standing.of(place) if group.offset > first]
+    read = [group for group in tables.standing.of(place) if group.offset > first]
     old = [group for group in read if _is_old(group, epoch, log_end)]
     for group in old[:_GROUPS]:
         beyond = "" if log_end is None or group.offset <= log_end else f", after the log's end at {log_end}"
@@ -121,9 +123,9 @@ def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
     return log_end is not None and group.offset > log_end
 
 
-def around_gap(known: Known, place: Place, places: Ranges) -> Iterator[Step]:
+def around_gap(tables: ClusterTables, place: Place, places: Ranges) -> Iterator[Step]:
     """Yield which groups had read past offsets that are missing, and which have not come there."""
-    groups = known.standing.of(place)
+    groups = tables.standing.of(place)
     if not groups:
         return
     past = [group for group in groups if group.offset > places.last]
@@ -139,11 +141,11 @@ def around_gap(known: Known, place: Place, places: Ranges) -> Iterator[Step]:
         )
 
 
-def waiting(known: Known, at: Iterable[tuple[Place, int]]) -> Iterator[Step]:
+def waiting(tables: ClusterTables, at: Iterable[tuple[Place, int]]) -> Iterator[Step]:
     """Yield which groups get nothing from the last stable offset of partitions on: a reset helps none of them."""
     said = []
     for place, stable in at:
-        groups = [f"{group.group} (at {group.offset})" for group in known.standing.of(place)]
+        groups = [f"{group.group} (at {group.offset})" for group in tables.standing.of(place)]
         if groups:
             said.append(f"at offset {stable} of {place[0]}-{place[1]}: {listed(groups, _GROUPS)}")
     if said:
@@ -172,14 +174,14 @@ def _more(count: int) -> Step:
     return Step.running(f"The same for {many(count, 'more group')}.", "kafkalog groups --table committed", "DIR")
 
 
-def _whose(known: Known, logs: Sequence[str], first: int, last: int) -> str:
+def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
     """Say when some offsets were written, and which transactions reach into them; else no file shows whose they are."""
-    before, after = known.standing.times_around(logs[0], first, last) if logs else (None, None)
+    before, after = tables.standing.times_around(logs[0], first, last) if logs else (None, None)
     when = "" if before is None else f" after the batch of {iso(before)}"
     when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
     when = f", written{when}" if when else ""
     rows = [
-        row for log in logs for row in known.transactions.get(log, ())
+        row for log in logs for row in tables.transactions.get(log, ())
         if row["first_offset"] is not None and row["first_offset"] <= last and row["last_offset"] >= first
     ]  # fmt: skip
     if not rows:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.blocked_consumers import OPEN, not_given, stopped
+from kafkalog.auditing.incidents.cluster_tables import (
+    ClusterTables,
+    Pool,
+    Row,
+    tables_of_audit,
+    tables_of_files,
+)
 from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few, many
-from kafkalog.auditing.incidents.known import Known, Pool, Row, known_of_audit, known_of_files, severity_of
 from kafkalog.auditing.incidents.lost_records import LOST, OBJECTS, UNREADABLE, losses, lost_objects
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.torn_transactions import torn
@@ -43,11 +49,9 @@ def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
     rows = [row for pool in pools for row in pool.take("clusters-mixed")]
     if not rows:
         return
-    severity = severity_of(rows)
     cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
-    incident = Incident("clusters-mixed", cause, Subject(), severity)
+    incident = Incident.of("clusters-mixed", cause, Subject(), rows, None)
     incident.title = rows[0]["message"]
-    incident.findings = [row["id"] for row in rows]
     incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
     alone = "Each cluster has consumers of its own."
     incident.consumers = Consumers(alone, alone)
@@ -58,7 +62,7 @@ def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
 class _Story(NamedTuple):
     """One of the stories: what incidents it makes, and of findings of which codes; it is offered no others."""
 
-    tell: Callable[[Known, Pool], Iterator[Incident]]
+    tell: Callable[[ClusterTables, Pool], Iterator[Incident]]
     codes: frozenset[str]
 
 
@@ -75,12 +79,12 @@ _STORIES: Final = (
 )
 
 
-def incidents_of(known: Iterable[Known]) -> list[Incident]:
+def incidents_of(tables: Iterable[ClusterTables]) -> list[Incident]:
     """Return the incidents of some clusters, worst first; each finding above a note is in exactly one.
 
     The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
     """
-    pools = [(cluster, Pool(cluster.findings)) for cluster in known]
+    pools = [(cluster, Pool(cluster.findings)) for cluster in tables]
     found = list(_mixed(pool for _, pool in pools))
     for cluster, pool in pools:
         for story in _STORIES:
@@ -115,7 +119,7 @@ def _order(incident: Incident) -> tuple[int, int, int, str]:
 
 def incidents_of_audit(audit: Audit) -> list[Incident]:
     """Return the incidents of an audit, worst first."""
-    return incidents_of(map(known_of_audit, audit.clusters))
+    return incidents_of(map(tables_of_audit, audit.clusters))
 
 
 def incidents_of_verification(found: Verification) -> list[Incident]:
@@ -123,8 +127,8 @@ def incidents_of_verification(found: Verification) -> list[Incident]:
     clusters = {log.node.cluster_id for log in found.logs}
     only = next(iter(clusters)) if len(clusters) == 1 else None
     partitions = (log.partition for log in found.logs)
-    known = known_of_files(only, found.rows("findings"), found.rows("logs"), partitions, found.clusters)
-    return incidents_of([known])
+    tables = tables_of_files(only, found.rows("findings"), found.rows("logs"), partitions, found.clusters)
+    return incidents_of([tables])
 
 
 def rows_of_audit(audit: Audit, table: str) -> Iterable[tuple[Any, ...]]:
@@ -156,42 +160,42 @@ _OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixe
 _OF_PRODUCER: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
-def others(known: Known, pool: Pool) -> Iterator[Incident]:
+def others(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of all findings above a note that are left."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in pool.rest():
         if row["severity"] != "note":
-            groups.setdefault(_key(known, row), []).append(row)
-    yield from (_incident(known, key, rows) for key, rows in few(groups, 3))
+            groups.setdefault(_key(tables, row), []).append(row)
+    yield from (_incident(tables, key, rows) for key, rows in few(groups, 3))
 
 
-def _key(known: Known, row: Row) -> tuple[object, ...]:
+def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
     kind, cause = kind_of(row["code"])
     certainty = of_finding(row)
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
     if row["topic"] is None:
-        return kind, cause, certainty, _node(known, row), row["code"]
+        return kind, cause, certainty, _node(tables, row), row["code"]
     who = row["producer_id"] if kind in _OF_PRODUCER else None
     return kind, cause, certainty, row["topic"], row["partition"], who
 
 
-def _node(known: Known, row: Row) -> object:
-    return known.logs.get(row["log"] or "", {}).get("node_id")
+def _node(tables: ClusterTables, row: Row) -> object:
+    return tables.logs.get(row["log"] or "", {}).get("node_id")
 
 
-def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Incident:
+def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
-    incident = Incident(kind, cause, _subject(known, kind, rows), severity_of(rows), known.cluster_id, certainty)
-    incident.take(rows)
+    subject = _subject(tables, kind, rows)
+    incident = Incident.of(kind, cause, subject, rows, tables.cluster_id, certainty=certainty)
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     for row in rows[:_EVENTS]:
-        incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
+        incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(tables, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
     said = _OF_CAUSE.get(cause) or (_SAID if is_proved(certainty) else _MAY)[kind]
-    incident.title = f"{said} {where}: {_message(known, worst)}"
+    incident.title = f"{said} {where}: {_message(tables, worst)}"
     if len({row["code"] for row in rows}) > 1:
         incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     elif len(rows) > 1:
@@ -204,19 +208,19 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
     return incident
 
 
-def _message(known: Known, row: Row) -> str:
+def _message(tables: ClusterTables, row: Row) -> str:
     """Return what a finding says, with the replica's name: an incident is about several."""
-    node = _node(known, row)
+    node = _node(tables, row)
     name = str(row["log"]) if node is None else f"Broker {node}'s replica"
     return str(row["message"]).replace("This replica", name, 1)
 
 
-def _subject(known: Known, kind: str, rows: list[Row]) -> Subject:
+def _subject(tables: ClusterTables, kind: str, rows: list[Row]) -> Subject:
     """Return whom the findings of an incident are about: the first partition, or the broker."""
     places = [(row["topic"], row["partition"]) for row in rows if row["topic"] is not None]
     code = min(row["code"] for row in rows)
     if not places:
-        return Subject(name=f"{_node(known, rows[0])} {code}")
+        return Subject(name=f"{_node(tables, rows[0])} {code}")
     who = rows[0]["producer_id"] if kind in _OF_PRODUCER else None
     return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Pool, Row
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
-from kafkalog.auditing.incidents.known import Known, Pool, Row, severity_of
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
-from kafkalog.certainty import first_doubt, is_proved
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.quantities import by_number, iso
 
@@ -18,11 +18,11 @@ __all__ = ["torn"]
 _MOST = 20  # incidents of one kind; more become one for each partition
 
 
-def torn(known: Known, pool: Pool) -> Iterator[Incident]:
+def torn(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of transactions that ended differently in their partitions, and of data that was adopted."""
     rows = {
         (row["log"], row["producer_id"], row["first_offset"]): row
-        for of_log in known.transactions.values()
+        for of_log in tables.transactions.values()
         for row in of_log
     }
     for code, make in (("atomicity-broken", _torn), ("late-data-adopted", _adopted)):
@@ -33,11 +33,11 @@ def torn(known: Known, pool: Pool) -> Iterator[Incident]:
                 finding["producer_id"],
                 finding["found"],
                 finding["certainty"],
-                _decision_offset(known, finding, row),
+                _decision_offset(tables, finding, row),
             )
             groups.setdefault(key, []).append((finding, row))
         for some in _few(groups):
-            yield make(known, some)
+            yield make(tables, some)
 
 
 def _few(groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]]) -> Iterator[list[tuple[Row, Row | None]]]:
@@ -54,12 +54,12 @@ def _few(groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]]) -> Iter
     yield from by_place.values()
 
 
-def _decision(known: Known, finding: Row, row: Row | None) -> Row | None:
+def _decision(tables: ClusterTables, finding: Row, row: Row | None) -> Row | None:
     """Return the coordinator's decision on the transaction of a finding, None where no record shows it.
 
     Of several by the producer that list the partition, it is the one whose time is nearest to the wrong marker.
     """
-    steps = known.decisions(finding, "prepare_commit" if finding["needed"] == "committed" else "prepare_abort")
+    steps = tables.decisions(finding, "prepare_commit" if finding["needed"] == "committed" else "prepare_abort")
     if row is None or row["marker_timestamp_ms"] is None:
         return steps[-1] if steps else None
     time = row["marker_timestamp_ms"]
@@ -68,21 +68,19 @@ def _decision(known: Known, finding: Row, row: Row | None) -> Row | None:
     return min(near, key=lambda step: abs(step["last_update_timestamp_ms"] - time), default=None)
 
 
-def _decision_offset(known: Known, finding: Row, row: Row | None) -> int | None:
-    decision = _decision(known, finding, row)
+def _decision_offset(tables: ClusterTables, finding: Row, row: Row | None) -> int | None:
+    decision = _decision(tables, finding, row)
     return None if decision is None else decision["offset"]
 
 
 def _begin(
-    known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None]], counted: str = "records"
+    tables: ClusterTables, kind: str, cause: str, some: list[tuple[Row, Row | None]], counted: str = "records"
 ) -> Incident:  # fmt: skip
     """Make an incident with what is the same in both kinds; its records are a column of the transactions."""
     findings = [finding for finding, _ in some]
     first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
     subject = Subject(first["topic"], first["partition"], first["offset"], first["producer_id"])
-    incident = Incident(kind, cause, subject, severity_of(findings), known.cluster_id)
-    incident.certainty = first_doubt(row["certainty"] for row in findings)
-    incident.take(findings)
+    incident = Incident.of(kind, cause, subject, findings, tables.cluster_id)
     incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
     incident.transactions = len(some)
     rows = [row for _, row in some if row is not None]
@@ -99,21 +97,21 @@ def _last(finding: Row, row: Row | None) -> int:
     return int(finding["offset"] if last is None else last)
 
 
-def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
+def _torn(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident:
     finding, row = some[0]
     lost = finding["found"] == "no marker"
     aborted = finding["found"] == "aborted"
     kind = "records-lost" if lost else "transaction-torn"
     cause = "marker-lost" if lost else "administrator" if aborted else "foreign-marker"
-    incident = _begin(known, kind, cause, some)
-    incident.transactions = len({(one["producer_id"], _decision_offset(known, one, its)) for one, its in some})
-    decision = _decision(known, finding, row)
+    incident = _begin(tables, kind, cause, some)
+    incident.transactions = len({(one["producer_id"], _decision_offset(tables, one, its)) for one, its in some})
+    decision = _decision(tables, finding, row)
     who = f"producer {finding['producer_id']}"
     if decision is not None:
         incident.transactional_ids.add(decision["transactional_id"])
         who = f"{decision['transactional_id']} (producer {finding['producer_id']})"
         incident.events.append(_decided(incident, finding, decision, who))
-        incident.events += _without_leader(known, finding, decision)
+        incident.events += _without_leader(tables, finding, decision)
     for one, its in some[:_MOST]:
         time = None if its is None else its["marker_timestamp_ms"]
         incident.events.append(Event(time, "broker", one["file"], one["offset"], one["message"]))
@@ -144,14 +142,14 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         incident.consumers = Consumers(
             f"They skip the records{place}, which belong to a committed transaction.", "They get all records."
         )
-        incident.steps = [known.save("Save the records that read_committed consumers skip."),
+        incident.steps = [tables.save("Save the records that read_committed consumers skip."),
                           Step("Write them again by hand: no command commits what was aborted."),
                           Step("Find out who ran kafka-transactions.sh abort on this partition.")]  # fmt: skip
     else:
         incident.consumers = Consumers(
             f"They get the records{place}, which belong to an aborted transaction.", "They get all records."
         )
-        incident.steps = [known.save("Save the records that consumers got although they were aborted."),
+        incident.steps = [tables.save("Save the records that consumers got although they were aborted."),
                           Step("Undo by hand what consumers did with them; find out who wrote the marker: no"
                                f" coordinator did, by {STATE_TOPIC}.")]  # fmt: skip
     return incident
@@ -166,17 +164,17 @@ def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event
     return Event(decision["last_update_timestamp_ms"], "broker", decision["log"], decision["offset"], what)
 
 
-def _decisions_before(known: Known, finding: Row, time: int) -> Iterator[Row]:
+def _decisions_before(tables: ClusterTables, finding: Row, time: int) -> Iterator[Row]:
     """Yield a producer's newest decisions on transactions of a partition before a time (ms)."""
     for state in ("prepare_commit", "prepare_abort"):
-        steps = known.decisions(finding, state)
+        steps = tables.decisions(finding, state)
         at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
         yield from steps[max(0, at - 2) : at]
 
 
-def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Event]:
+def _without_leader(tables: ClusterTables, finding: Row, *decisions: Row) -> Iterator[Event]:
     """Say which times without a leader kept the markers of decisions away."""
-    rows = known.leadership.get((finding["topic"], finding["partition"]), ())
+    rows = tables.leadership.get((finding["topic"], finding["partition"]), ())
     for decision in decisions:
         decided = decision["last_update_timestamp_ms"]
         without = leaderless_at(rows, decided)
@@ -185,9 +183,9 @@ def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Eve
             yield event._replace(what=f"{event.what} A decision for {who} came {decided - without.since} ms later.")
 
 
-def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
+def _adopted(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident:
     finding, row = some[0]
-    incident = _begin(known, "wrong-fate", "late-data", some, "older_records")
+    incident = _begin(tables, "wrong-fate", "late-data", some, "older_records")
     fate = "ended" if row is None else row["state"]
     if row is not None:
         time = row["marker_timestamp_ms"]
@@ -200,7 +198,7 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
             Event(row["first_timestamp_ms"], "producer", finding["file"], row["first_offset"], begin)
         )
         incident.events.append(Event(time, "broker", finding["file"], row["marker_offset"], finding["message"]))
-        incident.events += _without_leader(known, finding, *_decisions_before(known, finding, time))
+        incident.events += _without_leader(tables, finding, *_decisions_before(tables, finding, time))
     else:
         incident.events += (
             Event(None, "broker", one["file"], one["offset"], one["message"]) for one, _ in some[:_MOST]
@@ -227,5 +225,5 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         "Save the transaction's records, of which those of the older epoch come first, and ask the producer's owner"
         " whether those should count."
     )
-    incident.steps = [known.save(text)]
+    incident.steps = [tables.save(text)]
     return incident

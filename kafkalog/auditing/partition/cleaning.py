@@ -45,7 +45,7 @@ def is_cleaned(topic: str, cleaned_to: int, policies: Collection[str | None]) ->
 
 
 def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, policies: Collection[str | None]) -> bool:
-    """Say whether the cleaner may have replaced segments of a log of this node, or it is not known; unread."""
+    """Say whether the cleaner may have replaced segments of a log of this node, without reading it."""
     topic = directory.topic
     if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
         return False

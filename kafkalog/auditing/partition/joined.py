@@ -184,7 +184,7 @@ def join(
         log_start,
         log_end,
         last_stable_offset(
-            # Brokers copy what is below the last stable offset alone.
+            # Brokers copy to a remote store only what is below the last stable offset.
             log_start,
             log_end,
             [int(first.min())] if len(first) and not directory.is_remote_alone else [],

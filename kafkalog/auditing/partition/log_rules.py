@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
-
-if TYPE_CHECKING:
-    from kafkalog.auditing.partition.facts import PartitionAudit
 
 __all__ = [
     "BREAKS",

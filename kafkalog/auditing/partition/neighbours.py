@@ -8,7 +8,6 @@ epoch, and compressed ones no first offset in their header: they are not compare
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.findings import Finding
+from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.chunk import Chunk
@@ -55,13 +55,15 @@ class Neighbours:
         self._file = file
         first = BatchEnd(0, 0, buffers.NONE, base_offset - 1, buffers.NONE, 1)
         rows = [first, first, *end][-2:]
-        self._before = array("q", np.array(rows, np.int64).T.tobytes())
+        self._before = CellTable(len(KEPT_COLUMNS), 2)
+        self._before.count = 2
+        self._before.numpy()[:] = np.array(rows, np.int64).T
         self._known = max(1, len(end))
 
     @property
     def end(self) -> tuple[BatchEnd, ...]:
         """Return the last two batches, none where there were fewer."""
-        rows = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2).T.tolist()
+        rows = self._before.numpy().T.tolist()
         return tuple(BatchEnd(*row) for row in rows) if self._known > 1 else ()
 
     def chunk(self, chunk: Chunk) -> list[Finding]:
@@ -71,15 +73,15 @@ class Neighbours:
         """
         heads = chunk.heads
         wrong: list[Finding] = []
-        if headers.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
-            before = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2)[:, 2 - self._known :]
+        if headers.disagree(heads.cells, heads.count, self._before.cells, self._known):
+            before = self._before.numpy()[:, 2 - self._known :]
             cells = heads.numpy()
             rows = np.concatenate([before, cells[list(KEPT_COLUMNS)]], axis=1)
             rows[_VALID, self._known :] &= cells[buffers.MAGIC] >= 2
             wrong += self._wrong(rows)
         if wrong:
             _correct(chunk, wrong)
-        headers.last_two(heads.cells, heads.capacity, heads.count, self._before)
+        headers.last_two(heads.cells, heads.count, self._before.cells)
         chunk.only_possible()
         self._known = min(2, self._known + heads.count)
         return wrong
@@ -88,7 +90,7 @@ class Neighbours:
         """Look at the last batch: after it comes the next segment, or the end of a log that was closed cleanly."""
         if self._known < 2:
             return
-        rows = np.frombuffer(self._before, np.int64).reshape(len(KEPT_COLUMNS), 2)
+        rows = self._before.numpy()
         end = rows[_POSITION, -1] + rows[_SIZE, -1]
         after = np.array([[end], [0], [offset], [buffers.NONE], [buffers.NONE], [1]], np.int64)
         yield from self._wrong(np.concatenate([rows, after], axis=1))
@@ -135,7 +137,7 @@ def _correct(chunk: Chunk, wrong: Sequence[Finding]) -> None:
                 chunk.impossible.remove(row)
             by = finding.needed - heads.cell(buffers.BASE_OFFSET, row)
             for column in (buffers.BASE_OFFSET, buffers.LAST_OFFSET):
-                heads.cells[column * heads.capacity + row] += by
+                heads.set(column, row, heads.cell(column, row) + by)
 
 
 def _beside(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -131,7 +131,7 @@ def scan_segment(
             if len(types) < heads.capacity:
                 types = array("q", bytes(8 * heads.capacity))
                 coordinator_epochs = types[:]
-            if headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
+            if headers.markers(chunk.buf, heads.cells, heads.count, types, coordinator_epochs):
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:

@@ -21,7 +21,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.folds.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
 from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.cursor import allowed_offsets
 

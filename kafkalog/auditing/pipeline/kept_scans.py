@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkalog.auditing.partition import (
     MESSAGE_ROWS,
@@ -47,9 +47,6 @@ from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.version import VERSION
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = [
     "LEAST_SCAN",
     "Fingerprint",
@@ -76,7 +73,7 @@ class ScanFolder(Protocol):
         """Write a file that appears under its name when it is whole."""
 
     def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Have a file of another folder, whose content is `data`."""
+        """Keep here too what another folder has at a path; its content is `data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +196,13 @@ class Keeping:
             return None
         mine = None if self.folder is None else f"{self.folder.path}/{_name(known.key, known.file.inode)}"
         for path in (known.candidate, mine):  # the latter of an attempt at this task that was lost
-            found = None if path is None else self._taken(place, known, path, sha256)
+            found = None if path is None else self.if_unchanged(place, known, path, sha256)
             if found is not None:
                 return found
         return None
 
-    def _taken(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
+    def if_unchanged(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
+        """Return the scan that is kept at `path` if the segment is still the file that it was made of, else None."""
         try:
             data = _content(path, place.segment)
             about = kept_about(data)

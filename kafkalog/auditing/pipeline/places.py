@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 SPLIT_BYTES: Final = 128 << 20
-SHARE_BYTES: Final = 2 << 30  # a bigger log's producers are shared out to several tasks
-_LEAST_SHARES: Final = 16  # many, so that no task has two of a few busy producers; sharing out costs once
+SHARE_BYTES: Final = 4 << 30  # the producers of a log of so much are shared out: that costs a third of a job of 2 GiB
+_LEAST_SHARES: Final = 16  # many, so that no task has two of a few busy producers
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,8 @@ class SegmentPlace:
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
     """Number the logs of all clusters, in the order of an audit.
 
-    The producers of a log of `share_bytes` or more are shared out, to shares of at most so much; None keeps them
-    together. Those of the state topic, which have no transactions, are never shared out. The number of shares is a
-    power of two: a log that grows night by night is mostly shared out as the night before, so that its rows can be
-    carried over.
+    The producers of a log of `share_bytes` or more are shared out, to shares of some `share_bytes` at most; None keeps
+    them together. Those of the state topic, which have no transactions, are never shared out.
     """
     groups: dict[tuple[int, str, int], int] = {}
     sizes: dict[int, int] = {}
@@ -106,7 +104,7 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPla
 
 
 def _shares(size: int, share_bytes: int) -> int:
-    return 1 if size < share_bytes else max(_LEAST_SHARES, 1 << (size // share_bytes).bit_length())
+    return 1 if size < share_bytes else max(_LEAST_SHARES, -(-size // share_bytes))
 
 
 def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, is_cleaned, located
+from kafkalog.auditing.partition import PartitionAudit, is_cleaned
 from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
@@ -72,13 +72,13 @@ def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity
         " show which. Copy the partition again and compare."
     )
     offsets = [finding.offset for finding in follow if finding.offset is not None]
-    finding = Finding.of(
+    finding = directory.finding(
         "copy-skewed", directory.log,
         f"Files of {directory.topic}-{directory.partition} are not of one moment. From this follows: {shown}. {why}",
         offset=min(offsets, default=None), found=len(named),
     )  # fmt: skip
     reason = Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN
-    return located(lowered(finding, reason), directory)
+    return lowered(finding, reason)
 
 
 class _Skew:

@@ -29,16 +29,10 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
             message = _wrong(path, parsed.epoch) or _unlike_log(audit, parsed.offset, parsed.epoch)
         except UnreadableError as error:
             if exists(path):  # the broker deletes old ones
-                yield Finding.of(
-                    "file-unreadable", path, str(error),
-                    log=directory.log, topic=directory.topic, partition=directory.partition,
-                )  # fmt: skip
+                yield directory.finding("file-unreadable", path, str(error))
             continue
         if message:
-            yield Finding.of(
-                "kraft-snapshot-wrong", path, message, offset=parsed.offset,
-                log=directory.log, topic=directory.topic, partition=directory.partition,
-            )  # fmt: skip
+            yield directory.finding("kraft-snapshot-wrong", path, message, offset=parsed.offset)
 
 
 def snapshot_offsets(directory: PartitionDirectory) -> set[int]:

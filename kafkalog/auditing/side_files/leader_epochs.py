@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.side_files.kraft_snapshot import snapshot_offsets
 from kafkalog.auditing.side_files.rebuilt import EpochRun, ForeignSegments, RebuiltSegment, runs_of_log
 from kafkalog.files.directories import exists
@@ -122,7 +122,7 @@ def leader_epochs(
     if not exists(path):
         if any(run.epoch >= 0 for run in runs):
             message = "there is no leader-epoch-checkpoint beside the segments"
-            yield located(Finding.of("side-file-missing", path, message), directory)
+            yield directory.finding("side-file-missing", path, message)
         return
     if any(finding.code == "checkpoint-malformed" and finding.file == path for finding in audit.findings):
         return
@@ -131,12 +131,12 @@ def leader_epochs(
         return
     fault = faults[0]
     more = _more(len(faults) - 1)
-    finding = Finding.of(
+    finding = directory.finding(
         "leader-epochs-mismatch", path, fault.message + more,
         offset=fault.offset, needed=fault.needed, found=fault.found,
     )  # fmt: skip
     excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or foreign.any_foreign
-    yield located(lowered(finding, Reason.FOLLOWS) if excused else finding, directory)
+    yield lowered(finding, Reason.FOLLOWS) if excused else finding
 
 
 def _more(count: int) -> str:

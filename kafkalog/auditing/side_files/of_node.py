@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Sequence
-from typing import Final, Unpack
+from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
@@ -17,7 +17,7 @@ from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Finding, Where
+from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log_dirs.clusters import copies, copy_finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
@@ -82,13 +82,8 @@ def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
             log = places.setdefault((node.node_id, directory.topic, directory.partition), directory.log)
             if log != directory.log:
                 message = f"node {node.node_id} also has this partition in {log}"
-                twice = _of(directory, "partition-twice", directory.log, message)
+                twice = directory.finding("partition-twice", directory.log, message)
                 yield _of_one_moment(twice, directory)  # it was moved from one to the other
-
-
-def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
-    finding = Finding.of(code, file, message, **where)
-    return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
 
 
 def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
@@ -162,8 +157,8 @@ def _checkpoint(
         found = _offset(kind, row.offset, audit)
         if found is not None:
             needed, message = found
-            yield _of(
-                audit.directory, "checkpoint-wrong", path, message, offset=row.offset, needed=needed, found=row.offset
+            yield audit.directory.finding(
+                "checkpoint-wrong", path, message, offset=row.offset, needed=needed, found=row.offset
             )
     if strange and not node.alone:
         more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
@@ -174,7 +169,7 @@ def _checkpoint(
         for key, audit in audits.items():
             if key not in named and audit.directory.topic != METADATA_TOPIC and audit.directory.size:
                 message = f"{key[0]}-{key[1]} has no entry, although the broker was stopped cleanly"
-                yield _of(audit.directory, "checkpoint-wrong", path, message, needed=audit.log_end_offset)
+                yield audit.directory.finding("checkpoint-wrong", path, message, needed=audit.log_end_offset)
 
 
 def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | None:
@@ -212,13 +207,13 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     topic_id = java_uuid(text)
     if java_int(version) != 0:
         message = f"version is {version}, but must be 0"
-        yield _of(directory, "partition-metadata-wrong", path, message, needed=0, found=version)
+        yield directory.finding("partition-metadata-wrong", path, message, needed=0, found=version)
     elif topic_id is None or topic_id == NO_UUID:
         message = f"topic_id is {text!r}, which is not an id"
-        yield _of(directory, "partition-metadata-wrong", path, message, found=text)
+        yield directory.finding("partition-metadata-wrong", path, message, found=text)
     elif (directory.topic == METADATA_TOPIC) != (topic_id == _METADATA_UUID):
         message = f"topic_id is {text}, but {METADATA_TOPIC} and no other topic has the id {_METADATA_UUID}"
-        yield _of(directory, "partition-metadata-wrong", path, message, found=text)
+        yield directory.finding("partition-metadata-wrong", path, message, found=text)
 
 
 def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -> Iterator[Finding]:
@@ -230,7 +225,7 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
         values = read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
         if exists(path):
-            yield _of(directory, "file-unreadable", path, str(error))
+            yield directory.finding("file-unreadable", path, str(error))
         return
     yield from wrong
     if wrong:
@@ -239,15 +234,15 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     keys = _QUORUM_KEYS.get(version)
     if keys is None:
         message = f"data_version is {version or 'missing'}, but must be 0 or 1"
-        yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
+        yield directory.finding("quorum-state-wrong", path, message, needed="0 or 1", found=version)
     elif missing := ", ".join(sorted(keys - values.keys())):
         message = f"data_version is {version}, but these keys of it are missing: {missing}"
-        yield _of(directory, "quorum-state-wrong", path, message)
+        yield directory.finding("quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
     number = java_int(epoch)
     if number is None or number < newest:
         message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"
-        yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
+        yield directory.finding("quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
 def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
@@ -271,7 +266,7 @@ def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) 
                     " aside as -stray when it starts"
                 )
                 path = os.path.join(directory.log, "partition.metadata")
-                yield _of_one_moment(_of(directory, "partition-metadata-wrong", path, message), directory)
+                yield _of_one_moment(directory.finding("partition-metadata-wrong", path, message), directory)
 
 
 def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
@@ -289,8 +284,7 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
             if directory.topic_id not in right and topic != METADATA_TOPIC:
                 who = "the metadata log has" if topic in known else "other partitions of the topic have"
                 wanted = ", ".join(sorted(right))
-                differs = _of(
-                    directory,
+                differs = directory.finding(
                     "topic-id-differs",
                     os.path.join(directory.log, "partition.metadata"),
                     f"topic_id is {directory.topic_id}, but {who} {wanted}",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, covered, located
+from kafkalog.auditing.partition import PartitionAudit, covered
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
@@ -57,7 +57,7 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     words = ", ".join(f"{name} has offset {offset}" for offset, name in [*beyond, *ahead])
     first = max(end, covered) if known > covered else end  # a newer .checkpoint has the state of all before it
     what = "there is no .log file" if is_missing else f"the log ends at offset {end}"
-    finding = Finding.of(
+    finding = directory.finding(
         "log-missing" if is_missing else "log-cut-short" if beyond else "checkpoint-ahead",
         directory.log if is_missing or not beyond else directory.segments[-1].path,
         f"{what}, but {words}",
@@ -76,7 +76,7 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     else:
         flushed = one_moment and known_of_root.get("recovery_point", -1) > end
         excused = explained or not (directory.clean_shutdown or flushed)
-    yield located(lowered(finding, Reason.FOLLOWS) if excused else finding, directory)
+    yield lowered(finding, Reason.FOLLOWS) if excused else finding
 
 
 def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment]) -> Iterator[Finding]:
@@ -133,12 +133,10 @@ def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
     if not bases:
         return
     for offset in directory.orphans:
-        finding = Finding.of(
+        finding = directory.finding(
             "segment-missing",
             os.path.join(directory.log, f"{offset:020}.log"),
             f"the segment from offset {offset} on is missing, but its indexes are here",
             offset=offset,
         )
-        first = offset < bases[0]
-        finding = covered(finding, directory) if first else lowered(finding, Reason.FOLLOWS)
-        yield located(finding, directory)
+        yield covered(finding, directory) if offset < bases[0] else lowered(finding, Reason.FOLLOWS)

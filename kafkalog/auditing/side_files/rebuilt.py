@@ -126,7 +126,7 @@ class StatePieces:
             return
         if len(self._types) < heads.capacity:
             self._types, self._coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
-        headers.markers(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
+        headers.markers(chunk.buf, heads.cells, heads.count, self._types, self._coordinator_epochs)
         self._states.batches(heads, self._types, self._coordinator_epochs)
 
     def finish(self) -> tuple[StatePiece, ...]:
@@ -183,8 +183,8 @@ class SideFiles:
         self._indexes = SegmentIndexes(SegmentFiles(directory, segment))
         self._epochs = EpochRuns()
         self._states = StatePieces.of(directory, segment)
-        self._kept = array("q")  # whole batches of some chunks, column by column
-        self._room = self._rows = 0
+        self._kept = CellTable(len(_COLUMNS), 0)  # whole batches of some chunks
+        self._rows = 0
 
     def chunk(self, chunk: Chunk, *, plain: bool = False) -> None:
         """Take in the next chunk of the segment; `plain` says that each batch is whole and continues the one before."""
@@ -200,20 +200,18 @@ class SideFiles:
         self._states.chunk(chunk)
 
     def _keep(self, heads: CellTable) -> None:
-        if len(self._kept) < heads.capacity * len(_COLUMNS):
-            self._room = _CHUNKS * heads.capacity
-            self._kept = array("q", [0]) * (self._room * len(_COLUMNS))
-        elif self._rows + heads.count > self._room:
+        if self._kept.capacity < heads.capacity:
+            self._kept = CellTable(len(_COLUMNS), _CHUNKS * heads.capacity)
+        elif self._rows + heads.count > self._kept.capacity:
             self._take()
-        self._rows = headers.keep(
-            heads.cells, heads.capacity, heads.count, _COLUMNS, self._kept, self._room, self._rows
-        )
+        self._rows = headers.keep(heads.cells, heads.count, _COLUMNS, self._kept.cells, self._rows)
 
     def _take(self) -> None:
         """Take in the batches of several chunks at once: a call costs more than its rows."""
         if not self._rows:
             return
-        table = np.frombuffer(self._kept, np.int64).reshape(len(_COLUMNS), self._room)[:, : self._rows]
+        self._kept.count = self._rows
+        table = self._kept.numpy()
         position, size, first, last, leader_epoch, newest = table
         batches = Batches(position, first, last, newest)
         self._indexes.chunk(batches, self._coverage.reached)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
-from kafkalog.auditing.partition import located
 from kafkalog.columns.named import NONE
 from kafkalog.findings import Finding, Where
 from kafkalog.kernel import buffers
@@ -45,7 +44,7 @@ class SegmentFiles:
 
     def finding(self, code: str, suffix: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding about the segment's file with a suffix."""
-        return located(Finding.of(code, self.beside(suffix), message, **where), self.directory)
+        return self.directory.finding(code, self.beside(suffix), message, **where)
 
 
 class Batches(NamedTuple):

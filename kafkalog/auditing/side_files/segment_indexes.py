@@ -102,7 +102,7 @@ class OffsetIndex(_Index):
         """Look the entries up that a chunk of plain batches bears on."""
         by_position, by_offset = self._by_position, self._by_offset
         headers.at_offsets(
-            heads.cells, heads.capacity, heads.count, by_position.values, by_position.order, self.first, self.last,
+            heads.cells, heads.count, by_position.values, by_position.order, self.first, self.last,
             by_offset.values, by_offset.order, self.ends_at,
         )  # fmt: skip
 
@@ -152,7 +152,7 @@ class TimeIndex(_Index):
     def plain(self, heads: CellTable, before: int) -> None:
         """Look the entries up that a chunk of plain batches after offset `before` bears on."""
         self.newest = headers.at_times(
-            heads.cells, heads.capacity, heads.count, before, self.newest, self._by_offset.values,
+            heads.cells, heads.count, before, self.newest, self._by_offset.values,
             self._by_offset.order, self.there, self.before,
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds import producer_states
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import ProducerSnapshot, ProducerState, producer_snapshot
+from kafkalog.kernel.buffers import STATE_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.settle import Reason, lowered, under
 
@@ -81,7 +82,7 @@ def states_of(entries: Sequence[ProducerState]) -> Columns:
         "timestamp": stored["timestamp"],
         "current_txn_first_offset": known(stored["current_txn_first_offset"]),
     }
-    return Columns({name: columns[name] for name in producer_states.COLUMNS})
+    return Columns({name: columns[name] for name in STATE_COLUMNS})
 
 
 def differences(entries: Sequence[ProducerState], rebuilt: Columns, unknown_below: int | None) -> list[Difference]:
@@ -218,7 +219,7 @@ class _Known:
     def states(self) -> Columns:
         """One row a producer, sorted by producer."""
         if not self._is_joined:
-            rows = Columns.concat(self._parts, producer_states.COLUMNS)
+            rows = Columns.concat(self._parts, STATE_COLUMNS)
             self._parts, self._is_joined = [producer_states.collapse(rows)], True
         return self._parts[0]
 
@@ -240,7 +241,7 @@ class SnapshotChain:
         self.begin = segments[0].segment.base_offset if segments else 0
         self.lost = LostOffsets(audit.gaps)
         self.reported = {(finding.code, finding.file) for finding in audit.findings}
-        self.known = _Known(Columns.empty(producer_states.COLUMNS), None)
+        self.known = _Known(Columns.empty(STATE_COLUMNS), None)
         self.suspect: _Suspect | None = None
 
     def compare(self) -> Iterator[Finding]:
@@ -307,12 +308,8 @@ class SnapshotChain:
         try:
             snapshot = producer_snapshot(read_small(path))
         except UnreadableError as error:
-            return self._finding("file-unreadable", path, str(error))
-        return self._finding("snapshot-corrupt", path, snapshot.wrong) if snapshot.wrong else snapshot
-
-    def _finding(self, code: str, path: str, message: str) -> Finding:
-        directory = self.audit.directory
-        return Finding.of(code, path, message, log=directory.log, topic=directory.topic, partition=directory.partition)
+            return self.audit.directory.finding("file-unreadable", path, str(error))
+        return self.audit.directory.finding("snapshot-corrupt", path, snapshot.wrong) if snapshot.wrong else snapshot
 
     def _mismatch(self, path: str, offset: int, found: list[Difference]) -> Finding:
         first = found[0]
@@ -331,7 +328,7 @@ class SnapshotChain:
         if first.entry is not None:
             position = PRODUCER_SNAPSHOT.size + first.entry * PRODUCER_STATE_ENTRY.size
             position += PRODUCER_STATE_ENTRY.position(first.field) if first.field else 0
-        return self._finding("snapshot-mismatch", path, message + more)._replace(
+        return self.audit.directory.finding("snapshot-mismatch", path, message + more)._replace(
             position=position,
             offset=offset,
             needed=first.rebuilt,

@@ -234,10 +234,6 @@ _EMPTY_BATCH: Final = 61  # bytes of a batch without records
 
 _FIRST_SLOTS: Final = 1 << 12
 
-_KEPT, _TOMBSTONES, _PLAIN, _DATED = (
-    kernel_records.SUMS.index(name) for name in ("kept", "tombstones", "plain", "dated")
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -319,18 +315,16 @@ class _OffsetMap:
         self.hashes = array("q", bytes(8 * _FIRST_SLOTS))
         self.newest = array("q", bytes(8 * _FIRST_SLOTS))
         self.secret = secret_bits(61) * 2 + 1
-        self.state = array("q", [0, most, self.secret, dirty_from])
+        self.state = array("q", [0, most, self.secret, dirty_from])  # by MAP_…
 
     def put(self, block: RecordBlock) -> int | None:
         """Put a block's keys into the map; the number of the first record without room, None if all have it."""
         recs, at = block.recs, 0
         while True:
-            at = kernel_records.put(
-                block.buf, recs.cells, recs.capacity, at, recs.count, self.hashes, self.newest, self.state
-            )
+            at = kernel_records.put(block.buf, recs.cells, at, recs.count, self.hashes, self.newest, self.state)
             if at >= recs.count:
                 return None
-            if self.state[0] >= self.state[1]:
+            if self.state[buffers.MAP_ENTRIES] >= self.state[buffers.MAP_MOST]:
                 return at
             size = 2 * len(self.hashes)
             hashes, newest = array("q", bytes(8 * size)), array("q", bytes(8 * size))
@@ -353,7 +347,7 @@ def run_pass(
         if end <= wanted.dirty_from or left.is_full or segment.base_offset >= wanted.until:
             continue
         _map(segment, offsets, about, wanted, limits, left)
-    left.keys = offsets.state[0]
+    left.keys = offsets.state[buffers.MAP_ENTRIES]
     rest = _Filter(offsets, about, wanted, limits, left)
     for segment in segments:
         if segment.base_offset >= wanted.until:
@@ -428,23 +422,22 @@ class _Filter:
         unread = heads[buffers.SECTION_START] < 0  # damage, or too large
         heads[buffers.SECTION_START][gone | whole] = -1
         skipped = heads[buffers.SECTION_START] < 0
-        sums = np.zeros((len(kernel_records.SUMS), heads.shape[1]), np.int64)
-        flat = memoryview(sums.reshape(-1))  # type: ignore[arg-type]  # a buffer; its type does not say so
+        sums = np.zeros((buffers.KEPT_COLUMNS, heads.shape[1]), np.int64)
         rewriter = Rewriter(heads.shape[1], self.share)
         for block in chunk.records():
-            self.block(block, flat, heads.shape[1])
+            self.block(block, memoryview(sums))  # type: ignore[arg-type]  # a buffer; its type does not say so
             rewriter.take(block, self.kept)
         wrong = (heads[buffers.DECODED] < counts) & modern & ~skipped
-        kept, tombstones = sums[_KEPT].copy(), sums[_TOMBSTONES]
+        kept, tombstones = sums[buffers.KEPT].copy(), sums[buffers.TOMBSTONES]
         unchanged = whole | unread | wrong | (~skipped & (kept == counts) & (counts > 0))
         left.unreadable += int(sizes[wrong | unread].sum())
         redated = modern & ~dated & ((tombstones > 0) | (bare & ~gone & ~beyond))
-        sizes_after = np.where(redated, sums[_DATED], sums[_PLAIN]) + _EMPTY_BATCH
+        sizes_after = np.where(redated, sums[buffers.DATED_SIZE], sums[buffers.PLAIN_SIZE]) + _EMPTY_BATCH
         sizes_after[~modern] -= _EMPTY_BATCH
         packed = (attributes & CODEC_MASK != 0) & modern
         rewritten = ~unchanged & (kept > 0)
         rewriter.finish()
-        np.copyto(sizes_after, rewriter.sizes(sizes, sums[_PLAIN]) + _EMPTY_BATCH, where=packed & rewritten)
+        np.copyto(sizes_after, rewriter.sizes(sizes, sums[buffers.PLAIN_SIZE]) + _EMPTY_BATCH, where=packed & rewritten)
         np.copyto(sizes_after, sizes, where=unchanged & ~(redated & ~packed & ~control))
         stays = unchanged | (kept > 0)
         last_of_producer = modern & (heads[buffers.PRODUCER_ID] >= 0) & np.isin(last, self.about.last_offsets)
@@ -454,13 +447,13 @@ class _Filter:
         left.tombstones += int(tombstones.sum())
         left.markers += int((control & ~gone).sum())
 
-    def block(self, block: RecordBlock, sums: memoryview, rows: int) -> None:
+    def block(self, block: RecordBlock, sums: memoryview) -> None:
         """Add what is kept of a block's records to the sums of their batches."""
         recs = block.recs
         kernel_records.keep(
-            block.buf, block.heads.cells, block.heads.capacity, -1 if block.outer is None else block.outer,
-            recs.cells, recs.capacity, recs.count, self.offsets.hashes, self.offsets.newest,
-            sums, rows, self.conditions, self.kept,
+            block.buf, block.heads.cells, -1 if block.outer is None else block.outer,
+            recs.cells, recs.count, self.offsets.hashes, self.offsets.newest,
+            sums, self.conditions, self.kept,
         )  # fmt: skip
 
 

@@ -210,10 +210,7 @@ def judge_directory(
         ), log.unreadable
     except UnreadableError as error:
         directory = log.directory
-        finding = Finding.of(
-            "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
-            partition=directory.partition,
-        )  # fmt: skip
+        finding = directory.finding("file-unreadable", directory.log, str(error))
         return judge_space(log, now, limits, is_keyed=False, doubt_ms=doubt), [*log.unreadable, finding]
 
 
@@ -238,10 +235,7 @@ def _held_note(one: Weighed) -> Finding | None:
         return None
     size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would be freed without it"
     message = f"{found.cause}{size}: {found.evidence}"
-    return Finding.of(
-        "space-held", log.directory.log, message, log=log.directory.log, topic=log.directory.topic,
-        partition=log.directory.partition, offset=found.since_offset,
-    )  # fmt: skip
+    return log.directory.finding("space-held", log.directory.log, message, offset=found.since_offset)
 
 
 def _kind(name: str, suffix: str) -> str:

@@ -103,18 +103,18 @@ def judge_restorable(
     `release` the brokers' release is judged, too.
     """
     findings = [*findings, *audited.findings()]
-    told = _Told()
+    foreseen = _Foreseen()
     for cluster in audited.clusters:
-        _OfCluster(cluster, findings, limits, release, told).tell()
-    _losses(audited, incidents, told)
-    _transactions(audited, told)
-    _groups(audited, paths, limits, jobs, told)
-    _moments(audited, findings, told)
-    return Restorable([tuple(row[name] for name in RESTORABLE.names) for row in told.in_order()], told.answer())
+        _OfCluster(cluster, findings, limits, release, foreseen).tell()
+    _losses(audited, incidents, foreseen)
+    _transactions(audited, foreseen)
+    _groups(audited, paths, limits, jobs, foreseen)
+    _moments(audited, findings, foreseen)
+    return Restorable([tuple(row[name] for name in RESTORABLE.names) for row in foreseen.in_order()], foreseen.answer())
 
 
 @dataclass(slots=True)
-class _Told:
+class _Foreseen:
     """The rows that were made, and where the partitions' best replicas end after the start."""
 
     rows: list[Row] = field(default_factory=list)
@@ -204,13 +204,14 @@ class _OfCluster:
     """Judges the brokers and partitions of one cluster."""
 
     def __init__(
-        self, cluster: ClusterAudit, findings: Sequence[Finding], limits: Limits, release: Release | None, told: _Told
+        self, cluster: ClusterAudit, findings: Sequence[Finding], limits: Limits, release: Release | None,
+        foreseen: _Foreseen,
     ) -> None:  # fmt: skip
         self._cluster = cluster
         self._findings = findings
         self._limits = limits
         self._release = release
-        self._told = told
+        self._foreseen = foreseen
         self._brokers = brokers_of(cluster.nodes)
         self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
         self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
@@ -234,13 +235,13 @@ class _OfCluster:
         for place, rows in here.items():
             self._compare(rows)
             ends = [row["next_log_end_offset"] for row in rows if row["what"] != "offline"]
-            self._told.ends[place] = max([self._told.ends.get(place, 0), *ends])
+            self._foreseen.ends[place] = max([self._foreseen.ends.get(place, 0), *ends])
         if self._metadata is not None and all(broker.node_id is not None for broker in self._brokers):
             self._tell_absent(self._metadata, here)
 
     def _tell(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> Row:
-        self._told.add(subject, what, message, severity, cluster_id=self._cluster.cluster_id, **cells)
-        return self._told.rows[-1]
+        self._foreseen.add(subject, what, message, severity, cluster_id=self._cluster.cluster_id, **cells)
+        return self._foreseen.rows[-1]
 
     def _tell_quorum(self) -> None:
         """Say whether there is metadata, and whether enough controllers are here to elect one."""
@@ -280,7 +281,7 @@ class _OfCluster:
         starts = dict(zip(NEXT_START.names, start.row(), strict=True))
         what, severity, message = self._becomes(broker, home, facts, start, starts)
         if starts["is_clean"] and not directory.snapshots and not starts["rebuilt_indexes"]:
-            self._told.forgetful.add(directory.log)
+            self._foreseen.forgetful.add(directory.log)
         newest = max(self._newest.get(directory.log, -1), facts.newest_broker)
         same = ("truncated_bytes", "deleted_bytes", "rebuilt_indexes", "recovered_segments")
         return self._tell(
@@ -416,7 +417,7 @@ def _read(
     return found.partition.directory, found.partition, {one.segment.path: one for one in found.scans}
 
 
-def _losses(audited: Audit, incidents: Iterable[LossIncident], told: _Told) -> None:
+def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Foreseen) -> None:
     """Add rows for records that are lost or damaged before any start; torn ends have their rows already."""
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in audit_rows(audited, FINDINGS.name))
     torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
@@ -429,32 +430,32 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], told: _Told) -> N
         if row["partitions_total"] == 1:
             topic, _, number = row["partitions"][0].rpartition("-")
             place = {"topic": topic, "partition": int(number)}
-        told.add(
+        foreseen.add(
             "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
             offset=row["first_offset"], lost_records=row["lost_records"], **place,
         )  # fmt: skip
 
 
-def _transactions(audited: Audit, told: _Told) -> None:
+def _transactions(audited: Audit, foreseen: _Foreseen) -> None:
     """Tell what becomes of each open transaction."""
     ids = {log.partition.directory.log: cluster.cluster_id for cluster in audited.clusters for log in cluster.logs}
     for cells in unsettled_rows(audited):
         row = dict(zip(TRANSACTIONS.names, cells, strict=True))
-        what, does = _FORGOTTEN if row["log"] in told.forgetful else _ENDS[row["state"]]
-        told.between += row["cause"] in ("copied-while-running", "marker-missing")
+        what, does = _FORGOTTEN if row["log"] in foreseen.forgetful else _ENDS[row["state"]]
+        foreseen.between += row["cause"] in ("copied-while-running", "marker-missing")
         place = f"{row['topic']}-{row['partition']}"
         who = row["transactional_id"] or f"producer {row['producer_id']}"
-        cut = told.ends.get((row["topic"], row["partition"]))
+        cut = foreseen.ends.get((row["topic"], row["partition"]))
         if cut is not None and row["first_offset"] >= cut:
             continue  # the start cuts it off
-        told.add(
+        foreseen.add(
             "transaction", what, f"The transaction of {who} in {place} from offset {row['first_offset']} on: {does}",
             _SEVERITIES.get(what), cluster_id=ids[row["log"]], topic=row["topic"],
             partition=row["partition"], name=who, log=row["log"], offset=row["first_offset"],
         )  # fmt: skip
 
 
-def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | None, told: _Told) -> None:
+def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | None, foreseen: _Foreseen) -> None:
     """Tell where each group goes on: where it was, or why not."""
     goes_on: Counter[str] = Counter()
     nodes = [node for cluster in audited.clusters for node in cluster.nodes]
@@ -465,29 +466,29 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
         row = dict(zip(COMMITTED.names, item[1], strict=True))
         group, place = row["group"], f"{row['topic']}-{row['partition']}"
         cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
-        end = told.ends.get((row["topic"], row["partition"]))
+        end = foreseen.ends.get((row["topic"], row["partition"]))
         reason = row["out_of_range"]
-        told.beyond += reason == "beyond-end"
+        foreseen.beyond += reason == "beyond-end"
         if row["offset"] is not None and end is not None and row["offset"] > end:
             reason = "beyond-end"
         if reason == "beyond-end":
             message = f"Group {group} stands at offset {row['offset']} of {place}, which ends at {end}"
-            told.add("group", "out-of-range", f"{message}: auto.offset.reset decides", beyond, **cells)
+            foreseen.add("group", "out-of-range", f"{message}: auto.offset.reset decides", beyond, **cells)
         elif reason is not None:
             message = f"Group {group} stands at offset {row['offset']} of {place}: {reason}, auto.offset.reset decides"
-            told.add("group", "out-of-range", message, Severity.WARNING, **cells)
+            foreseen.add("group", "out-of-range", message, Severity.WARNING, **cells)
         elif row["pending_offset"] is not None:
             message = f"Group {group} has a commit of offset {row['pending_offset']} of {place} in an open transaction"
-            told.add("group", "waits", message, **cells)
+            foreseen.add("group", "waits", message, **cells)
         elif row["offset"] is not None:
             goes_on[group] += 1
     for group, count in goes_on.items():
-        told.add(
+        foreseen.add(
             "group", "goes-on", f"Group {group} goes on where it was in {count_of(count, 'partition')}", name=group
         )
 
 
-def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
+def _moments(audited: Audit, findings: Sequence[Finding], foreseen: _Foreseen) -> None:
     """Tell from which moment each part is: of one, or skewed."""
     logs = {log.partition.directory.log: number for number, cluster in enumerate(audited.clusters)
             for log in cluster.logs}  # fmt: skip
@@ -498,9 +499,9 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
         if not ends:
             continue
         is_clean = all(node.clean_shutdown for node in cluster.nodes)
-        odd = _contradictions(cluster, told, is_clean=is_clean)
+        odd = _contradictions(cluster, foreseen, is_clean=is_clean)
         what = "skewed" if number in skewed or odd else "one-moment" if is_clean else "running"
-        told.skewed |= what == "skewed"
+        foreseen.skewed |= what == "skewed"
         users = [one for one in ends if not one[1].topic.startswith("__")] or ends
         parts = [f"{_name(max(users, key=lambda one: one[0])[1])} ends {iso(max(users, key=lambda one: one[0])[0])}"]
         for topic in ("__consumer_offsets", "__transaction_state", METADATA_TOPIC):
@@ -513,7 +514,7 @@ def _moments(audited: Audit, findings: Sequence[Finding], told: _Told) -> None:
             "running": "The directories were copied while a broker ran, or after a kill; no file contradicts another",
         }[what]
         message = f"{how}; {', '.join([*parts, *odd])}"
-        told.add(
+        foreseen.add(
             "cluster", what, message, Severity.WARNING if what == "skewed" else None, cluster_id=cluster.cluster_id,
             newest_ms=max(time for time, _ in ends),
         )  # fmt: skip
@@ -530,16 +531,16 @@ def _is_skew(finding: Finding) -> bool:
     return finding.code == "copy-skewed" or (is_other and finding.found is not None)
 
 
-def _contradictions(cluster: ClusterAudit, told: _Told, *, is_clean: bool) -> list[str]:
+def _contradictions(cluster: ClusterAudit, foreseen: _Foreseen, *, is_clean: bool) -> list[str]:
     """Return what only files of different moments have: one knows what another one has not yet."""
-    errors = [row for row in told.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
+    errors = [row for row in foreseen.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
     newer = sum(row["what"] == "stray" for row in errors)
     found = [f"{count_of(newer, 'log')} that the metadata does not have"] * bool(newer)
     if is_clean:
         return found
     absent = sum(row["what"] == "absent" for row in errors)
-    found += [f"{count_of(told.between, 'transaction')} of which another file knows more"] * bool(told.between)
-    found += [f"{count_of(told.beyond, 'committed offset')} after a log's end"] * bool(told.beyond)
+    found += [f"{count_of(foreseen.between, 'transaction')} of which another file knows more"] * bool(foreseen.between)
+    found += [f"{count_of(foreseen.beyond, 'committed offset')} after a log's end"] * bool(foreseen.beyond)
     return found + [f"{count_of(absent, 'partition')} of the metadata without a directory"] * bool(absent)
 
 

@@ -14,7 +14,8 @@ from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text
 from kafkalog.kernel import buffers
-from kafkalog.kernel.columns import BASE64, bytes_kinds
+from kafkalog.kernel.columns import bytes_kinds
+from kafkalog.kernel.plans import BASE64
 from kafkalog.narrowing import matches
 from kafkalog.quantities import by_number
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows

@@ -54,7 +54,7 @@ class EndedRows:
         return running_max(self.rows["producer_id"], np.clip(self.rows["marker_timestamp"], -LATEST, LATEST))
 
     @cached_property
-    def placed(self) -> SortedRows:
+    def by_time(self) -> SortedRows:
         """Return the rows by producer, kind of marker and time."""
         rows = self.rows
         kind = kinds(rows["marker_epoch"], rows["marker_type"] == fold.COMMIT)
@@ -78,21 +78,21 @@ class EndedRows:
         """Return each producer's last row that a marker of an epoch ended, not before a time (ms); -1 for none."""
         if not len(self.rows):
             return np.full(len(producers), -1, np.int64)
-        order, placed = self._from_the_end
-        group = placed.groups(producers, epochs)
-        at = placed.first(group, np.clip(times, -LATEST, LATEST))
-        there = placed.holds(at, group)
-        return np.where(there, order[placed.order[np.where(there, at, 0)]], -1)
+        order, by_time = self._from_the_end
+        group = by_time.groups(producers, epochs)
+        at = by_time.first(group, np.clip(times, -LATEST, LATEST))
+        there = by_time.holds(at, group)
+        return np.where(there, order[by_time.order[np.where(there, at, 0)]], -1)
 
     def first_within(self, decisions: Columns) -> NDArray[np.int64]:
         """Return the first row that each decision's marker may have ended, by equal clocks; -1 for none."""
         if not len(self.rows):
             return np.full(len(decisions), -1, np.int64)
         begin, end = bounds(decisions)
-        group = self.placed.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
-        at = self.placed.first(group, begin)
-        there = self.placed.holds(at, group) & (self.placed.time(at) <= end)
-        return np.where(there, self.placed.order[np.where(there, at, 0)], -1)
+        group = self.by_time.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
+        at = self.by_time.first(group, begin)
+        there = self.by_time.holds(at, group) & (self.by_time.time(at) <= end)
+        return np.where(there, self.by_time.order[np.where(there, at, 0)], -1)
 
 
 class SentMarkers:

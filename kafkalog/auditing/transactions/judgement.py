@@ -53,7 +53,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
-from kafkalog.kernel.fold import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import is_lost
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks

@@ -61,7 +61,7 @@ class Read(NamedTuple):
     log: int = -1
 
 
-class _Marked:
+class _MarkerOfPart:
     """A marker of each part of a log: its offset, and its time (ms)."""
 
     def __init__(self, parts: int, offset: int) -> None:
@@ -93,7 +93,7 @@ class Moments:
         asked, of_row = np.unique(first_offsets, return_inverse=True)
         number = len(asked)
         # The markers below the first offset, from it on, from the second one on, …: of each stretch its first and last.
-        first, last = _Marked(number + 1, NEVER), _Marked(number + 1, NONE)
+        first, last = _MarkerOfPart(number + 1, NEVER), _MarkerOfPart(number + 1, NONE)
         for rows in chain(self._audit.transactions.blocks(*MARKER_COLUMNS), [self._audit.others]):
             ended = np.flatnonzero(rows["marker_offset"] != NONE)
             if not len(ended):

@@ -110,18 +110,18 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     own = np.full(len(decisions), -1, np.int64)
     if not len(ended.rows) or not len(own):
         return own
-    placed = ended.placed
+    by_time = ended.by_time
     begin, end = bounds(decisions)
-    group = placed.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
-    at = placed.first(group, np.clip(decisions["decided"], -LATEST, LATEST))
-    after = placed.holds(at, group) & (placed.time(at) <= end)
-    before = placed.holds(at - 1, group) & (placed.time(at - 1) >= begin)
+    group = by_time.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
+    at = by_time.first(group, np.clip(decisions["decided"], -LATEST, LATEST))
+    after = by_time.holds(at, group) & (by_time.time(at) <= end)
+    before = by_time.holds(at - 1, group) & (by_time.time(at - 1) >= begin)
     found = np.where(after, at, np.where(before, at - 1, -1))
     _, firsts = np.unique(found, return_index=True)  # one marker for each decision: the earlier decision has it
     firsts = firsts[found[firsts] >= 0]
-    own[firsts] = placed.order[found[firsts]]
-    low = placed.first(group, begin - CLOCKS_MS)
-    high = placed.first(group, end + CLOCKS_MS + 1)
+    own[firsts] = by_time.order[found[firsts]]
+    low = by_time.first(group, begin - CLOCKS_MS)
+    high = by_time.first(group, end + CLOCKS_MS + 1)
     left = np.flatnonzero((own < 0) & (low < high))
     taken = set(found[firsts].tolist() if len(left) else ())
     columns = (left, at[left], low[left], high[left])
@@ -132,7 +132,7 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
         free = next((place for place in candidates if lowest <= place < highest and place not in taken), None)
         if free is not None:
             taken.add(free)
-            own[number] = placed.order[free]
+            own[number] = by_time.order[free]
     return own
 
 
@@ -146,9 +146,9 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     if not len(known):
         return held
     some = decisions.take(known)
-    placed = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
-    group = placed.groups(rows["producer_id"], rows["last_epoch"])
-    at = placed.first(group, ended.times + 1) - 1
-    chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & placed.holds(at, group)
-    held[chosen] = known[placed.order[at[chosen]]]
+    by_time = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
+    group = by_time.groups(rows["producer_id"], rows["last_epoch"])
+    at = by_time.first(group, ended.times + 1) - 1
+    chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & by_time.holds(at, group)
+    held[chosen] = known[by_time.order[at[chosen]]]
     return held

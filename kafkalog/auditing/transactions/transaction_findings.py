@@ -31,6 +31,7 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.quantities import iso_marked
 from kafkalog.settle import lowered
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
+from kafkalog.tables.words import OF_OPEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,15 +54,6 @@ _SAID: Final = (
 )  # fmt: skip
 
 _SHOWN: Final = 5  # partitions that a message names
-
-_WHY: Final = {
-    "partition-not-registered": "the partition was never added to the transaction at the coordinator",
-    "marker-missing": "the coordinator completed the transaction, but its marker is not in this log",
-    "superseded-epoch": "the coordinator's transaction of this producer has a newer epoch",
-    "id-expired": "the coordinator has forgotten the transactional id",
-    "producer-replaced": "the transactional id now has another producer id",
-    "producer-unknown": f"all partitions of {STATE_TOPIC} are available, and none names this producer",
-}
 
 _COMMITTED: Final = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
@@ -265,7 +257,8 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
 def _hanging(one: _Reported, waiting: int) -> str:
     """Say why a transaction hangs, who waits for it, what the coordinator decided, and what is not certain."""
     cause, decision = one.verdict.cause, one.decision
-    why = _WHY.get(cause or "", "the coordinator will never end it")
+    words = OF_OPEN.get(cause or "")
+    why = (words and words.in_finding) or "the coordinator will never end it"
     if cause == "data-after-marker" and decision is not None:
         why = f"its data arrived after its {'COMMIT' if one.commit_followed else 'ABORT'} marker"
     told = (

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import HashedSource
-from kafkalog.files.names import FileKind, local_path, parse_name
+from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.opening import FileSource, SizedSource, open_source
 from kafkalog.findings import Bytes, Finding
+from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.checkpoint import leader_epochs, partition_metadata, partition_offsets, properties, quorum_state
 from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
@@ -31,58 +32,57 @@ __all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"
 # One segment's headers, looked at once by the kernel for all that a verification asks of them.
 
 
-_SHORT, _STANDS_FOR, _PLAIN = range(5, headers.SUMS)
-
-
 class Survey:
     """Sums of each chunk's whole batches: call `chunk` for each chunk in order, and `done` when it was looked at.
 
-    `before` are the last two rows before the chunk, of which `known` exist, column by column; `base_offset` is the
-    lowest offset that the segment may have.
+    `known` rows before the chunk exist, at most two; `base_offset` is the lowest offset that the segment may have.
     """
 
-    __slots__ = ("before", "found", "known")
+    __slots__ = ("_before", "found", "known")
 
     def __init__(self, base_offset: int = 0) -> None:
-        self.before = array("q", [0, 0, 0, 0, 0, buffers.NONE, 0, base_offset - 1, 0, buffers.NONE, 0, 1])
+        self._before = CellTable(buffers.NEIGHBOUR_COLUMNS, 2)
+        for column, cell in (
+            (buffers.BEFORE_BASE_OFFSET, buffers.NONE), (buffers.BEFORE_LAST_OFFSET, base_offset - 1),
+            (buffers.BEFORE_LEADER_EPOCH, buffers.NONE), (buffers.BEFORE_VALID, 1),
+        ):  # fmt: skip
+            self._before.set(column, 1, cell)
         self.known = 1
-        self.found = array("q", bytes(8 * headers.SUMS))
+        self.found = array("q", bytes(8 * buffers.SUM_CELLS))
 
     def chunk(self, chunk: Chunk) -> None:
         """Take in the next batches."""
         heads = chunk.heads
-        headers.sums(heads.cells, heads.capacity, heads.count, self.before, self.known, self.found)
+        headers.sums(heads.cells, heads.count, self._before.cells, self.known, self.found)
 
     def done(self, chunk: Chunk) -> None:
         """Keep the chunk's last rows for the next one."""
         heads = chunk.heads
-        headers.last_two(heads.cells, heads.capacity, heads.count, self.before)
+        headers.last_two(heads.cells, heads.count, self._before.cells)
         self.known = min(2, self.known + heads.count)
 
     @property
     def sums(self) -> array[int]:
         """Return how many whole batches the chunk has, their records and bytes, the rows of the first and the last."""
-        return self.found[:_SHORT]
+        return self.found[: buffers.SUM_SHORT]
 
     @property
     def short(self) -> int:
         """Return how many batches of magic 2 have fewer records than offsets."""
-        return self.found[_SHORT]
+        return self.found[buffers.SUM_SHORT]
 
     @property
     def fingerprint(self) -> int:
         """Return what stands for the CRCs of all batches so far, in their order."""
-        return self.found[_STANDS_FOR]
+        return self.found[buffers.SUM_CRCS]
 
     @property
     def is_plain(self) -> bool:
         """Say whether nothing can contradict the chunk's batches: each continues the one before it."""
-        return bool(self.found[_PLAIN])
+        return bool(self.found[buffers.SUM_PLAIN])
 
 
 _MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
-
-_SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
 @dataclass(slots=True)
@@ -219,7 +219,7 @@ class FileFacts:
 
 def is_segment(kind: FileKind) -> bool:
     """Say whether a file of this kind holds batches."""
-    return kind in _SEGMENTS
+    return kind in SEGMENTS
 
 
 def open_file(file: str, hashed: str | None, max_bytes: int | None = None) -> SizedSource | HashedSource:

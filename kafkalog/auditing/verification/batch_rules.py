@@ -53,12 +53,12 @@ __all__ = [
 
 
 _ODD: Final = (
-    (kernel_records.OVERLONG, "number-overlong", "a number in its records has more bytes than it needs"),
-    (kernel_records.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
-    (kernel_records.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
-    (kernel_records.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
-    (kernel_records.REPEATED, "offset-delta-repeated", "two consecutive records have the same offset"),
-    (kernel_records.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
+    (buffers.OVERLONG, "number-overlong", "a number in its records has more bytes than it needs"),
+    (buffers.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
+    (buffers.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
+    (buffers.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
+    (buffers.REPEATED, "offset-delta-repeated", "two consecutive records have the same offset"),
+    (buffers.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
 )
 
 RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
@@ -175,7 +175,7 @@ class StrictDecoder(Decoder):
         """
         self.reported: list[Finding] = []
         self.seen: set[tuple[int, str]] = set()
-        self.found = array("q", bytes(8 * kernel_records.FOUND))
+        self.found = array("q", bytes(8 * buffers.FOUND_CELLS))
         self.look(buf, 0, self.heads.count, unpacked=False)
         for block in super().blocks(buf):
             self.look_at_control(block)
@@ -203,7 +203,7 @@ class StrictDecoder(Decoder):
         """Check the batches in rows [`row`, `stop_row`), and leave those that are in order out of what is decoded."""
         heads = self.heads
         while True:
-            row = kernel_records.next_odd(buf, heads.cells, heads.capacity, row, stop_row, unpacked, self.found)
+            row = kernel_records.next_odd(buf, heads.cells, row, stop_row, unpacked, self.found)
             if row >= stop_row:
                 return
             if heads.cell(buffers.MAGIC, row) < 2:
@@ -252,7 +252,7 @@ class StrictDecoder(Decoder):
 
 _DECODING: Final = slice(buffers.SECTION_START, buffers.ERROR_POSITION + 1)
 
-_found: Final = array("q", bytes(8 * kernel_records.FOUND))
+_found: Final = array("q", bytes(8 * buffers.FOUND_CELLS))
 
 _broken: Final = array("q")  # the rules that each batch of a chunk breaks; used again for the next chunk
 
@@ -284,7 +284,7 @@ _WORDS: Final[dict[str, Callable[[Batch], str]]] = {
     "timestamp-odd": lambda b: f"its newest timestamp is {b.max_timestamp}",
 }
 
-HEADER_CODES: Final = headers.RULES
+HEADER_CODES: Final = buffers.RULES
 
 
 def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator[Finding]:
@@ -297,10 +297,10 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
     heads, controls = chunk.heads, topic in (None, METADATA_TOPIC)
     if len(_broken) < heads.count:
         _broken.frombytes(bytes(8 * (heads.count - len(_broken))))
-    if not headers.find(heads.cells, heads.capacity, heads.count, records, controls, _broken):
+    if not headers.find(heads.cells, heads.count, records, controls, _broken):
         return
     rules = np.array(_broken[: heads.count], np.int64)
-    for number, code in enumerate(headers.RULES):
+    for number, code in enumerate(buffers.RULES):
         for row in np.flatnonzero(rules >> number & 1).tolist():
             batch = Batch.of(heads, row)
             first = batch.last_offset if batch.base_offset is None else batch.base_offset
@@ -320,7 +320,7 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     heads = chunk.heads
     if not heads.count:
         return
-    if kernel_records.in_order(chunk.buf, heads.cells, heads.capacity, heads.count, _found):
+    if kernel_records.in_order(chunk.buf, heads.cells, heads.count, _found):
         return
     decoding = heads.numpy()[_DECODING]
     before = decoding.copy()

@@ -10,9 +10,10 @@ from typing import BinaryIO, Final, NamedTuple
 
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
+from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.compression import CODECS
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import buffers, columns, kafka_text
+from kafkalog.kernel import buffers, columns, kafka_text, plans
 from kafkalog.segments.decoded import pieces
 from kafkalog_cli.render.kafka.summaries import Summaries
 from kafkalog_cli.render.kafka.tool_options import STRING, Decoder, KafkaTextOptions
@@ -30,7 +31,7 @@ class _Step(NamedTuple):
     """A literal of a line and the value after it; `other` is the second column that a value may need."""
 
     text: str
-    kind: int = kafka_text.NOTHING
+    kind: int = plans.LINE_NOTHING
     column: int = 0
     mask: int = 0
     words: tuple[str, ...] = ()
@@ -38,32 +39,32 @@ class _Step(NamedTuple):
 
 
 def _integer(name: str, column: int) -> _Step:
-    return _Step(f" {name}: ", kafka_text.INTEGER, column)
+    return _Step(f" {name}: ", plans.LINE_INTEGER, column)
 
 
 def _flag(name: str, column: int, mask: int) -> _Step:
-    return _Step(f" {name}: ", kafka_text.FLAG, column, mask, FALSE_TRUE)
+    return _Step(f" {name}: ", plans.LINE_FLAG, column, mask, FALSE_TRUE)
 
 
 def _tail(timestamp_type: _Step) -> list[_Step]:
     return [
         _integer("position", buffers.POSITION),
         timestamp_type,
-        _Step(": ", kafka_text.INTEGER, buffers.MAX_TIMESTAMP),
+        _Step(": ", plans.LINE_INTEGER, buffers.MAX_TIMESTAMP),
         _integer("size", buffers.SIZE),
         _integer("magic", buffers.MAGIC),
-        _Step(" compresscodec: ", kafka_text.WORD, buffers.ATTRIBUTES, 7, _CODEC_WORDS),
+        _Step(" compresscodec: ", plans.LINE_WORD, buffers.ATTRIBUTES, 7, _CODEC_WORDS),
         _integer("crc", buffers.CRC),
         _flag("isvalid", buffers.VALID, 1),
         _Step("\n"),
     ]
 
 
-_TIMESTAMP_TYPE: Final = _Step(" ", kafka_text.FLAG, buffers.ATTRIBUTES, 8, ("CreateTime", "LogAppendTime"))
+_TIMESTAMP_TYPE: Final = _Step(" ", plans.LINE_FLAG, buffers.ATTRIBUTES, 8, ("CreateTime", "LogAppendTime"))
 _NO_TIMESTAMP: Final = _Step(" NoTimestampType")
-_LEGACY: Final = [_Step("offset: ", kafka_text.INTEGER, buffers.LAST_OFFSET)]
+_LEGACY: Final = [_Step("offset: ", plans.LINE_INTEGER, buffers.LAST_OFFSET)]
 _CURRENT: Final = [
-    _Step("baseOffset: ", kafka_text.INTEGER, buffers.BASE_OFFSET),
+    _Step("baseOffset: ", plans.LINE_INTEGER, buffers.BASE_OFFSET),
     _integer("lastOffset", buffers.LAST_OFFSET),
     _integer("count", buffers.COUNT),
     _integer("baseSequence", buffers.BASE_SEQUENCE),
@@ -75,7 +76,7 @@ _CURRENT: Final = [
     _flag("isControl", buffers.ATTRIBUTES, 0x20),
     _Step(
         " deleteHorizonMs: ",
-        kafka_text.OPTIONAL,
+        plans.LINE_OPTIONAL,
         buffers.ATTRIBUTES,
         0x40,
         ("OptionalLong[", "]", "OptionalLong.empty"),
@@ -338,15 +339,16 @@ def _without_headers(block: RecordBlock, number: int, batch: Batch) -> Record:
 
 def _keys(writer: LineWriter, block: RecordBlock, position: int, count: int) -> Iterator[str]:
     """Yield the keys of headers with commas between them."""
-    cells, found = array("q", (position, count)), array("q", bytes(8 * 4 * _KEYS))
+    cells, found = array("q", (position, count)), CellTable(buffers.HEADER_COLUMNS, _KEYS)
     position, left, comma = -1, count, ""
     while left > 0:
-        _, position, left, listed = columns.headers(block.buf, cells, 0, 1, 0, 1, position, left, found, _KEYS)
-        sizes = found[_KEYS : _KEYS + listed]
+        _, position, left, listed = columns.headers(block.buf, cells, 0, 1, 0, 1, position, left, found.cells)
+        found.count = listed
+        sizes = found.column(buffers.HEADER_KEY_SIZE)
         if not any(sizes):
             yield comma + "," * (listed - 1)
         else:
-            for start, size in zip(found, sizes, strict=False):
+            for start, size in zip(found.column(buffers.HEADER_KEY_START), sizes, strict=True):
                 yield comma
                 for data in _slices(block.buf, start, size):
                     yield writer.text(data)
@@ -367,7 +369,7 @@ def _slices(buf: bytes | bytearray | memoryview, start: int, size: int) -> Itera
         start = end
 
 
-_NO_PLACES: Final = array("q")
+_NO_PLACES: Final = CellTable(1, 0)
 
 
 class KafkaText:
@@ -412,7 +414,7 @@ class KafkaText:
         row = self._records(path, chunk) if self.options.deep else 0
         while row < heads.count:
             row, writer.used = kafka_text.batch_lines(
-                heads.cells, heads.capacity, row, heads.count, template.batches, template.literals,
+                heads.cells, row, heads.count, template.batches, template.literals,
                 writer.buffer, writer.used,
             )  # fmt: skip
             if row < heads.count:
@@ -424,10 +426,10 @@ class KafkaText:
     def batch(self, chunk: Chunk, row: int) -> None:
         """Write one batch's line."""
         heads, writer, template = chunk.heads, self.writer, self._template
-        if len(writer.buffer) - writer.used < kafka_text.LINE_ROOM:
+        if len(writer.buffer) - writer.used < plans.LINE_ROOM:
             writer.flush()
         _, writer.used = kafka_text.batch_lines(
-            heads.cells, heads.capacity, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
+            heads.cells, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
         )
 
     def record(
@@ -456,11 +458,15 @@ class KafkaText:
         """Return where the texts of a record's key and payload are."""
         assert self._decoded is not None  # its block was written
         content, places = self._decoded.content, self._decoded.places
-        room = len(places) // 4
         return (
-            RecordPart("key", content, places[number], places[room + number]),
-            RecordPart("payload", content, places[2 * room + number], places[3 * room + number]),
-        )
+            RecordPart(
+                "key", content, places.cell(buffers.TEXT_KEY, number), places.cell(buffers.TEXT_KEY_SIZE, number)
+            ),
+            RecordPart(
+                "payload", content, places.cell(buffers.TEXT_PAYLOAD, number),
+                places.cell(buffers.TEXT_PAYLOAD_SIZE, number),
+            ),
+        )  # fmt: skip
 
     def _records(self, path: str, chunk: Chunk) -> int:
         """Write the chunk's batches and records up to its last record; answers the first batch after it."""
@@ -484,6 +490,7 @@ class KafkaText:
         options, writer, template = self.options, self.writer, self._template
         heads, recs = block.heads, block.recs
         number, at = 0, -1
+        with_contents = plans.WITH_CONTENTS if options.print_data_log or options.internal is not None else 0
         content, places = bytearray(), _NO_PLACES
         if self._decoded is not None and block.outer is None:
             self._decoded.write(block.buf, recs, partial(self._slowly, block))
@@ -491,10 +498,10 @@ class KafkaText:
         while number < recs.count:
             if self._by_kernel and block.outer is None:
                 number, writer.used, row, why = kafka_text.record_lines(
-                    block.buf, heads.cells, heads.capacity, recs.cells, recs.capacity, number, recs.count, row,
-                    not options.skip_record_metadata, options.print_data_log or options.internal is not None,
+                    block.buf, heads.cells, recs.cells, number, recs.count, row,
+                    (0 if options.skip_record_metadata else plans.WITH_METADATA) | with_contents,
                     template.batches, template.literals, template.records, writer.buffer, writer.used,
-                    content, places,
+                    content, places.cells,
                 )  # fmt: skip
                 if why == kafka_text.NO_ROOM:
                     writer.flush()
@@ -507,6 +514,6 @@ class KafkaText:
             if recs.cell(buffers.BATCH, number) != at:
                 at = recs.cell(buffers.BATCH, number)
                 batch = Batch.of(heads, at)
-            self.record(block, number, batch, self._decoded_parts(number) if places else None)
+            self.record(block, number, batch, self._decoded_parts(number) if places is not _NO_PLACES else None)
             number += 1
         return row

@@ -48,7 +48,7 @@ class Summaries:
         found = array("q", bytes(8 * recs.count))
         offsets = recs.column(buffers.OFFSET)
         start = offsets[0] - 1 if previous is None else previous
-        for i in found[: kafka_text.breaks(recs.cells, recs.capacity, recs.count, start, found)]:
+        for i in found[: kafka_text.breaks(recs.cells, recs.count, start, found)]:
             kept.extend((offsets[i - 1] if i else start, offsets[i]))
         if not self._is_scala and len(kept) > self._room.setdefault(path, _PAIRS):
             kept = self._breaks[path] = _by_offset(kept)

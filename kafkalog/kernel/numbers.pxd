@@ -1,68 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# What the compiled loops share; ``buffers.py`` says the same for Python and explains it. Names and order are equal.
+# How the compiled loops read numbers and markers; ``numbers.py`` says the same for Python and explains it.
+
+from kafkalog.kernel.buffers cimport KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE
 
 cdef extern from "numbers.h" nogil:
     long long kafkalog_int16(const unsigned char *last)
     long long kafkalog_int32(const unsigned char *last)
     long long kafkalog_int64(const unsigned char *last)
 
-cdef enum:
-    POSITION
-    SIZE
-    BASE_OFFSET
-    LAST_OFFSET
-    LEADER_EPOCH
-    MAGIC
-    CRC
-    VALID
-    ATTRIBUTES
-    BASE_TIMESTAMP
-    MAX_TIMESTAMP
-    PRODUCER_ID
-    PRODUCER_EPOCH
-    BASE_SEQUENCE
-    LAST_SEQUENCE
-    COUNT
-    SECTION_START
-    SECTION_STOP
-    DECODED
-    ERROR
-    ERROR_POSITION
-
-cdef enum:
-    BATCH
-    OFFSET
-    TIMESTAMP
-    SEQUENCE
-    KEY_START
-    KEY_SIZE
-    VALUE_START
-    VALUE_SIZE
-    HEADERS_START
-    HEADERS_COUNT
-    RECORD_SIZE
-
-cdef enum:
-    KEY_SHORT = -5
-    KEY_VERSION_NEGATIVE
-    NO_END
-    VALUE_SHORT
-    VALUE_VERSION_NEGATIVE
-
-cdef enum:
-    CODEC_BITS = 7
-    APPEND_TIME_BIT = 8
-    TRANSACTIONAL_BIT = 16
-    CONTROL_BIT = 32
-    HORIZON_BIT = 64
-    MARKER_BITS = 48
-    UNUSED_BITS = 0xFF80
-    UNUSED_BITS_V1 = 0xF0
-    UNUSED_BITS_V0 = 0xF8
-
 
 cdef inline long long add64(long long a, long long b) noexcept:
     return a + b  # compiled with -fwrapv
+
+
+cdef inline long long minus64(long long a, long long b) noexcept:
+    return a - b
 
 
 cdef inline long long wrap32(long long a) noexcept:

@@ -27,7 +27,6 @@ from kafkalog.auditing.transactions import (
     partition_row,
 )
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows
@@ -40,18 +39,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Known",
+    "ClusterTables",
     "Leadership",
     "Place",
     "Pool",
     "Row",
     "is_lost",
-    "known_of_audit",
-    "known_of_files",
-    "known_of_tables",
     "needed",
     "place_of",
-    "severity_of",
+    "tables_of_audit",
+    "tables_of_files",
+    "tables_of_rows",
 ]
 
 
@@ -105,8 +103,8 @@ class Leadership(Mapping[Place, list[Row]]):
 
 
 @dataclass(slots=True)
-class Known:
-    """What is known of one cluster.
+class ClusterTables:
+    """What the tables of one cluster say.
 
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
@@ -147,7 +145,7 @@ class Known:
         return self._decisions.get((finding["producer_id"], state, place), [])
 
 
-def known_of_audit(cluster: ClusterAudit) -> Known:
+def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
     """Return what the audit of one cluster knows."""
     findings = [row for node in cluster.nodes for row in finding_rows(node.findings, node.node_id)]
     findings += finding_rows(cluster.findings)
@@ -157,7 +155,7 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log)
-    known = known_of_tables(
+    tables = tables_of_rows(
         cluster.cluster_id,
         findings,
         logs,
@@ -168,57 +166,57 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         cluster.nodes,
         cluster.now,
     )
-    _take_partitions(known, (log.partition for log in cluster.logs))
-    return known
+    _take_partitions(tables, (log.partition for log in cluster.logs))
+    return tables
 
 
-def known_of_tables(
+def tables_of_rows(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
     notable: Iterable[tuple[Any, ...]], gaps: Iterable[tuple[Any, ...]], coordinator: Coordinator,
     metadata: Metadata | None, nodes: Sequence[LogDirectory], now: int,
-) -> Known:  # fmt: skip
+) -> ClusterTables:  # fmt: skip
     """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
-    known = Known(cluster_id, tuple(node.path for node in nodes), _explained(findings), now=now)
-    _take_logs(known, _named(PARTITIONS, logs))
-    _take_gaps(known, gaps)
+    tables = ClusterTables(cluster_id, tuple(node.path for node in nodes), _explained(findings), now=now)
+    _take_logs(tables, _named(PARTITIONS, logs))
+    _take_gaps(tables, gaps)
     for row in sorted(_named(NOTABLE, notable), key=_begins):
-        known.transactions.setdefault(row["log"], []).append(row)
-    forked = {row["log"] for row in known.findings if row["code"] == "replicas-fork"}
-    for log in known.transactions.keys() - forked:
-        known.transactions[log] = _without_old(known.transactions[log])
-    found = {(row["log"], row["producer_id"], row["offset"]) for row in known.findings}
+        tables.transactions.setdefault(row["log"], []).append(row)
+    forked = {row["log"] for row in tables.findings if row["code"] == "replicas-fork"}
+    for log in tables.transactions.keys() - forked:
+        tables.transactions[log] = _without_old(tables.transactions[log])
+    found = {(row["log"], row["producer_id"], row["offset"]) for row in tables.findings}
     names = {
         row["transactional_id"]
-        for rows_of_log in known.transactions.values()
+        for rows_of_log in tables.transactions.values()
         for row in rows_of_log
         if (row["log"], row["producer_id"], row["first_offset"]) in found
     } - {None}
-    producers = {row["producer_id"] for row in known.findings} - {None}
+    producers = {row["producer_id"] for row in tables.findings} - {None}
     aborts = AbortDecisions(coordinator, now)
-    known.aborted = aborts.of_cause
+    tables.aborted = aborts.of_cause
     told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
     for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(told)), key=lambda row: row["transactional_id"]):
         steps = list(of_id)
-        known.aborts += _aborts(steps, aborts.reasons)
+        tables.aborts += _aborts(steps, aborts.reasons)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
-            known.steps[name] = steps
-    _take_leadership(known, metadata, nodes)
-    known.standing = Standing(nodes, _places_of(known))
-    return known
+            tables.steps[name] = steps
+    _take_leadership(tables, metadata, nodes)
+    tables.standing = Standing(nodes, _places_of(tables))
+    return tables
 
 
-def _places_of(known: Known) -> set[Place]:
-    return {(row["topic"], row["partition"]) for row in known.findings if row["topic"] is not None}
+def _places_of(tables: ClusterTables) -> set[Place]:
+    return {(row["topic"], row["partition"]) for row in tables.findings if row["topic"] is not None}
 
 
-def _take_leadership(known: Known, metadata: Metadata | None, nodes: Sequence[LogDirectory]) -> None:
+def _take_leadership(tables: ClusterTables, metadata: Metadata | None, nodes: Sequence[LogDirectory]) -> None:
     """Take who led the partitions that findings are about, and those of the coordinators of what they tell of."""
     if metadata is None:
         return
-    places = {(row["topic"], row["partition"]) for row in known.findings} - {(None, None)}
-    places |= {place_of(step["log"]) for some in known.steps.values() for step in some[-1:]}
+    places = {(row["topic"], row["partition"]) for row in tables.findings} - {(None, None)}
+    places |= {place_of(step["log"]) for some in tables.steps.values() for step in some[-1:]}
     homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
-    known.leadership = Leadership(metadata, next(homes, ""), places)
+    tables.leadership = Leadership(metadata, next(homes, ""), places)
 
 
 def _begins(row: Row) -> tuple[str, int]:
@@ -238,26 +236,26 @@ def place_of(log: str) -> Place:
     return topic, int(number) if number.isdecimal() else -1
 
 
-def known_of_files(
+def tables_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
     partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
-) -> Known:  # fmt: skip
+) -> ClusterTables:  # fmt: skip
     """Return what a verification knows: rows of its ``findings`` and ``logs``, the gaps of its logs, who led them."""
     directories = tuple(node.path for nodes, _ in clusters for node in nodes)
-    known = Known(cluster_id, directories, _explained(findings))
-    _take_logs(known, _named(LOGS, logs))
-    _take_partitions(known, partitions)
+    tables = ClusterTables(cluster_id, directories, _explained(findings))
+    _take_logs(tables, _named(LOGS, logs))
+    _take_partitions(tables, partitions)
     if len(clusters) == 1:  # else a partition's name is not one partition
         ((nodes, metadata),) = clusters
-        _take_leadership(known, metadata, nodes)
-        known.standing = Standing(nodes, _places_of(known))
-    return known
+        _take_leadership(tables, metadata, nodes)
+        tables.standing = Standing(nodes, _places_of(tables))
+    return tables
 
 
-def _take_logs(known: Known, rows: Iterable[Row]) -> None:
+def _take_logs(tables: ClusterTables, rows: Iterable[Row]) -> None:
     for row in rows:
-        known.logs[row["log"]] = row
-        known.replicas.setdefault((row["topic"], row["partition"]), []).append(row)
+        tables.logs[row["log"]] = row
+        tables.replicas.setdefault((row["topic"], row["partition"]), []).append(row)
 
 
 def is_lost(gap: tuple[Any, ...]) -> bool:
@@ -268,10 +266,10 @@ def is_lost(gap: tuple[Any, ...]) -> bool:
 _KIND: Final = GAPS.names.index("kind")
 
 
-def _take_gaps(known: Known, gaps: Iterable[tuple[Any, ...]]) -> None:
+def _take_gaps(tables: ClusterTables, gaps: Iterable[tuple[Any, ...]]) -> None:
     for gap in gaps:
         log, topic, partition, first, last, cause = _OF_GAP(gap)
-        of_place = known.gaps.setdefault((topic, partition), LostRanges())
+        of_place = tables.gaps.setdefault((topic, partition), LostRanges())
         of_place.add(log, first, last, unreadable=cause == "unreadable-bytes")
 
 
@@ -280,13 +278,13 @@ _OF_GAP: Final = itemgetter(
 )
 
 
-def _take_partitions(known: Known, partitions: Iterable[PartitionAudit]) -> None:
+def _take_partitions(tables: ClusterTables, partitions: Iterable[PartitionAudit]) -> None:
     """Take the gaps of logs as the columns that they are."""
     for partition in partitions:
         directory, gaps = partition.directory, partition.gaps
         lost = gaps.chosen(~gaps.of_kind("legal"))
         if lost:
-            of_place = known.gaps.setdefault((directory.topic, directory.partition), LostRanges())
+            of_place = tables.gaps.setdefault((directory.topic, directory.partition), LostRanges())
             of_place.extend(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
 
 
@@ -374,7 +372,7 @@ class Pool:
         return offered
 
     def take(self, *codes: str, when: Callable[[Row], bool] = lambda _: True) -> list[Row]:
-        """Take the findings of some codes, in the order in which they were reported."""
+        """Take the findings of some codes, of each code in the order reported; those given back come last."""
         taken = []
         for code in codes:
             if self._codes is not None and code not in self._codes:
@@ -393,14 +391,3 @@ class Pool:
         rows = [row for of_code in self._by_code.values() for row in of_code]
         self._by_code.clear()
         return rows
-
-
-# The severity of an incident: that of its worst finding.
-
-
-def severity_of(findings: Iterable[Row], worst: Severity = Severity.ERROR) -> Severity:
-    """Return the highest severity of some findings, a note where there are none; `worst` is what it may be at most.
-
-    What harms no consumer is at most a warning.
-    """
-    return min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))
