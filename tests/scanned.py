@@ -77,7 +77,7 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
 
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
-    for module in ("cursor", "damage", "ends"):
+    for module in ("cursor", "damage"):
         patch.setattr(f"kafkalog.segments.{module}.WINDOW", 1024)
     patch.setattr("kafkalog.segments.cursor.SLACK", 64)
     patch.setattr("kafkalog.segments.cursor.CHUNK_ROOM", 16)

@@ -4,6 +4,9 @@ A message has a name and a version, and its tables in the order of its schema: t
 the few as rows, which takes a fifth of the time: whole numbers column by column as little-endian int64 (``NONE`` for no
 value), text as lengths (-1 for no value) and UTF-8. Nothing in it is code, and every length is checked before it is
 used.
+
+Arrow's own format would need pyarrow, which only some extras have. For 16,384 transactions it took 33 bytes each and
+1.5 ms with LZ4, here 27 bytes and 0.3 ms; for a table of three rows 2.3 KiB and 67 microseconds, here 0.5 KiB and 15.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ DELETE_HORIZON: Final = 0x40
 
 
 class CellTable:
-    """Rows of int64 columns in one buffer, column by column, as the kernel writes them.
+    """Rows of int64 columns in one buffer, column by column, as the kernel writes them: below the fold, filled often.
 
     Cell (column, row) is ``cells[column, row]``; `count` rows are in use. `flat` has the same cells in one dimension.
     """

@@ -238,7 +238,7 @@ def believed(
 ) -> cython.int:
     """Say whether what is at `end` can follow the batch at `head`: 1, 0, or -1 if `buf` does not show it.
 
-    See ``segments.ends.end_is_believed``, which is the rule.
+    See ``segments.damage.end_is_believed``, which is the rule.
     """
     i: cython.Py_ssize_t
     base: cython.longlong = int64(buf, head)

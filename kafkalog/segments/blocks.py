@@ -219,6 +219,9 @@ class Tables(NamedTuple):
 class Block:
     """Rows of a declared table, as the columns that were asked for.
 
+    It is no ``Columns``: it lays cells out as the kernel's writer of lines and Arrow's buffers need them, once for all
+    the rows of a file, which are never taken, joined or kept.
+
     Cells of a run are ``cells[at:at + count]``, and the next run of a column begins `room` later. `weight` is where the
     runs of the rows' sizes and numbers of headers begin, below 0 if no column has bytes.
     """

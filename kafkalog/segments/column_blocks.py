@@ -25,7 +25,7 @@ _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 
 
 class ColumnBlock:
-    """A block that takes one part of a table's rows after the other: whole numbers, flags, words, text and JSON.
+    """A way out of ``Columns``: a block of their cells in the layout of the kernel, which writes lines of it.
 
     Where all rows are of one `file`, its column need not be given.
     """
