@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.auditing.partition import scan_message
+from kafkalog.auditing.partition import may_be_compacted, scan_message
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.auditing.partition.scan_message import (
     MESSAGE_ROWS,
@@ -296,15 +296,13 @@ POLICIES = [
 
 @pytest.mark.parametrize(("topic", "policies", "mine", "every", "expected"), POLICIES)
 def test_where_the_cleaner_may_have_been(
-    topic: str, policies: set[str | None], mine: tuple[str, ...], every: set[str], expected: bool,
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    topic: str, policies: set[str | None], mine: tuple[str, ...], every: set[str], expected: bool, tmp_path: Path
+) -> None:
     """Internal topics, a policy in the topic's life, a checkpoint; and where nothing says that it was not."""
     clusters, [log, *_] = listed(broker(tmp_path))
-    monkeypatch.setattr(kept_scans, "policies", lambda *_: policies)
     log = replace(log, directory=replace(log.directory, topic=topic, checkpoints=dict.fromkeys(mine, 1)))
     node = replace(clusters[0].nodes[0], all_checkpoints={kind: {("t", 0): 1} for kind in every})
-    assert kept_scans.may_be_compacted(log.directory, node, None) == expected
+    assert may_be_compacted(log.directory, node, policies) == expected
 
 
 NONE, SAME, OTHER = "", "a", "b"
