@@ -15,8 +15,9 @@ from beside import told
 from kafkalog.auditing.side_files.snapshots import differences, states_of
 from kafkalog.columns.named import NONE, Columns
 from kafkalog.findings import Severity
-from kafkalog.folds.producer_states import COLUMNS, ProducerStates, collapse
+from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.snapshot import producer_snapshot
+from kafkalog.kernel.buffers import STATE_COLUMNS
 from plain import Batch, Broker
 
 LOGS = plain.logs(count=1)
@@ -159,5 +160,5 @@ def test_entries_in_any_order_are_gone_on_with(tmp_path: Path) -> None:
 def test_rows_of_no_batch_are_no_states() -> None:
     """Without producers there is nothing to keep."""
     assert len(collapse(of([Batch(0, 0, 0, "plain")]))) == 0
-    assert collapse(Columns.empty(COLUMNS)).names == COLUMNS
+    assert collapse(Columns.empty(STATE_COLUMNS)).names == STATE_COLUMNS
     assert np.array_equal(collapse(of([]))["producer_id"], [])

@@ -9,6 +9,7 @@ import pytest
 
 from invoke import PARTITION, SEGMENT, rows_of
 from kafkalog.kernel import columns
+from kafkalog.kernel.plans import PLAN_CELLS
 from kafkalog.segments import segment_arrow as arrow
 
 pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
@@ -28,7 +29,7 @@ def counted(schema: StructType | None = None, **options: str) -> tuple[int, int,
     plans = []
 
     def fill(*arguments: object) -> None:
-        plans.append(len(arguments[-6]) // 8)  # type: ignore[arg-type]  # the plan: eight cells for each column
+        plans.append(len(memoryview(arguments[7]).tobytes()) // (8 * PLAN_CELLS))  # type: ignore[arg-type]  # the plan
         return arrow_columns_fill(*arguments)
 
     arrow_columns_fill = arrow.fill

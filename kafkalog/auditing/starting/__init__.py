@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from kafkalog.auditing.starting.broker_start import Release, release_of
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
-from kafkalog.auditing.starting.restorable import Answer, Restorable, Word, judge_restorable
+from kafkalog.auditing.starting.restorable import AnswerWithReasons, CanGoOn, Restorable, judge_restorable
 
 __all__ = [
-    "Answer",
+    "AnswerWithReasons",
+    "CanGoOn",
     "NextStart",
     "Release",
     "Restorable",
-    "Word",
     "judge_restorable",
     "release_of",
     "start_of_log",

@@ -60,7 +60,7 @@ _FORGOTTEN: Final = (
 _SEVERITIES: Final = {"hangs": Severity.NOTE, "forgotten": Severity.ERROR}
 
 
-class Word(Enum):
+class CanGoOn(Enum):
     """The answer to whether brokers can go on."""
 
     YES = "YES"
@@ -68,10 +68,10 @@ class Word(Enum):
     INCOMPLETE = "INCOMPLETE"
 
 
-class Answer(NamedTuple):
+class AnswerWithReasons(NamedTuple):
     """The answer, with its reasons."""
 
-    word: Word
+    word: CanGoOn
     reasons: str
 
 
@@ -90,7 +90,7 @@ class Restorable(NamedTuple):
     """The rows of the table ``restorable``, and the answer."""
 
     rows: list[tuple[object, ...]]
-    answer: Answer
+    answer: AnswerWithReasons
 
 
 def judge_restorable(
@@ -140,20 +140,20 @@ class _Foreseen:
                              by_number(row["node_id"] or ""), by_number(row["name"] or "")),
         )  # fmt: skip
 
-    def answer(self) -> Answer:
+    def answer(self) -> AnswerWithReasons:
         """Return yes or no with the reasons."""
         counts = Counter((row["subject"], row["what"]) for row in self.rows)
         errors = [row for row in self.in_order() if row["severity"] == "error" or row["what"] == "damaged"]
         skewed = ["but the copy is skewed: its files are of different moments"] * self.skewed
         if not any(row["subject"] == "partition" for row in self.rows):
-            return Answer(Word.NO, "no partition is here")
+            return AnswerWithReasons(CanGoOn.NO, "no partition is here")
         if errors:
             said = _reasons(errors)
             more = [f"{len(said) - _REASONS:,} more reasons are in the table restorable"] * (len(said) > _REASONS)
-            return Answer(Word.NO, "; ".join([*said[:_REASONS], *more, *skewed]))
+            return AnswerWithReasons(CanGoOn.NO, "; ".join([*said[:_REASONS], *more, *skewed]))
         if counts["cluster", "no-metadata"]:
             why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
-            return Answer(Word.INCOMPLETE, why)
+            return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
         kept = sum(counts["partition", what] for what in ("loads", "recovers"))
         parts = [
             *skewed,
@@ -161,7 +161,7 @@ class _Foreseen:
             f"{count_of(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
         ]
         parts += [text for text in map(self._counted, _SAID) if text]
-        return Answer(Word.YES, "; ".join(parts))
+        return AnswerWithReasons(CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)

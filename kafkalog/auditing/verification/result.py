@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.auditing.starting import Answer, Restorable, Word
+from kafkalog.auditing.starting import AnswerWithReasons, CanGoOn, Restorable
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Summary, count_of
 from kafkalog.auditing.verification.accounting import FileFacts
@@ -45,7 +45,7 @@ class Verification:
     replicas: list[tuple[object, ...]] = field(default_factory=list)
     mirrors: list[tuple[object, ...]] = field(default_factory=list)
     restorable: list[tuple[object, ...]] = field(default_factory=list)
-    answer: Answer | None = None
+    answer: AnswerWithReasons | None = None
     clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
     reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class VerifySummary(Summary):
     """A verification summed up; with an `answer` the files' own findings do not decide the exit status."""
 
     files: list[FileFacts] = field(default_factory=list)
-    answer: Answer | None = None
+    answer: AnswerWithReasons | None = None
 
     @property
     def has_read(self) -> bool:
@@ -118,14 +118,14 @@ class VerifySummary(Summary):
         if self.complete:
             return f"{word.value}: {reasons}"
         unread = "not all could be read"
-        return f"NO and incomplete: {reasons}; {unread}" if word is Word.NO else f"INCOMPLETE: {unread}"
+        return f"NO and incomplete: {reasons}; {unread}" if word is CanGoOn.NO else f"INCOMPLETE: {unread}"
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
         if self.answer is None:
             return Summary.outcome(self, fail_on)
-        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.word is Word.INCOMPLETE)
-        outcome.found = self.answer.word is Word.NO
+        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.word is CanGoOn.INCOMPLETE)
+        outcome.found = self.answer.word is CanGoOn.NO
         return outcome
 
     def totals(self) -> str:
