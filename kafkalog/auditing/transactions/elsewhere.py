@@ -7,7 +7,7 @@ other replicas exist is nothing to report; that a partition there waits for a le
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 from kafkalog.settle import Reason, lowered
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
 

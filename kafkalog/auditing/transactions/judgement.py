@@ -331,6 +331,6 @@ def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:
 
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:
-    """Return a partition without its producers, which others judge_replicas."""
+    """Return a partition without its producers, which other tasks judge."""
     transactions, producers = Columns.empty(EXTENT_COLUMNS), Columns.empty(PRODUCER_COLUMNS)
     return partition._replace(transactions=transactions, producers=producers, of_producers=())
