@@ -30,15 +30,12 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 if os.environ.get("KAFKALOG_PURE"):
     for _name in (
-        "checksums",  # first: the others import it
         "headers",
         "records",
         "search",
         "columns",
-        "kafka_text",
-        "row_text",
+        "text",
         "messages",
         "fold",
-        "states",
     ):
         globals()[_name] = interpreted(_name, f"{__name__}.{_name}")
