@@ -51,7 +51,8 @@ class KnownSegment:
     """What identifies a segment when it is listed, for scans that are kept.
 
     `key` is a digest, `file` the segment's file. With `by_inode` only the same inode or ETag is the same segment.
-    `candidate` is the path of a kept scan that may be this segment's; `work` are the bytes that are then to be read.
+    `candidate` is the path of a kept scan that may be this segment's. `work` is what scanning costs, or taking that
+    scan, in bytes of a segment.
     """
 
     key: str
