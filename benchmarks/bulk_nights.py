@@ -4,7 +4,8 @@
     python benchmarks/bulk_nights.py --rounds 3 data/4GiB
 
 On the first night the last two segments of ``topic-0`` are not there yet: a whole one, and the few bytes that were left
-for the last. The second night's audit takes the first one's scans. A job of next to nothing is measured in each round, too: what it costs is subtracted from both.
+for the last. The second night's audit takes the first one's scans. A job of next to nothing is measured in each round,
+too: what it costs is subtracted from both.
 """
 
 from __future__ import annotations

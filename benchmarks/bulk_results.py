@@ -113,7 +113,8 @@ def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
             " second core costs at most 20 % more,\nand no task of the judge takes a tenth of the seconds of all"
             " tasks.\n",
             table(("tree", "one core", "two cores", "two / one", "the longest tasks"), map(_cells, of_skew)),
-            "## The next night\n\nCore seconds. One segment came after the first night; the rows of all are written anew.\n",
+            "## The next night\n\nCore seconds. One segment came after the first night; the rows of all tables are"
+            " written anew.\n",
             table(
                 ("tree", "a job of next to nothing", "first night", "second night", "second of the first"),
                 map(_cells, of_nights),
