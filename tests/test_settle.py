@@ -95,4 +95,19 @@ def test_one_module_decides_between_findings_and_incomplete() -> None:
             if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
         )
     }
-    assert named <= {"outcome.py", "main.py", "submit.py"}
+    assert named <= {"outcome.py", "main.py"}
+
+
+def test_an_outcome_is_told_why_it_is_incomplete() -> None:
+    """Nobody else sets that a run is incomplete or has findings: a method says which of the reasons it is."""
+    setting = {
+        f"{path.name}:{node.lineno}"
+        for path in SOURCES
+        if path.name != "outcome.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr in ("incomplete", "found", "_incomplete", "_found")
+        and "outcome" in ast.unparse(node.value)
+    }
+    assert not setting
