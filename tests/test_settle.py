@@ -11,7 +11,7 @@ import pytest
 import kafkalog
 from kafkalog.certainty import PROVED, Doubt, certainty_of
 from kafkalog.findings import Finding, Severity
-from kafkalog.settle import Reason, lowered, under
+from kafkalog.settle import Reason, lowered
 
 ROOT = Path(kafkalog.__file__).parent.parent
 SOURCES = [path for room in ("kafkalog", "cli", "spark") for path in (ROOT / room).rglob("*.py")]
@@ -74,14 +74,6 @@ def test_every_reason_is_used_and_says_why(reason: Reason) -> None:
     """In a sentence of its own."""
     assert reason.value.because.endswith(".")
     assert any(f"Reason.{reason.name}" in path.read_text() for path in SOURCES)
-
-
-def test_a_note_stays_a_note_under_another_code() -> None:
-    """And anything worse has the other code's severity."""
-    mismatch = Finding.of("snapshot-mismatch", "f", "m", offset=7)
-    assert under(mismatch, "segment-foreign", "n").severity is Severity.ERROR
-    note = under(lowered(mismatch, Reason.FOLLOWS), "segment-foreign", "n")
-    assert (note.severity, note.code, note.offset, note.message) == (Severity.NOTE, "segment-foreign", 7, "n")
 
 
 def test_one_module_decides_between_findings_and_incomplete() -> None:

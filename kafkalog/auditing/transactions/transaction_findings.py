@@ -193,7 +193,7 @@ def _each(
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
         )  # fmt: skip
-        yield found if report.weaker is None else lowered(found, report.weaker)
+        yield lowered(found, report.weaker)
 
 
 def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:
