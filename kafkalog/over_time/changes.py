@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import Facts, Segments

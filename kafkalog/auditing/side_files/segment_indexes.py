@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.side_files.segment_batches import Batches
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.opening import read_small

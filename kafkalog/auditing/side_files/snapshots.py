@@ -10,8 +10,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding

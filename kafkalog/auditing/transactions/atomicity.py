@@ -13,8 +13,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
 from kafkalog.certainty import certainty_of
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.fold import tally

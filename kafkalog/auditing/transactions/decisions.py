@@ -16,8 +16,8 @@ from kafkalog.auditing.transactions.ended import LATEST, ReplicaMarkers, is_sole
 from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.certainty import Inputs, certainty_of
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.transactions.audited import Audit, Reused
 from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome, leaves_complete

@@ -20,8 +20,8 @@ from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE, JudgedRows
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, is_proved
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.table import NONE
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
