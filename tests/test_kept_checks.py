@@ -27,7 +27,7 @@ from kafkalog.auditing.partition.scan_message import (
 from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
 from kafkalog.auditing.pipeline.kept_scans import Fingerprint, fingerprint
 from kafkalog.auditing.pipeline.places import logs_of, segments_of
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.wire import WireError, write_message
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
