@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
-from kafkalog.certainty import POSSIBLE, PROVED, is_proved
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.tables import Table
@@ -127,7 +127,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     subject = Subject(name=first.node.node_id) if whole else Subject(*place)
     kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
-    incident.certainty = PROVED if all(is_proved(one.certainty) for one in found) else POSSIBLE
+    incident.certainty = first_doubt(one.certainty for one in found)
     incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
     incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
@@ -138,8 +138,8 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
     size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    likely = " (likely)" if incident.certainty == POSSIBLE else ""
-    incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
+    doubt = "" if is_proved(incident.certainty) else f" ({incident.certainty})"
+    incident.title = f"{_SAID[cause].format(where=incident.where())}{doubt}{size}."
     seen = INCIDENT_KINDS[kind].consumers
     incident.consumers = Consumers(seen, seen)
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
