@@ -33,7 +33,7 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import is_proved
-from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, iso, listed, many, offset_range
@@ -45,32 +45,31 @@ _SAID: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if wor
 
 
 class Blocked(NamedTuple):
-    """Open transactions of one cause."""
+    """Open transactions of one cause; `writes` are their partitions and producers."""
 
     cause: str
     every: list[Open]
+    writes: frozenset[tuple[TopicPartition, int]]
 
     def holds(self, finding: Row) -> bool:
         """Say whether a finding's offset commits are those of one of these transactions."""
-        return any(
-            one.row["topic"] == OFFSETS_TOPIC
-            and one.row["partition"] == finding["partition"]
-            and one.row["producer_id"] == finding["producer_id"]
-            for one in self.every
-        )
+        return (TopicPartition.of(finding), finding["producer_id"]) in self.writes
 
 
 def blocked(tables: ClusterTables, findings: list[Row]) -> list[Blocked]:
     """Return the transactions that are open, by their cause."""
     every = (open_transaction(tables, row) for row in findings)
-    return [Blocked(str(key[0]), some) for key, some in few_groups(every, lambda one: _key(tables, one), 3)]
+    return [
+        Blocked(str(key[0]), some, frozenset((one.place, one.row["producer_id"]) for one in some))
+        for key, some in few_groups(every, lambda one: _key(tables, one), 3)
+    ]
 
 
 def stopped(tables: ClusterTables, found: Sequence[Blocked], following: list[Row]) -> Iterator[Incident]:
     """Yield the incidents of transactions that are open, with the groups whose offset commits they hold back."""
     held = grouped(following, lambda row: next(at for at, one in enumerate(found) if one.holds(row)))
-    for at, (cause, every) in enumerate(found):
-        yield _incident(tables, every, cause, held.get(at, []))
+    for at, one in enumerate(found):
+        yield _incident(tables, one, held.get(at, []))
 
 
 def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
@@ -102,11 +101,12 @@ def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
     return leaderless_at(rows, one.decided.prepared["last_update_timestamp_ms"])
 
 
-def _incident(tables: ClusterTables, every: list[Open], cause: str, held: list[Row]) -> Incident:
+def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Incident:
     """Make the incident of some open transactions of one cause, and of the offset commits that they hold back."""
-    kind = "copy-skewed" if cause == "copied-while-running" else "consumers-stopped"
-    findings = [one.finding for one in every]
-    incident = Incident.of(kind, cause, _subject(every), findings, tables.cluster_id)
+    every = found.every
+    kind = "copy-skewed" if found.cause == "copied-while-running" else "consumers-stopped"
+    first = min(Subject(*one.place, one.row["first_offset"], one.row["producer_id"]) for one in every)
+    incident = Incident.of(kind, found.cause, first, [one.finding for one in every], tables.cluster_id)
     describe(tables, incident, every)
     incident.title = _title(tables, incident, every)
     incident.steps = _steps(tables, incident, every)
@@ -129,11 +129,6 @@ def _stable(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, in
         stable = tables.logs.get(one.finding["log"], {}).get("last_stable_offset")
         at.setdefault(one.place, one.row["first_offset"] if stable is None else stable)
     return at
-
-
-def _subject(every: list[Open]) -> Subject:
-    """Return the first open transaction of some."""
-    return min(Subject(*one.place, one.row["first_offset"], one.row["producer_id"]) for one in every)
 
 
 def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> None:

@@ -129,6 +129,11 @@ class ClusterTables:
         """Make the step that writes the records of an incident to a file, those that the filters leave."""
         return Step(text, saves=(*filters, ("-o", name), *self.directories))
 
+    def node_of(self, log: str | None) -> str | None:
+        """Return the broker that a log was copied from, None where its directory does not say it."""
+        node: str | None = self.logs.get(log or "", {}).get("node_id")
+        return node
+
     def transaction_of(self, finding: Row) -> Row | None:
         """Return the row of the transaction that a finding is about, None where none begins at its offset."""
         if self._by_begin is None:
@@ -261,10 +266,10 @@ _KIND: Final = GAPS.names.index("kind")
 
 
 def _take_gaps(tables: ClusterTables, gaps: Iterable[tuple[Any, ...]]) -> None:
-    for gap in gaps:
-        log, topic, partition, first, last, cause = _OF_GAP(gap)
-        of_place = tables.gaps.setdefault(TopicPartition(topic, partition), LostRanges())
-        of_place.add(log, first, last, unreadable=cause == "unreadable-bytes")
+    for (log, topic, partition), some in grouped(map(_OF_GAP, gaps), lambda gap: gap[:3]).items():
+        first, last = np.array([gap[3:5] for gap in some], np.int64).T
+        unreadable = np.array([gap[5] == "unreadable-bytes" for gap in some])
+        tables.gaps.setdefault(TopicPartition(topic, partition), LostRanges()).add(log, first, last, unreadable)
 
 
 _OF_GAP: Final = itemgetter(
@@ -279,7 +284,7 @@ def _take_partitions(tables: ClusterTables, partitions: Iterable[PartitionAudit]
         lost = gaps.chosen(~gaps.of_kind("legal"))
         if lost:
             of_place = tables.gaps.setdefault(TopicPartition(directory.topic, directory.partition), LostRanges())
-            of_place.extend(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
+            of_place.add(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
 
 
 def needed(finding: tuple[Any, ...]) -> bool:

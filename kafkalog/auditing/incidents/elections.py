@@ -225,8 +225,7 @@ def _elected(place: TopicPartition, election: Unclean) -> Iterator[Event]:
 def _fork(tables: ClusterTables, row: Row) -> _Fork:
     """Tell the records apart that only one replica holds: control records are none of anybody's."""
     first, last = row["offset"], row["last_offset"]
-    node = tables.logs.get(row["log"], {}).get("node_id")
-    kept = Kept(row["log"], node, row["topic"], row["partition"], first, last)
+    kept = Kept(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
     rows = [one for one in tables.transactions.get(row["log"], ()) if _reaches(one, first)]
     markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
     counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)

@@ -149,7 +149,7 @@ def _place(tables: ClusterTables, loss: Loss) -> None:
     for log in loss.seen:
         loss.places = loss.places.with_ranges(loss.ranges.get(log, loss.places))
     loss.spared = loss.led is not None and _has(tables, loss, loss.led)
-    is_named = None not in {tables.logs.get(log, {}).get("node_id") for log in loss.logs}
+    is_named = None not in {tables.node_of(log) for log in loss.logs}
     loss.elsewhere = loss.state is not None and loss.led is None and is_named
 
 
@@ -303,8 +303,7 @@ def _title(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) 
         return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = f"; {_following(places)}" if shown else ""
-        cannot = "can't be read" if is_proved(first.certainty) else "may be unreadable"
-        return f"{what} {cannot}: bytes are damaged{following}.{kept}"
+        return f"{what} {_short(first)}: bytes are damaged{following}.{kept}"
     may = "may be" if not is_proved(first.certainty) else verb
     if first.cause == "log-missing":
         return f"{what} {may} lost: there is no .log file, other files know it.{kept}"
@@ -338,7 +337,7 @@ def _short(first: Loss) -> str:
 
 def _nodes(tables: ClusterTables, loss: Loss) -> str:
     """Name the brokers whose replicas miss something."""
-    nodes = sorted({str(tables.logs.get(log, {}).get("node_id")) for log in loss.logs})
+    nodes = sorted({str(tables.node_of(log)) for log in loss.logs})
     return f"broker{'s' * (len(nodes) > 1)} {listed(nodes)}"
 
 

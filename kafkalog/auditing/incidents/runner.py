@@ -148,13 +148,9 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
     if row["topic"] is None:
-        return kind, cause, certainty, _node(tables, row), row["code"]
+        return kind, cause, certainty, tables.node_of(row["log"]), row["code"]
     who = row["producer_id"] if kind in _OF_PRODUCER else None
     return kind, cause, certainty, row["topic"], row["partition"], who
-
-
-def _node(tables: ClusterTables, row: Row) -> object:
-    return tables.logs.get(row["log"] or "", {}).get("node_id")
 
 
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
@@ -182,7 +178,7 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
 
 def _message(tables: ClusterTables, row: Row) -> str:
     """Return what a finding says, with the replica's name: an incident is about several."""
-    node = _node(tables, row)
+    node = tables.node_of(row["log"])
     name = str(row["log"]) if node is None else f"Broker {node}'s replica"
     return str(row["message"]).replace("This replica", name, 1)
 
@@ -192,7 +188,7 @@ def _subject(tables: ClusterTables, kind: str, rows: list[Row]) -> Subject:
     places = [TopicPartition.of(row) for row in rows if row["topic"] is not None]
     code = min(row["code"] for row in rows)
     if not places:
-        return Subject(name=f"{_node(tables, rows[0])} {code}")
+        return Subject(name=f"{tables.node_of(rows[0]['log'])} {code}")
     who = rows[0]["producer_id"] if kind in _OF_PRODUCER else None
     return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
 
