@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from kafkalog.certainty import PROVED
+from kafkalog.certainty import certainty_of
 from kafkalog.findings import Finding
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def not_all_judged(what: str, count: int, file: str, first_offset: int | None) -
         f"{count:,} more {what}{where}, are only counted: an audit judges the first {IN_A_LOG:,} of a log, and"
         f" {IN_A_RUN:,} open transactions in all."
     )
-    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty=PROVED)
+    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty=certainty_of())
 
 
 def first_findings(findings: Iterable[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.reports.source import DECIDING, ClusterRead, Decisions, Steps
 from kafkalog.tables import TABLES
 

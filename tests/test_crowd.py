@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 import build
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.opening import BytesSource
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, interpreted, search

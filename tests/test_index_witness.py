@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.segment_batches import Batches
 from kafkalog.auditing.side_files.segment_indexes import OffsetIndex, TimeIndex
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 
 BASE: Final = 100
 # First and last offsets, and newest times, of batches of 50 bytes each.

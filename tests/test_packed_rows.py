@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.named import FEW, NONE, Columns
+from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.tables.arrow import Numbers
 

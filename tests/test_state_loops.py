@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plain
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds import producer_states
 from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.batch import CellTable

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kafkalog.auditing.pipeline import audit
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.quantities import iso
 from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
 from kafkalog.reports.lanes import on_brokers_clock, time_axis

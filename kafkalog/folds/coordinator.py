@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns, give_back, one_cell
 from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of
+from kafkalog.columns.table import NONE, Columns, give_back, one_cell
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import FEW, NONE, Columns
+from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import fold as kernel_fold

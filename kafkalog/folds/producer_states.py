@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.named import Columns, one_cell
+from kafkalog.columns.table import Columns, one_cell
 from kafkalog.kernel import states as kernel_states
 from kafkalog.kernel.buffers import STATE_CELLS, STATE_COLUMNS
 from kafkalog.kernel.slots import lengthen, secret_bits

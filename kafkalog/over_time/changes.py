@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import Facts, Segments
@@ -162,7 +162,7 @@ class Changes:
         place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
         place["partition"] = int(place["partition"])
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
-        self.findings.append(finding if reason is None else lowered(finding, reason))
+        self.findings.append(lowered(finding, reason))
         return len(self.findings) - 1
 
     def rows(self) -> Iterator[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from kafkalog.auditing.incidents import incidents_of, tables_of_files
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import Outcome
@@ -86,7 +86,9 @@ class Diff:
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return what decides the exit status: what got worse, and whether all was read."""
-        outcome = Outcome(fail_on, incomplete=not self.complete)
+        outcome = Outcome(fail_on)
+        if not self.complete:
+            outcome.unread()
         for row in self.incidents:
             outcome.count(Severity[row["severity"].upper()])
         return outcome

@@ -15,8 +15,8 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.topics import policies
 from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
 from kafkalog.auditing.verification import is_output
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, parse_name
 from kafkalog.reports import AuditSource, WrittenAudit, columns_of, source_of

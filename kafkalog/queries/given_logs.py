@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name

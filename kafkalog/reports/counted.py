@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.table import NONE
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.quantities import CLOCKS_MS

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.quantities import all_plausible, by_number, plausible
 from kafkalog.reports.source import AuditSource
 

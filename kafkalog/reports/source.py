@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree

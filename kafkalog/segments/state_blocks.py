@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import ranges
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding

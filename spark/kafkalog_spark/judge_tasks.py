@@ -44,7 +44,7 @@ from kafkalog.auditing.transactions import (
     notable_columns,
     own_epoch_keys,
 )
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
-from kafkalog.certainty import POSSIBLE, PROVED, is_proved
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.limit import few_groups
@@ -128,7 +128,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     places = {TopicPartition(one.log.directory.topic, one.log.directory.partition) for one in held}
     subject = Subject(name=first.node.node_id) if whole else Subject(*min(places))
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
-    incident.certainty = PROVED if all(is_proved(one.certainty) for one in found) else POSSIBLE
+    incident.certainty = first_doubt(one.certainty for one in found)
     incident.partitions = places
     incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
@@ -139,8 +139,8 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
     size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    likely = " (likely)" if incident.certainty == POSSIBLE else ""
-    incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
+    doubt = "" if is_proved(incident.certainty) else f" ({incident.certainty})"
+    incident.title = f"{_SAID[cause].format(where=incident.where())}{doubt}{size}."
     incident.consumers = Consumers.alike(INCIDENT_KINDS[kind].consumers)
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]

@@ -18,7 +18,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.cleaning import are_all_known, compacts
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
 

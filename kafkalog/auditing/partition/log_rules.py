@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import LostOffsets
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Break, tally

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import NO_STATES, DamagedBytes, SegmentScan
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.columns.wire import Schema, WireError, WireMessage, WireTable, read_message, write_message
 from kafkalog.findings import Finding, Severity

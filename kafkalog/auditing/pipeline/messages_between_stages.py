@@ -11,8 +11,8 @@ import numpy as np
 from kafkalog.auditing.partition import name_table, names_in, open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import distinct
+from kafkalog.columns.table import Columns
 from kafkalog.columns.wire import Schema, WireMessage, WireTable, read_message, write_message
 from kafkalog.files.tree import DirectoryIdentity, FileIdentity
 from kafkalog.findings import Severity

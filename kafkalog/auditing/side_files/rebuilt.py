@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkalog.auditing.side_files.segment_batches import Batches, Coverage, SegmentFiles
 from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds.producer_states import ProducerStates
 from kafkalog.kafka.batch import CellTable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Where
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.side_files.segment_batches import Batches
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.opening import read_small
@@ -23,7 +23,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
 from kafkalog.quantities import offset_range
-from kafkalog.settle import Reason, in_closed_file, lowered
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -376,7 +376,7 @@ class SegmentIndexes:
                 "index-preallocated", suffix, f"{index.zeros} zero bytes after {len(index)} {noun}",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
-            yield in_closed_file(finding) if closed else finding
+            yield finding if closed else lowered(finding, Reason.MAY_BE_WRITTEN_TO)
 
     def _left(
         self, suffix: str, code: str, index: OffsetIndex | TimeIndex | None, coverage: Coverage

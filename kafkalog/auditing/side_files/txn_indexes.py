@@ -11,8 +11,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import ABORT, tally

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers

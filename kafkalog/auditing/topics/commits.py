@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import Spans, group_begins, group_ends
+from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text

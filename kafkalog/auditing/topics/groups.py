@@ -45,7 +45,7 @@ from kafkalog.auditing.topics.topic_logs import (
     places_of,
     topic_logs,
 )
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC

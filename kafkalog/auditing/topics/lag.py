@@ -15,7 +15,7 @@ from kafkalog.auditing.topics.commits import InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, topic_logs
-from kafkalog.columns.named import NONE, AnyColumn
+from kafkalog.columns.table import NONE, AnyColumn
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits

@@ -24,7 +24,7 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, PartitionSpans, Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
-from kafkalog.columns.named import AnyColumn, Columns
+from kafkalog.columns.table import AnyColumn, Columns
 from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC

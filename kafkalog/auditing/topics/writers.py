@@ -15,7 +15,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count

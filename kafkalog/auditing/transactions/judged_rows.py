@@ -28,8 +28,8 @@ from kafkalog.auditing.transactions.verdict_rule import (
     open_verdict,
 )
 from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_missed
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally

@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.certainty import NEVER, Seen
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:

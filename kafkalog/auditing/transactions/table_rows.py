@@ -19,8 +19,8 @@ from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts, Words
 from kafkalog.certainty import NEVER
-from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import among, distinct, place_of
+from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold

@@ -20,8 +20,8 @@ from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE, JudgedRows
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, is_proved
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.table import NONE
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
@@ -193,7 +193,7 @@ def _each(
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
         )  # fmt: skip
-        yield found if report.weaker is None else lowered(found, report.weaker)
+        yield lowered(found, report.weaker)
 
 
 def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:

@@ -12,8 +12,8 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import among, place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator

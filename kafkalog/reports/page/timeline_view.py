@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.escape import escape
 from kafkalog.quantities import FIRST_MS, all_plausible, plausible
 from kafkalog.reports.lanes import (

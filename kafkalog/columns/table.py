@@ -1,4 +1,4 @@
-"""The table type, from the fold upwards: columns of equal length under names."""
+"""The table type, `Columns`: columns of equal length under names, from the fold upwards."""
 
 from __future__ import annotations
 
