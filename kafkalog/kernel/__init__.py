@@ -9,7 +9,14 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-__all__ = ["interpreted"]
+__all__ = ["form", "interpreted"]
+
+
+def form() -> str:
+    """Say which form of the loops runs: ``compiled`` or ``interpreted``."""
+    from kafkalog.kernel.headers import COMPILED
+
+    return "compiled" if COMPILED else "interpreted"
 
 
 def interpreted(name: str, as_name: str) -> ModuleType:

@@ -528,10 +528,3 @@ STATE_COLUMNS: Final = (
 def as_table(cells: array[int], width: int) -> memoryview:
     """Return a view of flat cells as rows of so many; there is at least one row."""
     return memoryview(cells).cast("B").cast("q", (len(cells) // width, width))
-
-
-def form() -> str:
-    """Say which form of the loops runs: ``compiled`` or ``interpreted``."""
-    from kafkalog.kernel.headers import COMPILED
-
-    return "compiled" if COMPILED else "interpreted"
