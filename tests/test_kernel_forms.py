@@ -224,17 +224,17 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
-        row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
+        row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
     recs = CellTable(len(buffers.RECORD_COLUMNS), 32)
     recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 0, heads.count, False, recs.cells)
+    block = SimpleNamespace(buf=data, heads=heads, recs=recs)
     number = row = used = 0
     while number < recs.count:
         number, used, row, why = form.record_lines(
-            data, heads.cells, recs.cells, number, recs.count, row,
-            plans.WITH_METADATA * metadata + plans.WITH_CONTENTS * contents,
-            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", CellTable(1, 1).cells,
+            block, number, row, plans.WITH_METADATA * metadata + plans.WITH_CONTENTS * contents, TEMPLATE, out, used,
+            b"", CellTable(1, 1).cells,
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL

@@ -9,7 +9,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, Final, Self, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -361,6 +361,25 @@ class JsonColumn(TextColumn):
 _TENS: Final = 10 ** np.arange(1, 20, dtype=np.uint64)
 
 
+class _Rows(NamedTuple):
+    """The rows of sentences, as the kernel's writer of lines wants a block."""
+
+    buf: bytes
+    cells: memoryview
+    room: int
+    valid: bytes = b""
+    weight: int = -1
+
+
+class _Lines(NamedTuple):
+    """The sentence, as it wants a template."""
+
+    steps: array[int]
+    literals: bytes
+    form: int = plans.JSON
+    line_room: int = 0
+
+
 def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextColumn:
     """Write `count` sentences of the same parts: texts that are always the same, numbers, texts of columns."""
     literals, steps = bytearray(), array("q")
@@ -391,21 +410,8 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
     out: Any = bytearray(total + kernel_text.SLACK)
     literals += bytes(kernel_text.SLACK)
     cells: Any = np.concatenate([np.empty(0, np.int64), *columns]).astype(np.int64)
-    done, used, _ = kernel_text.row_lines(
-        b"".join(buffers),
-        memoryview(cells),
-        count,
-        b"",
-        0,
-        count,
-        steps,
-        bytes(literals),
-        plans.JSON,
-        0,
-        -1,
-        out,
-        0,
-    )
+    rows, lines = _Rows(b"".join(buffers), memoryview(cells), count), _Lines(steps, bytes(literals))
+    done, used, _ = kernel_text.row_lines(rows, 0, count, lines, out, 0)
     assert (done, used) == (count, total)
     return TextColumn(bytes(memoryview(out)[:total]), ends - sizes, sizes)
 

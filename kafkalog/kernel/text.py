@@ -7,7 +7,7 @@ What is between the values is data, a template: ``plans.py`` says what it has.
 from __future__ import annotations
 
 import binascii
-from typing import Final
+from typing import Any, Final
 
 try:
     import cython
@@ -140,12 +140,16 @@ def batch_lines(
     heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
-    template: cython.const[cython.longlong][::1],
-    literals: cython.const[cython.uchar][::1],
+    lines: Any,
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
 ) -> tuple[int, int]:
-    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` while there is room: (next row, bytes in `out`)."""
+    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` while there is room: (next row, bytes in `out`).
+
+    Of `lines` are `batches`, the template, and `literals`.
+    """
+    template: cython.const[cython.longlong][::1] = lines.batches
+    literals: cython.const[cython.uchar][::1] = lines.literals
     if len(heads) < BATCH_CELLS or row < 0 or stop_row > heads.shape[1]:
         raise IndexError
     if not cython.compiled and stop_row - row > 1:
@@ -287,29 +291,33 @@ def put_content(
 
 
 def record_lines(
-    buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][:, ::1],
-    recs: cython.const[cython.longlong][:, ::1],
+    block: Any,
     first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
     row: cython.Py_ssize_t,
     parts: cython.int,
-    template: cython.const[cython.longlong][::1],
-    literals: cython.const[cython.uchar][::1],
-    pieces: cython.const[cython.longlong][::1],
+    lines: Any,
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
     content: cython.const[cython.uchar][::1],
     places: cython.const[cython.longlong][:, ::1],
 ) -> tuple[int, int, int, int]:
-    """Write the lines of records [`first`, `count`), each batch's line before its first record's.
+    """Write the lines of a block's records from `first` on, each batch's line before its first record's.
 
-    `parts` says what a line has, ``WITH_METADATA`` and ``WITH_CONTENTS``. `places` has four columns, ``TEXT_…``: where
-    in `content` the text of a record's key is, its size, -1 for none, and its payload's; without them the record's own
-    bytes are written. `row` is the next batch without a line. Answers (next record, bytes in `out`, next row, why it
-    stopped): ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line is written, and the caller must write
-    this record's line (magic 0 and 1, control records other than ABORT and COMMIT, content that could never fit).
+    Of the block are `buf` and the tables `heads` and `recs`; of `lines` are `batches` and `records`, the templates, and
+    `literals`. `parts` says what a line has, ``WITH_METADATA`` and ``WITH_CONTENTS``. `places` has four columns,
+    ``TEXT_…``: where in `content` the text of a record's key is, its size, -1 for none, and its payload's; without them
+    the record's own bytes are written. `row` is the next batch without a line. Answers (next record, bytes in `out`,
+    next row, why it stopped): ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line is written, and the
+    caller must write this record's line (magic 0 and 1, control records other than ABORT and COMMIT, content that could
+    never fit).
     """
+    buf: cython.const[cython.uchar][::1] = block.buf
+    heads: cython.const[cython.longlong][:, ::1] = block.heads.cells
+    recs: cython.const[cython.longlong][:, ::1] = block.recs.cells
+    count: cython.Py_ssize_t = block.recs.count
+    template: cython.const[cython.longlong][::1] = lines.batches
+    pieces: cython.const[cython.longlong][::1] = lines.records
+    literals: cython.const[cython.uchar][::1] = lines.literals
     i: cython.Py_ssize_t = first
     batch: cython.Py_ssize_t
     limit: cython.Py_ssize_t = len(out)
@@ -704,26 +712,28 @@ def _has_value(valid: cython.const[cython.uchar][::1], bit: cython.Py_ssize_t, r
 
 
 def row_lines(
-    buf: cython.const[cython.uchar][::1],
-    cells: cython.const[cython.longlong][::1],
-    room: cython.Py_ssize_t,
-    valid: cython.const[cython.uchar][::1],
+    block: Any,
     row: cython.Py_ssize_t,
     stop_row: cython.Py_ssize_t,
-    template: cython.const[cython.longlong][::1],
-    literals: cython.const[cython.uchar][::1],
-    form: cython.int,
-    line_room: cython.Py_ssize_t,
-    weight: cython.Py_ssize_t,
+    lines: Any,
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
 ) -> tuple[int, int, int]:
-    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]``: (next row, bytes in `out`, why it stopped).
+    """Write the lines of a block's rows [`row`, `stop_row`) to ``out[w:]``: (next row, bytes in `out`, why it stopped).
 
-    ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the row could never fit. `line_room` is the room of a line without
-    its bytes; from `weight` on the cells have how many bytes a row has, and `room` later how many headers; below 0:
-    none.
+    ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the row could never fit. Of the block are `buf`, `cells`, `room`,
+    `valid` and `weight`, from where on the cells have how many bytes a row has, and `room` later how many headers;
+    below 0: none. Of `lines` are `steps`, `literals`, `form`, and `line_room`, that of a line without its bytes.
     """
+    buf: cython.const[cython.uchar][::1] = block.buf
+    cells: cython.const[cython.longlong][::1] = block.cells
+    valid: cython.const[cython.uchar][::1] = block.valid
+    room: cython.Py_ssize_t = block.room
+    weight: cython.Py_ssize_t = block.weight
+    template: cython.const[cython.longlong][::1] = lines.steps
+    literals: cython.const[cython.uchar][::1] = lines.literals
+    form: cython.int = lines.form
+    line_room: cython.Py_ssize_t = lines.line_room
     s: cython.Py_ssize_t
     column: cython.Py_ssize_t
     start: cython.Py_ssize_t

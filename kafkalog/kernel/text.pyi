@@ -1,6 +1,6 @@
 """What Python sees of lines of text; ``text.py`` says what each does."""
 
-from typing import Final
+from typing import Final, Protocol
 
 from kafkalog.kernel.buffers import Bytes, Cells
 
@@ -9,28 +9,60 @@ NO_ROOM: int
 SPECIAL: int
 SLACK: Final = 64
 
+class KafkaLines(Protocol):
+    @property
+    def batches(self) -> Cells: ...
+    @property
+    def records(self) -> Cells: ...
+    @property
+    def literals(self) -> bytes: ...
+
+class RowLines(Protocol):
+    @property
+    def steps(self) -> Cells: ...
+    @property
+    def literals(self) -> bytes: ...
+    @property
+    def form(self) -> int: ...
+    @property
+    def line_room(self) -> int: ...
+
+class Table(Protocol):
+    count: int
+    @property
+    def cells(self) -> Cells: ...
+
+class Records(Protocol):
+    @property
+    def buf(self) -> Bytes: ...
+    @property
+    def heads(self) -> Table: ...
+    @property
+    def recs(self) -> Table: ...
+
+class Rows(Protocol):
+    @property
+    def buf(self) -> Bytes: ...
+    @property
+    def cells(self) -> Cells: ...
+    @property
+    def valid(self) -> Bytes: ...
+    @property
+    def room(self) -> int: ...
+    @property
+    def weight(self) -> int: ...
+
 def java_text(data: bytes) -> str: ...
 def put_text(out: bytearray | memoryview, w: int, buf: Bytes, start: int, size: int) -> int: ...
 def batch_lines(
-    heads: Cells,
-    row: int,
-    stop_row: int,
-    template: Cells,
-    literals: bytes,
-    out: bytearray,
-    w: int,
+    heads: Cells, row: int, stop_row: int, lines: KafkaLines, out: bytearray, w: int
 ) -> tuple[int, int]: ...
 def record_lines(
-    buf: Bytes,
-    heads: Cells,
-    recs: Cells,
+    block: Records,
     first: int,
-    count: int,
     row: int,
     parts: int,
-    template: Cells,
-    literals: bytes,
-    pieces: Cells,
+    lines: KafkaLines,
     out: bytearray,
     w: int,
     content: Bytes,
@@ -54,17 +86,5 @@ def headers_piece(
     w: int,
 ) -> tuple[int, int, int]: ...
 def row_lines(
-    buf: Bytes,
-    cells: Cells,
-    room: int,
-    valid: Bytes,
-    row: int,
-    stop_row: int,
-    template: Cells,
-    literals: bytes,
-    form: int,
-    line_room: int,
-    weight: int,
-    out: bytearray | memoryview,
-    w: int,
+    block: Rows, row: int, stop_row: int, lines: RowLines, out: bytearray | memoryview, w: int
 ) -> tuple[int, int, int]: ...

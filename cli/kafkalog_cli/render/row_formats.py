@@ -257,10 +257,7 @@ class BlockLines:
         """Write the lines of some rows of a block."""
         block, row, stop = rows.block, rows.start, rows.stop
         while row < stop:
-            row, self._used, why = kernel_text.row_lines(
-                block.buf, block.cells, block.room, block.valid, row, stop, template.steps, template.literals,
-                template.form, template.line_room, block.weight, self._buffer, self._used,
-            )  # fmt: skip
+            row, self._used, why = kernel_text.row_lines(block, row, stop, template, self._buffer, self._used)
             if why == kernel_text.NO_ROOM:
                 self.flush()
             elif why == kernel_text.SPECIAL:

@@ -415,9 +415,8 @@ class KafkaText:
         row = self._records(path, chunk) if self.options.deep else 0
         while row < heads.count:
             row, writer.used = kernel_text.batch_lines(
-                heads.cells, row, heads.count, template.batches, template.literals,
-                writer.buffer, writer.used,
-            )  # fmt: skip
+                heads.cells, row, heads.count, template, writer.buffer, writer.used
+            )
             if row < heads.count:
                 writer.flush()
         for finding in chunk.findings:
@@ -429,9 +428,7 @@ class KafkaText:
         heads, writer, template = chunk.heads, self.writer, self._template
         if len(writer.buffer) - writer.used < plans.LINE_ROOM:
             writer.flush()
-        _, writer.used = kernel_text.batch_lines(
-            heads.cells, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
-        )
+        _, writer.used = kernel_text.batch_lines(heads.cells, row, row + 1, template, writer.buffer, writer.used)
 
     def record(
         self, block: RecordBlock, number: int, batch: Batch | None = None, parts: tuple[RecordPart, ...] | None = None
@@ -491,7 +488,9 @@ class KafkaText:
         options, writer, template = self.options, self.writer, self._template
         heads, recs = block.heads, block.recs
         number, at = 0, -1
-        with_contents = plans.WITH_CONTENTS if options.print_data_log or options.internal is not None else 0
+        parts = 0 if options.skip_record_metadata else plans.WITH_METADATA
+        if options.print_data_log or options.internal is not None:
+            parts |= plans.WITH_CONTENTS
         content, places = bytearray(), _NO_PLACES
         if self._decoded is not None and block.outer is None:
             self._decoded.write(block.buf, recs, partial(self._slowly, block))
@@ -499,11 +498,8 @@ class KafkaText:
         while number < recs.count:
             if self._by_kernel and block.outer is None:
                 number, writer.used, row, why = kernel_text.record_lines(
-                    block.buf, heads.cells, recs.cells, number, recs.count, row,
-                    (0 if options.skip_record_metadata else plans.WITH_METADATA) | with_contents,
-                    template.batches, template.literals, template.records, writer.buffer, writer.used,
-                    content, places.cells,
-                )  # fmt: skip
+                    block, number, row, parts, template, writer.buffer, writer.used, content, places.cells
+                )
                 if why == kernel_text.NO_ROOM:
                     writer.flush()
                 if why != kernel_text.SPECIAL:
