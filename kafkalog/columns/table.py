@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -16,7 +16,7 @@ from kafkalog.tables.arrow import Numbers, arrow_batch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.tables.arrow import RecordBatch, Schema
+    from kafkalog.tables.arrow import Array, RecordBatch, Schema
 
 __all__ = ["FEW", "NONE", "AnyColumn", "Columns", "give_back", "narrowed", "one_cell", "widened"]
 
@@ -149,6 +149,19 @@ class Columns:
         return cls.chained(parts, names).columns(*names)
 
     @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: tuple[str, ...], texts: Collection[str] = ()) -> Columns:
+        """Take rows, None for no value; `texts` are the columns that have no numbers."""
+        cells = list(zip(*([row[name] for name in names] for row in rows), strict=True)) or [()] * len(names)
+        return cls(
+            {
+                name: TextColumn.of(column)
+                if name in texts
+                else np.array([NONE if cell is None else cell for cell in column], np.int64)
+                for name, column in zip(names, cells, strict=True)
+            }
+        )
+
+    @classmethod
     def moved(
         cls, parts: Iterable[Columns], types: Mapping[str, str], order: NDArray[np.intp] | None = None
     ) -> Columns:
@@ -174,10 +187,10 @@ class Columns:
                 give_back()  # else the pieces of all columns stay, twice the memory
         return cls(columns) if blocks else cls.empty(tuple(types))
 
-    def __getitem__(self, name: str) -> NDArray[np.int64]:
-        """Return a column that is an array."""
-        found: NDArray[np.int64] = self._column(name)
-        return found
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column as an array, one of texts as an array of strings."""
+        found: Any = self._column(name)
+        return found.objects() if isinstance(found, TextColumn) else found
 
     def texts(self, name: str) -> TextColumn:
         """Return a column of texts."""
@@ -217,6 +230,11 @@ class Columns:
         """Yield the rows as tuples of plain objects, None where there is no value."""
         for block in self._blocks:
             yield from zip(*(_objects(block.column(name)) for name in self.names), strict=True)
+
+    @classmethod
+    def from_arrow(cls, batch: RecordBatch) -> Columns:
+        """Return the columns of a batch of Arrow. Raises TypeError for one that is no number and no text."""
+        return cls(dict(zip(batch.schema.names, map(_from_arrow, batch.columns), strict=True)))
 
     def to_arrow(self, schema: Schema) -> RecordBatch:
         """Return the columns of a schema as one batch of Arrow."""
@@ -443,6 +461,25 @@ def _objects(column: AnyColumn) -> Iterable[Any]:
     if not isinstance(column, np.ndarray):
         return column.tolist()
     return [None if cell == NONE else cell for cell in column.tolist()]
+
+
+def _from_arrow(array: Array) -> AnyColumn:
+    """Return a column of Arrow's; texts are pieces of the distinct ones, which take little where they are words."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(array.type):
+        return np.asarray(pc.fill_null(array.cast(pa.int64()), NONE))
+    if pa.types.is_boolean(array.type):
+        there = None if not array.null_count else np.asarray(array.is_valid())
+        return Numbers(np.asarray(pc.fill_null(array, False)), there)
+    if not pa.types.is_string(array.type):
+        raise TypeError(f"a column can't be of {array.type}")
+    coded = array.dictionary_encode()
+    _, offsets, data = coded.dictionary.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(coded.dictionary) + 1]
+    words = TextColumn(bytes(data or b""), np.append(ends[:-1], 0), np.append(np.diff(ends), -1))
+    return words.take(np.asarray(pc.fill_null(coded.indices, -1)))  # the last one is no text
 
 
 def _for_arrow(column: AnyColumn) -> Numbers | Iterable[Any]:

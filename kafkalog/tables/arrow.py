@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
-    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for modules that name the type
+    from pyarrow import Array as Array  # noqa: PLC0414  # for modules that name the type
+    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # ditto
     from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
 
     ArrowTable = pa.Table
