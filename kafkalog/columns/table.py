@@ -11,12 +11,12 @@ import numpy as np
 
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.kernel.buffers import NONE
-from kafkalog.tables.arrow import Numbers, arrow_batch
+from kafkalog.tables.arrow import Numbers, arrow_batch, column_of_arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.tables.arrow import Array, RecordBatch, Schema
+    from kafkalog.tables.arrow import RecordBatch, Schema
 
 __all__ = ["FEW", "NONE", "AnyColumn", "Columns", "give_back", "narrowed", "one_cell", "widened"]
 
@@ -234,7 +234,8 @@ class Columns:
     @classmethod
     def from_arrow(cls, batch: RecordBatch) -> Columns:
         """Return the columns of a batch of Arrow. Raises TypeError for one that is no number and no text."""
-        return cls(dict(zip(batch.schema.names, map(_from_arrow, batch.columns), strict=True)))
+        columns = zip(batch.schema.names, map(column_of_arrow, batch.columns), strict=True)
+        return cls({name: TextColumn(*one) if isinstance(one, tuple) else one for name, one in columns})
 
     def to_arrow(self, schema: Schema) -> RecordBatch:
         """Return the columns of a schema as one batch of Arrow."""
@@ -461,25 +462,6 @@ def _objects(column: AnyColumn) -> Iterable[Any]:
     if not isinstance(column, np.ndarray):
         return column.tolist()
     return [None if cell == NONE else cell for cell in column.tolist()]
-
-
-def _from_arrow(array: Array) -> AnyColumn:
-    """Return a column of Arrow's; texts are pieces of the distinct ones, which take little where they are words."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_integer(array.type):
-        return np.asarray(pc.fill_null(array.cast(pa.int64()), NONE))
-    if pa.types.is_boolean(array.type):
-        there = None if not array.null_count else np.asarray(array.is_valid())
-        return Numbers(np.asarray(pc.fill_null(array, False)), there)
-    if not pa.types.is_string(array.type):
-        raise TypeError(f"a column can't be of {array.type}")
-    coded = array.dictionary_encode()
-    _, offsets, data = coded.dictionary.buffers()
-    ends = np.frombuffer(offsets, np.int32)[: len(coded.dictionary) + 1]
-    words = TextColumn(bytes(data or b""), np.append(ends[:-1], 0), np.append(np.diff(ends), -1))
-    return words.take(np.asarray(pc.fill_null(coded.indices, -1)))  # the last one is no text
 
 
 def _for_arrow(column: AnyColumn) -> Numbers | Iterable[Any]:
