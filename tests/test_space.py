@@ -91,7 +91,7 @@ def test_several_that_wait_are_a_cleaner_that_stopped(tmp_path: Path) -> None:
 
     assert (alone["t-0"]["cause"], alone["t-0"]["certainty"]) == ("partition-uncleanable", "proved")
     assert found.pop("t-0") == ("partition-uncleanable", "proved")
-    assert set(found.values()) == {("cleaner-stopped", "likely")}
+    assert set(found.values()) == {("cleaner-stopped", "possible")}
 
 
 def test_one_that_waits_beside_what_ends_the_cleaner(tmp_path: Path) -> None:

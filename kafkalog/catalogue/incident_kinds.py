@@ -221,7 +221,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
                 "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing", "mirror-absent"),
-    _SKEWED: ("copy-skewed", "snapshot-contradicted"),
+    _SKEWED: ("copy-skewed", "snapshot-contradicted", "index-preallocated"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
                "log-start-lower", "broker-went-on"),
     KindWords("records-lost", "objects-missing"): ("remote-offsets-lost",),

@@ -162,7 +162,7 @@ class Changes:
         place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
         place["partition"] = int(place["partition"])
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
-        self.findings.append(finding if reason is None else lowered(finding, reason))
+        self.findings.append(lowered(finding, reason))
         return len(self.findings) - 1
 
     def rows(self) -> Iterator[tuple[Any, ...]]:

@@ -81,7 +81,9 @@ class Diff:
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return what decides the exit status: what got worse, and whether all was read."""
-        outcome = Outcome(fail_on, incomplete=not self.complete)
+        outcome = Outcome(fail_on)
+        if not self.complete:
+            outcome.unread()
         for row in self.incidents:
             outcome.count(Severity[row["severity"].upper()])
         return outcome

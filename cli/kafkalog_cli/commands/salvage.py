@@ -88,7 +88,7 @@ def salvage(
             rows.nothing_whole()
             mark_copied(str(output.parent))
     except UnreadableError as error:
-        outcome.incomplete = True
+        outcome.unread()
         say(f"error: {error}")
     except _NothingError:
         say(f"no batch is whole: {output} was not written")

@@ -22,7 +22,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
 from kafkalog.quantities import offset_range
-from kafkalog.settle import Reason, in_closed_file, lowered
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -372,7 +372,7 @@ class SegmentIndexes:
                 "index-preallocated", suffix, f"{index.zeros} zero bytes after {len(index)} {noun}",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
-            yield in_closed_file(finding) if closed else finding
+            yield finding if closed else lowered(finding, Reason.MAY_BE_WRITTEN_TO)
 
     def _left(
         self, suffix: str, code: str, index: OffsetIndex | TimeIndex | None, coverage: Coverage

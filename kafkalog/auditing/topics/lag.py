@@ -25,6 +25,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
+from kafkalog.quantities import listed_of
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
@@ -229,7 +230,6 @@ def _out_of_range(flag: int, place: Place, keys: CommitKeys, rows: Columns, read
     names = keys.groups.texts
     shown = rows.take(slice(0, _SHOWN)).tuples("key", "offset")
     groups = [f"{names[keys.group[key]]} at {offset}" for key, offset in shown]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     where = f"{topic}-{partition}"
     said = {
         _BEFORE: f"before the start of {where} at {read.start}: auto.offset.reset decides where a consumer starts",
@@ -239,7 +239,7 @@ def _out_of_range(flag: int, place: Place, keys: CommitKeys, rows: Columns, read
     code = "offset-before-start" if flag == _BEFORE else "offset-beyond-end"
     lowest = int(rows["offset"].min())
     finding = Finding.of(
-        code, read.log, f"committed offsets are {said}: {', '.join(groups)}{more}", offset=lowest,
+        code, read.log, f"committed offsets are {said}: {listed_of(len(rows), groups)}", offset=lowest,
         found=len(rows), log=read.log, topic=topic, partition=partition,
     )  # fmt: skip
     return lowered(finding, Reason.MAY_BE_THERE) if read.is_running else finding

@@ -152,7 +152,8 @@ class Summary:
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
         outcome = Outcome(fail_on)
-        outcome.incomplete = not self.complete
+        if not self.complete:
+            outcome.unread()
         for _, severity in self.findings:
             outcome.count(severity)
         return outcome

@@ -28,7 +28,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
-from kafkalog.quantities import iso_marked
+from kafkalog.quantities import iso_marked, listed_of
 from kafkalog.settle import lowered
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 from kafkalog.tables.words import OF_OPEN
@@ -193,7 +193,7 @@ def _each(
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
         )  # fmt: skip
-        yield found if report.weaker is None else lowered(found, report.weaker)
+        yield lowered(found, report.weaker)
 
 
 def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:
@@ -289,8 +289,7 @@ def _missing_states(coordinator: Coordinator) -> str:
         return f"the brokers that have {STATE_TOPIC}"
     count = coordinator.total - sum(number < coordinator.total for number in coordinator.known)
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
-    shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
-    return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
+    return listed_of(count, (f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN)))
 
 
 # When a transaction is overdue: the coordinator, or a marker, is later than it may be.
