@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import numpy as np
 
-from kafkalog.kernel import messages, plans, row_text
+from kafkalog.kernel import messages, plans
+from kafkalog.kernel import text as kernel_text
 from kafkalog.kernel.buffers import SPAN_CELLS, Bytes, as_table
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
@@ -391,10 +392,10 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
     steps.append(-1)
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if count else 0
-    out: Any = bytearray(total + row_text.SLACK)
-    literals += bytes(row_text.SLACK)
+    out: Any = bytearray(total + kernel_text.SLACK)
+    literals += bytes(kernel_text.SLACK)
     cells: Any = np.concatenate([np.empty(0, np.int64), *columns]).astype(np.int64)
-    done, used, _ = row_text.row_lines(
+    done, used, _ = kernel_text.row_lines(
         b"".join(buffers),
         memoryview(cells),
         count,
