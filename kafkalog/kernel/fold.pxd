@@ -1,3 +1,2 @@
 from kafkalog.kernel.buffers cimport *
-from kafkalog.kernel.numbers cimport add64
-from kafkalog.kernel.slots cimport place
+from kafkalog.kernel.numbers cimport add64, minus64

@@ -33,7 +33,7 @@ from kafkalog.kafka.batch import (
     smallest_size,
 )
 from kafkalog.kafka.layout import RECORD_BATCH
-from kafkalog.kernel import buffers, checksums, headers, search
+from kafkalog.kernel import buffers, headers, search
 from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import Extent
@@ -550,7 +550,7 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
 
 def _checksum(cursor: Cursor, start: int, stop: int, *, is_old: bool) -> int:
     crc = 0
-    sum_of = checksums.crc32 if is_old else checksums.crc32c
+    sum_of = headers.crc32 if is_old else headers.crc32c
     for at in range(start, stop, WINDOW):
         data = cursor.source.read(at, min(WINDOW, stop - at))
         crc = sum_of(data, 0, len(data), crc)
