@@ -9,7 +9,7 @@ from types import ModuleType
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
@@ -139,6 +139,13 @@ _INTS = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 9)
 
 
 @pytest.mark.parametrize("form", [search, _PLAIN])
+@example(base=5, delta=2, count=3, there=8, more=0, shown=61, magics=(2, 2), whole=True)
+@example(base=5, delta=2, count=3, there=7, more=0, shown=61, magics=(2, 2), whole=True)
+@example(base=5, delta=2, count=9, there=14, more=0, shown=8, magics=(2, 2), whole=False)
+@example(base=5, delta=2, count=9, there=8, more=0, shown=3, magics=(2, 2), whole=False)
+@example(base=5, delta=2, count=9, there=2**62, more=0, shown=3, magics=(2, 2), whole=False)
+@example(base=5, delta=0, count=1, there=5, more=1, shown=61, magics=(1, 2), whole=True)
+@example(base=5, delta=0, count=1, there=5, more=1, shown=61, magics=(1, 1), whole=True)
 @given(base=_OFFSETS, delta=_INTS, count=_INTS, there=_OFFSETS | st.none(), more=st.integers(0, 2**31 - 1),
        shown=st.integers(1, 61), magics=st.tuples(st.integers(0, 2), st.integers(0, 2)), whole=st.booleans())  # fmt: skip
 def test_what_follows_a_batch_has_the_offsets_after_it(

@@ -218,6 +218,7 @@ def may_follow(
     count: cython.longlong
     expected: cython.longlong
     counted: cython.longlong
+    last: cython.longlong
     none: cython.longlong = NONE
     cut: cython.int = 8 * (8 - min(shown, 8))
     if end < 0 or end + 61 > len(after) or shown <= 0:
@@ -233,9 +234,8 @@ def may_follow(
     if expected != none and (after[end + 16] > 1 or not after[end + 17] & CODEC_BITS):
         return there >= min(expected, counted)
     if after[end + 16] > 1:
-        there = moved(there, int32(after, end + 23))
-        if there == none:
-            return True
+        last = moved(there, int32(after, end + 23))
+        return last > base or (last == none and there > 0)  # 64 bits may not hold it
     return there > base
 
 
