@@ -222,12 +222,10 @@ MAP_ENTRIES, MAP_MOST, MAP_SECRET, MAP_FIRST_OFFSET, MAP_CELLS = range(5)
 # What ``records.keep`` is told of a pass.
 (
     PASS_SECRET,
-    PASS_TIME,
     PASS_HORIZON,  # a new delete horizon
-    PASS_TOMBSTONES,  # the offset below which those of batches without a horizon go
     PASS_END,  # the first offset that is left as it is
     PASS_CELLS,
-) = range(6)
+) = range(4)
 # What it adds up for each batch: records kept, tombstones among them, their bytes written again with the first one's
 # timestamp as base, the same with a new delete horizon as base, the first one's timestamp.
 KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(6)
@@ -451,6 +449,9 @@ EVENT_GAP, EVENT_LEADER_EPOCH, EVENT_BREAK, EVENT_MARKER_UNREADABLE = range(len(
     EVENT_CELLS,
 ) = range(12)
 EVENTS_AT_ONCE = 4  # that one batch can make
+
+# Whether a batch continues its producer's sequence, or what breaks: ``fold.sequence_break``.
+CONTINUES, HOLE, OVERLAP, EPOCH_DECREASING, EPOCH_NOT_FROM_ZERO = range(5)
 
 # The transactions that ``fold.tallied`` counts.
 TALLY_COLUMNS: Final = (
