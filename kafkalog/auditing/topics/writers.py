@@ -71,19 +71,19 @@ class _Written:
         rows = rows[:, np.lexsort(rows[:keys][::-1])]
         is_new = np.append(True, (rows[:keys, 1:] != rows[:keys, :-1]).any(axis=0))
         at = np.flatnonzero(is_new)
-        first = np.where(rows[keys + 3] < 0, _NEVER, rows[keys + 3])
+        first = np.where(rows[keys + 3] < 0, _NO_TIME, rows[keys + 3])
         first = np.minimum.reduceat(first, at)
         return np.vstack(
             [
                 rows[:keys, at],
                 np.add.reduceat(rows[keys : keys + 3], at, axis=1),
-                np.where(first == _NEVER, -1, first),
+                np.where(first == _NO_TIME, -1, first),
                 np.maximum.reduceat(rows[keys + 4], at),
             ]
         )
 
 
-_NEVER: Final = 2**63 - 1
+_NO_TIME: Final = 2**63 - 1  # later than any
 
 
 class _OfLog(NamedTuple):
