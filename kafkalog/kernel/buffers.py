@@ -234,8 +234,8 @@ KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(
 (
     SEEK_BLOCK,  # that ``buf[0]`` begins
     SEEK_TAIL_BLOCK,  # that ``tail[0]`` begins
-    SEEK_LEFT,  # extents that may be summed by the sums of blocks; an old message that is far counts twice
-    SEEK_BEYOND,  # extents above that
+    SEEK_LEFT,  # batches that may be summed by the sums of blocks; an old message that is far counts twice
+    SEEK_BEYOND,  # batches above that
     SEEK_ROOM,  # bytes from ``buf[0]`` to the file's end
     SEEK_LIMIT,  # the largest size of a batch
     SEEK_LEGACY,  # whether messages of magic 0 and 1 count

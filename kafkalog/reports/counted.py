@@ -126,7 +126,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     found = Counted()
     ends = _Ends(asked)
     for steps in source.steps():
-        ends.take(steps, found)
+        ends.add(steps, found)
     ends.last(found)
     ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
@@ -137,7 +137,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         if not logs.issuperset(columns["log"]):
             chosen &= np.fromiter((log in logs for log in columns["log"]), bool, len(chosen))
         is_over = chosen & rows_with(columns, "state", ("committed", "aborted"))
-        ended.take(columns, is_over)
+        ended.add(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
             place = row["topic"], row["partition"]
             if row["state"] in unended and row["cause"] not in _DECIDED:
@@ -175,7 +175,7 @@ class _EndedAlone:
         self._markers: list[NDArray[np.int64]] = []
         self._commits: list[NDArray[np.bool_]] = []
 
-    def take(self, columns: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_]) -> None:
+    def add(self, columns: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_]) -> None:
         """Count some rows, those that `ended`."""
         found = self._found
         by_hand = ended & rows_with(columns, "cause", ("administrator-abort",))
@@ -234,7 +234,7 @@ class _Ends:
         self._times: list[NDArray[np.int64]] = []
         self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
-    def take(self, steps: Steps, found: Counted) -> None:
+    def add(self, steps: Steps, found: Counted) -> None:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
         if not len(steps.states):
             return

@@ -28,7 +28,7 @@ from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kernel import buffers, search
 from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
-from kafkalog.segments.resync import Extent
+from kafkalog.segments.resync import WholeBatch
 
 __all__ = ["Damage", "Wrong", "crowded", "decide", "gather", "passed", "set_passed"]
 
@@ -53,7 +53,7 @@ def end_is_believed(cursor: Cursor, end: int, head: bytes) -> bool:
     return search.may_follow(head.ljust(RECORD_BATCH.size, b"\0"), 0, padded, 0, len(there), is_whole)
 
 
-def next_whole(cursor: Cursor, start: int) -> Extent | None:
+def next_whole(cursor: Cursor, start: int) -> WholeBatch | None:
     """Find the next whole batch from `start` on; a source without one is read to its end."""
     end = cursor.source.size
     stop = sys.maxsize if end is None else end
@@ -216,7 +216,7 @@ class Wrong(StrEnum):
     OVER_LIMIT = "over-limit"  # a whole batch that is larger than a reader accepts
     LENGTH = "length"  # of a batch in which only this field is wrong
     CHECKSUM = "checksum"  # the CRC of a batch whose length may be right
-    EXTENT = "extent"  # a batch whose length and CRC are both wrong
+    END_LOST = "end-lost"  # a batch whose length and CRC are both wrong
     TORN = "torn"  # the file ends inside a batch
     PREALLOCATED = "preallocated"  # zeros to the file's end
     ZEROS = "zeros"  # zeros elsewhere, outside batches
@@ -359,7 +359,7 @@ class _Begun:
             return self.mismatch(is_proved=False)
         real = found.position - self.here
         resumed = self.resumed(found.position)
-        return Damage(Wrong.EXTENT, self.here, real, resumed, head=self.head, declared=self.size)
+        return Damage(Wrong.END_LOST, self.here, real, resumed, head=self.head, declared=self.size)
 
     def mismatch(self, *, is_proved: bool) -> Damage:
         """A batch that has the size in its header, but whose CRC does not match."""

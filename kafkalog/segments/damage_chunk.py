@@ -89,7 +89,7 @@ def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
     return chunk
 
 
-def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
+def _lost_end(damage: Damage, cursor: Cursor) -> Chunk:
     """A batch whose bytes are lost up to the next whole batch."""
     _header_row(damage, cursor)
     chunk = cursor.chunk()
@@ -226,7 +226,7 @@ def _header_row(damage: Damage, cursor: Cursor) -> None:
     smallest = smallest_size(magic_of(padded))
     set_size(padded, smallest)
     headers.read(padded, 0, smallest, damage.position, cursor.heads.cells, 0)
-    size = damage.declared if damage.wrong is Wrong.EXTENT else damage.size
+    size = damage.declared if damage.wrong is Wrong.END_LOST else damage.size
     cursor.heads.set(buffers.SIZE, 0, size)
     cursor.heads.set(buffers.VALID, 0, 0)
     cursor.heads.set(buffers.SECTION_START, 0, -1)
@@ -238,7 +238,7 @@ _CHUNKS: Final[dict[Wrong, Callable[[Damage, Cursor], Chunk]]] = {
     Wrong.OVER_LIMIT: _over_limit,
     Wrong.LENGTH: _wrong_length,
     Wrong.CHECKSUM: _mismatch,
-    Wrong.EXTENT: _wrong_extent,
+    Wrong.END_LOST: _lost_end,
     Wrong.TORN: _torn,
     Wrong.PREALLOCATED: _preallocated,
     Wrong.ZEROS: _no_batch,

@@ -117,7 +117,7 @@ class Lag:
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
-    def take(self, key: NDArray[np.int64], offset: NDArray[np.int64], epoch: NDArray[np.int64], found: _Found) -> None:
+    def add(self, key: NDArray[np.int64], offset: NDArray[np.int64], epoch: NDArray[np.int64], found: _Found) -> None:
         """Take what a partition's log says of the offsets that were committed for it."""
         read, number = found.read, len(self._texts["partition_log"])
         self._texts["partition_log"].append(read.log)
@@ -213,7 +213,7 @@ def lags_of(
             flags = found[place].flags(commits.offset[rows], commits.leader_epoch[rows])
             if not found[place].led and (flags > _BEFORE).any():
                 found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
-            lag.take(commits.key[rows], commits.offset[rows], commits.leader_epoch[rows], found[place])
+            lag.add(commits.key[rows], commits.offset[rows], commits.leader_epoch[rows], found[place])
             for flag in np.unique(flags[flags >= 0]).tolist():
                 report(_out_of_range(flag, place, commits, rows[flags == flag], found[place].read))
     return lags

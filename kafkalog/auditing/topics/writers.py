@@ -131,7 +131,7 @@ class _Writers:
         self._places = _Written(4)  # cluster, producer, topic, partition
         self.partitions: list[tuple[int, str, int]] = []
 
-    def take(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
+    def add(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
         """Take in a log's rows."""
         number = self.topics.setdefault(topic, len(self.topics))
         producers = rows[0]
@@ -196,7 +196,7 @@ def writer_rows(
             if len(replicas[place]) == left[place]:
                 best = max(replicas.pop(place), key=lambda one: one.reach)
                 findings += best.findings
-                found.take(*place, best.rows)
+                found.add(*place, best.rows)
     names = _transactional_ids(clusters, limits, findings) if places else {}
     yield from findings
     yield from _rows(clusters, found, names, tables)
