@@ -95,7 +95,22 @@ def test_a_table_is_itself_in_another_process_and_in_arrow(parts: list[tuple[lis
             row["list"] = str(row["list"]).replace("'", '"')
 
     assert pickle.loads(pickle.dumps(found)) == found == Columns.concat([found], NAMES) == table(every)
-    assert found.to_arrow(schema).to_pylist() == listed
+    batch = found.to_arrow(schema)
+    assert batch.to_pylist() == listed
+    kept = ["number", "word", "list"]  # Arrow alone tells the lowest number from none
+    assert [list(row) for row in Columns.from_arrow(batch.slice(1).select(kept)).rows()] == [
+        [row[name] for name in kept] for row in listed[1:]
+    ]
+
+
+def test_a_column_of_arrow_is_numbers_or_texts() -> None:
+    """Of small numbers, truths and texts each is a column; anything else is refused."""
+    columns = {"small": pa.array([1, None], pa.int8()), "true": pa.array([None, True]), "text": pa.array(["é", None])}
+    found = Columns.from_arrow(pa.RecordBatch.from_arrays([*columns.values()], names=[*columns]))
+
+    assert list(found.rows()) == [(1, None, "é"), (None, True, None)]
+    with pytest.raises(TypeError, match="double"):
+        Columns.from_arrow(pa.RecordBatch.from_arrays([pa.array([0.5])], names=["x"]))
 
 
 @pytest.mark.parametrize("count", [0, 1, FEW])

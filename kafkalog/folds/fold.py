@@ -346,7 +346,7 @@ class Fold:
         del self._slots
         self._slots = array("q", [-1]) * (1 << bits)
         lengthen(self._states, WIDTH << bits - 1)
-        kernel_fold.rehash(self._slots, self._states, self._cells)
+        kernel_fold.rehash(self._slots, self._states, self._cells, WIDTH)
 
     def _pack(self) -> None:
         finished = self._cells[S_FINISHED]

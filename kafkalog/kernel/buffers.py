@@ -25,6 +25,7 @@ Cells: TypeAlias = "memoryview | array[int]"  # a string: Python 3.11 has no arr
 
 NONE: Final = -(2**63)  # a cell that has no value
 TOP: Final = 2**63 - 1
+ALL_BITS: Final = 2**64 - 1  # of a hash
 LAST_TIMESTAMP: Final = 253_402_300_799_999  # the end of the year 9999, in ms: what is later is odd
 
 # The bits of a batch's attributes.
@@ -163,6 +164,15 @@ KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = r
     ORDER_FIRST_GAP,  # position of the batch after it
     ORDER_CELLS,
 ) = range(8)
+
+# The rules of ``headers.order``.
+(
+    IN_ORDER,
+    OFFSET_NOT_INCREASING,
+    LEADER_EPOCH_DECREASING,
+    OFFSET_OUTSIDE_SEGMENT,
+    OFFSET_IMPOSSIBLE,  # below 0, or without a next one: no log has it
+) = range(5)
 
 # What ``headers.sums`` finds.
 (
@@ -476,7 +486,7 @@ TALLY_COLUMNS: Final = (
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
 NO_MARKER, UNREADABLE = -1, -2  # instead of a marker's type
 
-# A producer's state in a part of a log, as a snapshot has it; ``states.py`` folds them.
+# A producer's state in a part of a log, as a snapshot has it.
 STATE_COLUMNS: Final = (
     "producer_id",
     "first_epoch",
@@ -519,10 +529,3 @@ STATE_COLUMNS: Final = (
 def as_table(cells: array[int], width: int) -> memoryview:
     """Return a view of flat cells as rows of so many; there is at least one row."""
     return memoryview(cells).cast("B").cast("q", (len(cells) // width, width))
-
-
-def form() -> str:
-    """Say which form of the loops runs: ``compiled`` or ``interpreted``."""
-    from kafkalog.kernel.checksums import COMPILED
-
-    return "compiled" if COMPILED else "interpreted"

@@ -12,13 +12,13 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    import base64
     from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
 
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.kafka_text import java_text
     from kafkalog.kernel.message_ops import *
     from kafkalog.kernel.numbers import int16, int32, int64, unsigned32, wrap32
+    from kafkalog.kernel.put import put, put_base64, put_integer
+    from kafkalog.kernel.text import java_text
 
 __all__ = [
     "DONE",
@@ -681,37 +681,6 @@ DONE, NO_ROOM, SPECIAL = range(3)
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    source: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Copy ``source[start:start + size]`` to ``out[w:]``, where there is room: the position after it."""
-    if cython.compiled:
-        if size > 0:
-            memcpy(cython.address(out[w]), cython.address(source[start]), size)
-        return w + size
-    out[w : w + size] = source[start : start + size]
-    return w + size
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
-    """Write `value` in decimal digits, at most 20 bytes: the position after it."""
-    if cython.compiled:
-        return w + kafkalog_digits(cython.address(out[w]), value)
-    digits = b"%d" % value
-    out[w : w + len(digits)] = digits
-    return w + len(digits)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def put_string(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
@@ -721,46 +690,27 @@ def put_string(
     dialect: cython.int,
 ) -> cython.Py_ssize_t:
     """Write the content of a JSON string, at most 6 times `size` bytes: the position after it."""
-    if cython.compiled:
-        if size > 0 and dialect:
-            w += kafkalog_row_text(cython.address(out[w]), cython.address(buf[start]), size, dialect == 1)
-        elif size > 0:
-            w += kafkalog_json_text(cython.address(out[w]), cython.address(buf[start]), size)
+    if size <= 0:
         return w
-    if dialect:
-        encode = encode_basestring_ascii if dialect == 1 else encode_basestring
-        text = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace"))
-        return put(out, w, text[1:-1].encode(), 0, len(text[1:-1].encode()))
+    if cython.compiled:
+        done: cython.size_t = 0
+        how: cython.int = KAFKALOG_JAVA
+        if dialect != KAFKA_JSON:
+            how = KAFKALOG_ASCII if dialect == ASCII_JSON else KAFKALOG_UNICODE
+        return w + kafkalog_json(
+            cython.address(out[w]), len(out) - w, cython.address(buf[start]), size, how, cython.address(done)
+        )
+    if dialect != KAFKA_JSON:
+        encode = encode_basestring_ascii if dialect == ASCII_JSON else encode_basestring
+        data = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace")).encode()
+        return put(out, w, data, 1, len(data) - 2)
     text = encode_basestring(java_text(bytes(buf[start : start + size])))[1:-1]
     if "\\u00" in text:  # Java writes these digits in upper case
         parts = text.split("\\")
         parts[1:] = [one[:3] + one[3:5].upper() + one[5:] if one.startswith("u00") else one for one in parts[1:]]
         text = "\\".join(parts)
     data = text.encode()
-    out[w : w + len(data)] = data
-    return w + len(data)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put_base64(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    buf: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    url: cython.bint,
-) -> cython.Py_ssize_t:
-    """Write bytes in base64, that of URLs without padding: the position after it."""
-    if cython.compiled:
-        if size > 0:
-            w += kafkalog_base64(cython.address(out[w]), cython.address(buf[start]), size, url)
-        return w
-    data = bytes(buf[start : start + size])
-    text = base64.urlsafe_b64encode(data).rstrip(b"=") if url else base64.b64encode(data)
-    out[w : w + len(text)] = text
-    return w + len(text)
+    return put(out, w, data, 0, len(data))
 
 
 def write(
@@ -800,7 +750,7 @@ def write(
     n: cython.longlong
     g: cython.longlong
     needed: cython.longlong
-    gap: cython.Py_ssize_t = 2 if dialect == 2 else 1  # of what is between two fields
+    gap: cython.Py_ssize_t = 2 if dialect == SPACED_JSON else 1  # of what is between two fields
     if len(messages) < MESSAGE_CELLS or count > messages.shape[1] or first < 0:
         raise IndexError
     if len(starts) < count or len(sizes) < count:
@@ -904,7 +854,7 @@ def write(
                 if n > 0:
                     stack[k + 3] = n
                     out[w] = 44
-                    if dialect == 2:
+                    if dialect == SPACED_JSON:
                         w += 1
                         out[w] = 32
                     row += 1

@@ -1,15 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The records of batches, and the messages of magic 0 and 1, into a table; ``buffers.py`` has the rules.
 
-An error's number is its index in ``record_errors.RECORD_ERRORS``. Compiled, ``ordinary_records.h`` first reads what it
-can of a batch, so that what is here sees the other records only: malformed ones, those with long numbers, and the last
-of a buffer.
+An error's number is its index in ``segments.decoded.RECORD_ERRORS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 try:
     import cython
@@ -151,25 +148,13 @@ def read_batch(
     n: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Read the records of a batch of magic 2 into rows from `n` on while there is room; answer the next row."""
-    first: cython.Py_ssize_t
     room: cython.Py_ssize_t = recs.shape[1]
     p: cython.Py_ssize_t = heads[SECTION_START, row]
     stop: cython.Py_ssize_t = min(heads[SECTION_STOP, row], len(buf))
     count: cython.longlong = heads[COUNT, row]
     decoded: cython.longlong = heads[DECODED, row]
-    deltas: cython.longlong = 0 if heads[ATTRIBUTES, row] & APPEND_TIME_BIT else -1  # a mask of timestamps' deltas
-    since: cython.longlong = heads[BASE_TIMESTAMP if deltas else MAX_TIMESTAMP, row]
     error: cython.longlong = RECORDS_COUNT_BELOW_0 if count < 0 else 0
     while decoded < count:
-        if cython.compiled and n < room and len(buf):
-            first = n
-            n = kafkalog_ordinary_records(
-                cython.address(buf[0]), len(buf), cython.address(p), stop, cython.address(recs[0, 0]), room, n,
-                min(room, n + count - decoded), row, heads[BASE_OFFSET, row], since, deltas, heads[BASE_SEQUENCE, row],
-            )  # fmt: skip
-            decoded += n - first
-            if decoded == count:
-                break
         if n >= room:
             break
         error, p = read_record(buf, p, stop, heads, row, recs, n)
@@ -745,8 +730,6 @@ def unpack(
 # has 63 bits, made with a secret multiplier: who writes the evidence can't make keys collide. `hashes` are 0 where a
 # slot is empty; `newest` are the offsets beside them.
 
-_FULL: Final = 2**64 - 1
-
 
 @cython.cfunc
 @cython.inline
@@ -755,7 +738,6 @@ def hash_of(
     buf: cython.const[cython.uchar][::1], k: cython.Py_ssize_t, size: cython.longlong, secret: cython.ulonglong
 ) -> cython.longlong:
     """Return the hash of a key, above 0."""
-    full: cython.ulonglong = _FULL
     h: cython.ulonglong = secret ^ size
     w: cython.ulonglong
     t: cython.longlong
@@ -763,15 +745,15 @@ def hash_of(
     while k + 4 <= end:
         w = buf[k + 3]
         w = (w << 24) | (buf[k + 2] << 16) | (buf[k + 1] << 8) | buf[k]
-        h = ((h ^ w) * secret) & full
+        h = ((h ^ w) * secret) & ALL_BITS
         h = h ^ (h >> 32)
         k += 4
     while k < end:
         w = buf[k]
-        h = ((h ^ w) * secret) & full
+        h = ((h ^ w) * secret) & ALL_BITS
         h = h ^ (h >> 32)
         k += 1
-    h = (h * secret) & full
+    h = (h * secret) & ALL_BITS
     h = h ^ (h >> 32)
     t = h >> 1
     return t if t else 1

@@ -12,7 +12,7 @@ except ImportError:  # not needed to run, only to compile
 
 if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.checksums import crc32, crc32c, shift
+    from kafkalog.kernel.crc32c import crc32, crc32c, shift
     from kafkalog.kernel.headers import read
     from kafkalog.kernel.numbers import int32, int64, unsigned32
 

@@ -8,7 +8,7 @@ from typing import Final
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import MAGIC_AT, checked_from, magic_of, set_magic, set_size, smallest_size
 from kafkalog.kafka.layout import RECORD_BATCH
-from kafkalog.kernel import buffers, checksums, headers
+from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.cursor import WINDOW, Cursor
 from kafkalog.segments.damage import Damage, Wrong, decide, set_passed
@@ -146,7 +146,7 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
 
 def _checksum(cursor: Cursor, start: int, stop: int, *, is_old: bool) -> int:
     crc = 0
-    sum_of = checksums.crc32 if is_old else checksums.crc32c
+    sum_of = headers.crc32 if is_old else headers.crc32c
     for at in range(start, stop, WINDOW):
         data = cursor.source.read(at, min(WINDOW, stop - at))
         crc = sum_of(data, 0, len(data), crc)

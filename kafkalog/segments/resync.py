@@ -4,7 +4,7 @@ A candidate is a plausible header whose checksum matches its whole length. Check
 for bytes made to look like headers, so:
 
 - small batches are summed when they are met (``search.find``);
-- sums of prefixes, one for each 4 KiB, give the sum of any other bytes in constant time (``checksums.shift``);
+- sums of prefixes, one for each 4 KiB, give the sum of any other bytes in constant time (``headers.shift``);
 - on average there may be one such far batch for every 64 bytes, and one in 128 bytes that ends in another block than
   the one before or is an old message; more are skipped, and a finding reports that;
 - answers are kept, and after the same bytes were searched several times, offsets no longer narrow the search.
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from kafkalog.kafka import batch
 from kafkalog.kafka.batch import CODEC_MASK
 from kafkalog.kafka.layout import MESSAGE_V0, RECORD_BATCH
-from kafkalog.kernel import buffers, checksums, search
+from kafkalog.kernel import buffers, headers, search
 
 __all__ = ["Resync", "WholeBatch"]
 
@@ -114,7 +114,7 @@ class Resync:
         crc = 0
         for at in range(position + batch.checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
-            crc = checksums.crc32(data, 0, len(data), crc)
+            crc = headers.crc32(data, 0, len(data), crc)
         head = self._read(position, MESSAGE_V0.size)
         return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
 
@@ -249,16 +249,16 @@ class Resync:
             return None
         self._legacy_work -= size
         data = self._read(position + batch.MAGIC_AT, size - batch.MAGIC_AT)
-        if len(data) < size - batch.MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
+        if len(data) < size - batch.MAGIC_AT or headers.crc32(data, 0, len(data)) != crc:
             return None
         return _whole_batch(position, head)
 
     def _crc32c(self, start: int, stop: int) -> int:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
-            return int(checksums.crc32c(data, 0, len(data)))
+            return int(headers.crc32c(data, 0, len(data)))
         before = self._prefix(start, 0)
-        return int(self._prefix(stop, 1) ^ checksums.shift(before, stop - start))
+        return int(self._prefix(stop, 1) ^ headers.shift(before, stop - start))
 
     def _prefix(self, stop: int, slot: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`; `slot` is the place of the block read last."""
@@ -271,13 +271,13 @@ class Resync:
                 break
             crc = self._prefixes[-1]
             for block in range(whole):
-                crc = checksums.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
+                crc = headers.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
                 self._prefixes.append(crc)
         begin = self._anchor + number * _BLOCK
         if self._blocks[slot][0] != begin:
             self._blocks[slot] = begin, bytes(self._read(begin, _BLOCK))
         data = self._blocks[slot][1]
-        return int(checksums.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
+        return int(headers.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
 
 
 class _Answer(NamedTuple):

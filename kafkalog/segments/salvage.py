@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkalog.columns.sorted_rows import group_begins
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -705,8 +706,7 @@ class SalvageSums:
         before = np.where(copied < 0, self.last, made["last_offset"][copied])
         is_lost = ~taken & (why != _PREALLOCATED)
         holes = before[is_lost]
-        is_other = np.ones(len(holes), bool)
-        is_other[1:] = holes[1:] != holes[:-1]
+        is_other = group_begins(holes)
         if len(holes) and self.holes:
             is_other[0] = holes[0] != self.holes[-1]
         self.holes += holes[is_other].tolist()

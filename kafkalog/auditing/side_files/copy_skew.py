@@ -24,6 +24,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import listed
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["explains_transactions", "lower_copied"]
@@ -62,10 +63,10 @@ def explains_transactions(audit: PartitionAudit) -> bool:
 def _joined(audit: PartitionAudit, follow: Sequence[Finding], reason: Reason) -> Finding:
     """Make the finding that names what follows."""
     directory = audit.directory
-    named = dict.fromkeys(
+    codes = dict.fromkeys(
         finding.code if finding.offset is None else f"{finding.code} at offset {finding.offset}" for finding in follow
     )
-    shown = ", ".join(list(named)[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
+    shown = listed(codes, _SHOWN)
     why = (
         "The broker deleted or replaced files while they were copied."
         if reason is Reason.MAY_BE_THERE
@@ -76,7 +77,7 @@ def _joined(audit: PartitionAudit, follow: Sequence[Finding], reason: Reason) ->
     finding = directory.finding(
         "copy-skewed", directory.log,
         f"Files of {directory.topic}-{directory.partition} are not of one moment. From this follows: {shown}. {why}",
-        offset=min(offsets, default=None), found=len(named),
+        offset=min(offsets, default=None), found=len(codes),
     )  # fmt: skip
     return lowered(finding, reason)
 

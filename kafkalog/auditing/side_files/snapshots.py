@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
-from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.sorted_rows import group_begins, place_of
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small
@@ -129,7 +129,7 @@ def _as_stored(rebuilt: Columns, line: int) -> Columns:
 
 def _compare(stored: Columns, order: NDArray[np.intp], rebuilt: Columns, low: int) -> list[Difference]:
     producers, others = stored["producer_id"], rebuilt["producer_id"]
-    twice = np.append(False, producers[1:] == producers[:-1]) if len(producers) else np.empty(0, bool)
+    twice = ~group_begins(producers)
     at = place_of(others, producers)
     there = at >= 0
     found = [

@@ -137,7 +137,7 @@ class GroupLog:
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
         self._committed.apply(commits)
-        self._newest.apply(records, commits.rows, self._keys.group[commits.key])
+        self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.apply(records, others, self._wanted)
         self._name_topics(records, others)
@@ -150,8 +150,8 @@ class GroupLog:
         if INTERNAL.name not in chosen.tables:
             yield from offsets
             return
-        rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
-        of_commits = zip(commits.rows.tolist(), _one_by_one(offsets), strict=False)
+        rows = np.union1d(commits["record"], taken) if self._wanted.narrow else np.flatnonzero(is_held)
+        of_commits = zip(commits["record"].tolist(), _one_by_one(offsets), strict=False)
         number, row = next(of_commits, _NO_COMMIT)
         for some, numbers in self._view.of(records, rows):
             done = 0
@@ -465,11 +465,8 @@ class Standing:
                 if (topic, partition) in self._places:
                     found.setdefault((topic, partition), []).extend(
                         GroupAt(offset, names[group_of[key]], epoch)
-                        for offset, key, epoch in zip(
-                            commits.offset[rows].tolist(), commits.key[rows].tolist(),
-                            commits.leader_epoch[rows].tolist(), strict=True,
-                        )
-                    )  # fmt: skip
+                        for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
+                    )
         for of_place in found.values():
             of_place.sort()
         return found

@@ -1,4 +1,4 @@
-"""What Python sees of row_lines; ``row_text.py`` says what each does."""
+"""What Python sees of lines of text; ``text.py`` says what each does."""
 
 from typing import Final
 
@@ -6,9 +6,37 @@ from kafkalog.kernel.buffers import Bytes, Cells
 
 DONE: int
 NO_ROOM: int
-BIG: int
+SPECIAL: int
 SLACK: Final = 64
 
+def java_text(data: bytes) -> str: ...
+def put_text(out: bytearray | memoryview, w: int, buf: Bytes, start: int, size: int) -> int: ...
+def batch_lines(
+    heads: Cells,
+    row: int,
+    stop_row: int,
+    template: Cells,
+    literals: bytes,
+    out: bytearray,
+    w: int,
+) -> tuple[int, int]: ...
+def record_lines(
+    buf: Bytes,
+    heads: Cells,
+    recs: Cells,
+    first: int,
+    count: int,
+    row: int,
+    parts: int,
+    template: Cells,
+    literals: bytes,
+    pieces: Cells,
+    out: bytearray,
+    w: int,
+    content: Bytes,
+    places: Cells,
+) -> tuple[int, int, int, int]: ...
+def breaks(recs: Cells, count: int, previous: int, found: Cells) -> int: ...
 def kind_of(buf: Bytes, start: int, size: int) -> int: ...
 def is_quoted(buf: Bytes, start: int, size: int) -> bool: ...
 def is_marked(first: int, in_base64: bool) -> bool: ...
@@ -21,7 +49,7 @@ def headers_piece(
     literals: bytes,
     words: Cells,
     at: int,
-    form: int,
+    doubled: bool,
     out: bytearray | memoryview,
     w: int,
 ) -> tuple[int, int, int]: ...
