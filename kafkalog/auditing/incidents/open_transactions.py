@@ -162,15 +162,11 @@ COPY_AGAIN: Final = Step.running(
 class Open(NamedTuple):
     """An open transaction that a finding reports, with its row of ``notable`` and the coordinator's records."""
 
+    place: TopicPartition
     finding: Row
     row: Row
     decided: Decided
     since: Since | None
-
-    @property
-    def place(self) -> TopicPartition:
-        """Return the partition."""
-        return TopicPartition.of(self.row)
 
     @property
     def is_committed(self) -> bool:
@@ -192,7 +188,7 @@ class Open(NamedTuple):
 def open_transaction(tables: ClusterTables, finding: Row) -> Open:
     """Return the open transaction that a finding reports."""
     row = row_of(tables, finding)
-    return Open(finding, row, decided(tables, row), since(tables, row))
+    return Open(TopicPartition.of(row), finding, row, decided(tables, row), since(tables, row))
 
 
 def row_of(tables: ClusterTables, finding: Row) -> Row:

@@ -162,13 +162,14 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
-    said = _OF_CAUSE.get(cause) or (_SAID if is_proved(certainty) else _MAY)[kind]
+    words = INCIDENT_KINDS[kind]
+    said = _OF_CAUSE.get(cause) or (words.title if is_proved(certainty) else words.doubtful or words.title)
     incident.title = f"{said} {where}: {_message(tables, worst)}"
     if len({row["code"] for row in rows}) > 1:
         incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     elif len(rows) > 1:
         incident.title = f"{said} {where}. {CATALOGUE[worst['code']].meaning}"
-    consumers = _OF_TWICE if cause == "partition-twice" else INCIDENT_KINDS[kind].consumers
+    consumers = _OF_TWICE if cause == "partition-twice" else words.consumers
     if cause == "odd-batches":
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
     incident.consumers = Consumers.alike(consumers)
@@ -199,35 +200,3 @@ _OF_CAUSE: Final = {
     "odd-batches": "Batches are not as Kafka writes them in",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."
-_SAID: Final = {
-    "consumers-stopped": "An open transaction stops read_committed consumers of",
-    "records-lost": "Records are missing in",
-    "records-unreadable": "Records can't be read in",
-    "retention-blocked": "Old records are kept in",
-    "transaction-torn": "A transaction ended differently in its partitions, in",
-    "wrong-fate": "The marker of another transaction ended records in",
-    "writer-fenced": "A producer was fenced in",
-    "transactions-aborted": "Transactions were aborted in",
-    "cleaner-stopped": "The cleaner stopped in",
-    "remote-store-behind": "The remote store is not as it should be for",
-    "side-files-wrong": "Side files are not those of the log in",
-    "replicas-diverged": "Replicas differ in",
-    "mirror-differs": "A mirror does not have the records of",
-    "copy-incomplete": "The inputs do not have all of",
-    "copy-skewed": "The files are of different moments in",
-    "clusters-mixed": "The inputs are of several clusters:",
-    "too-many-to-judge": "There is more than an audit judges in",
-    "output-damaged": "An output of kafkalog is not what was written:",
-}
-_MAY: Final = {
-    **_SAID,
-    "consumers-stopped": "An open transaction may stop read_committed consumers of",
-    "records-lost": "Records may be missing in",
-    "records-unreadable": "Records may be unreadable in",
-    "transaction-torn": "A transaction may have ended differently in its partitions, in",
-    "wrong-fate": "The marker of another transaction may have ended records in",
-    "side-files-wrong": "Side files may not be those of the log in",
-    "replicas-diverged": "Replicas may differ in",
-    "copy-incomplete": "The inputs may not have all of",
-    "copy-skewed": "The files may be of different moments in",
-}

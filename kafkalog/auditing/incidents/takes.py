@@ -107,12 +107,10 @@ def commit_lost_by_election(tables: ClusterTables, found: _Partitions[Elected], 
 
 def opened_by_election(tables: ClusterTables, found: _Partitions[Elected], row: Row) -> bool:
     """A transaction that hangs because its marker is missing, which an election may have lost."""
-    there, its = found.get(TopicPartition.of(row)), row_of(tables, row)
-    return (
-        there is not None
-        and its["cause"] == "marker-missing"
-        and may_have_lost(tables, decided(tables, its).prepared, there)
-    )
+    there = found.get(TopicPartition.of(row))
+    if there is None or (its := row_of(tables, row))["cause"] != "marker-missing":
+        return False
+    return may_have_lost(tables, decided(tables, its).prepared, there)
 
 
 def adopted_over_damage(_tables: ClusterTables, found: _Partitions[Sequence[Loss]], row: Row) -> bool:
@@ -127,8 +125,9 @@ def commit_lost_with_records(_tables: ClusterTables, found: _Partitions[Sequence
 
 def opened_by_loss(tables: ClusterTables, found: _Partitions[Sequence[Loss]], row: Row) -> bool:
     """A transaction that hangs because its marker is missing or may be in damaged bytes, if more than offsets is."""
-    its_marker = row["certainty"] == DAMAGE_BETWEEN or row_of(tables, row)["cause"] == "marker-missing"
-    return its_marker and any(loss.cause != "missing-offsets" for loss in found.get(TopicPartition.of(row), ()))
+    if all(loss.cause == "missing-offsets" for loss in found.get(TopicPartition.of(row), ())):
+        return False
+    return bool(row["certainty"] == DAMAGE_BETWEEN or row_of(tables, row)["cause"] == "marker-missing")
 
 
 def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
