@@ -10,6 +10,7 @@ the page has from ``## Measured once`` on stays.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -90,13 +91,14 @@ def made(data: Path, scale: int) -> dict[str, Path]:
 
 def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
     """Measure the trees and return the page. Raises CandidateError."""
+    measured_on = f"{time.strftime('%d %B %Y', time.gmtime())}, load {os.getloadavg()[2]:.1f} before"
     of_trees = [Tree(path) for path in paths.values()]
     trees(of_trees, against, rounds)
     of_skew = [Skew(paths[name]) for name in ("large partition", "one partition", "partitions")]
     skew(of_skew, 1)
     of_nights = [Nights(paths[name]) for name in ("large partition", "one partition", "big batches")]
     nights(of_nights, rounds)
-    machine = [*facts(None), ("Spark", _spark()), ("measured on", time.strftime("%d %B %Y", time.gmtime()))]
+    machine = [*facts(None), ("Spark", _spark()), ("measured on", measured_on)]
     head_of_trees = ("tree", "local before", "local now", "bulk audit", "its seconds", "bulk audit / local")
     return "\n".join(
         (

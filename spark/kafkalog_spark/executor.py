@@ -156,24 +156,11 @@ class SparkExecutor:
         directories = len({log.node.path for log in logs})
         what = f"scan {len(places):,} segments of {directories:,} directories"
         with kept(mapped(spread(rows, number, "task"), scan, scan_tasks.SCANNED)) as frame:
-            heads = frame.where("row_no = 0 and share = 0")
-            names = (
-                "log",
-                "split_no",
-                "size",
-                "newest",
-                "newest_broker",
-                "findings",
-                "opened",
-                "scanned_ms",
-                "sha256",
-                "producers",
-                "asked",
-            )
+            heads = frame.where("row_no = 0 and share = 0").drop("group", "share", "row_no", "kind", "content")
             findings = 0
             scanned = ScannedFrame(self, frame, {}, [], {})
             reused = Reused(hashed=self.kept.keeping.hashed)
-            for row in fetched(heads.select(*names), what, self.report).to_pylist():
+            for row in fetched(heads, what, self.report).to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])

@@ -35,6 +35,7 @@ SETTINGS = (
 def test_a_connected_client_gets_the_same(needs_spark: None) -> None:
     """A server on this machine finds the source by its name, and its workers import it."""
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    pytest.importorskip("pyspark.sql.datasource", reason="data sources came with Spark 4.0")
     ended = subprocess.run(
         [sys.executable, "-c", CLIENT, HANGING, *SETTINGS], capture_output=True, text=True, timeout=300, check=False
     )
