@@ -158,9 +158,7 @@ class Changes:
 
     def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> int:
         """Take a finding about a log of the newer audit, less severe for a `reason`; return its number."""
-        logs = self.new.logs
-        place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
-        place["partition"] = int(place["partition"])
+        place = self.new.logs.row(new_row, "log", "topic", "partition")
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
         self.findings.append(lowered(finding, reason))
         return len(self.findings) - 1
@@ -489,7 +487,7 @@ def _elsewhere(changes: Changes, both: Joined) -> None:
 
 
 def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
-    return tuple(facts.logs[name][row] for name in ("topic", "partition", "topic_id"))
+    return tuple(facts.logs.row(row, "topic", "partition", "topic_id").values())
 
 
 def _many(number: int | None, one: str, more: str | None = None) -> str:
@@ -522,12 +520,12 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
         end = {"not-there": "is not in the log any more", "still-open": f"is still open ({state})"}.get(
             what, f"was {what}"
         )
-        logs = changes.new.logs
+        log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
             topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
-            old_value=row["state"], new_value=state, new_log=logs["log"][both.new[at]], old_log=row["log"],
-            cluster_id=logs["cluster_id"][both.new[at]], node_id=logs["node_id"][both.new[at]], count=row["records"],
+            old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
+            cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip
 
 

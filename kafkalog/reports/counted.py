@@ -171,6 +171,7 @@ class _EndedAlone:
         self._ends = ends
         broken = source.notes(frozenset({"atomicity-broken"}))
         self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
+        self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
         self._markers: list[NDArray[np.int64]] = []
         self._commits: list[NDArray[np.bool_]] = []
 
@@ -199,10 +200,10 @@ class _EndedAlone:
     def _leave_out_torn(self, columns: Columns, left: NDArray[np.bool_]) -> None:
         if not self._torn:
             return
-        offsets = np.array([offset for *_, offset in self._torn], np.int64)
-        for row in np.flatnonzero(left & np.isin(columns["first_offset"], offsets)).tolist():
-            of_row = columns["log"][row], int(columns["producer_id"][row]), int(columns["first_offset"][row])
-            left[row] = of_row not in self._torn
+        places = np.flatnonzero(left & np.isin(columns["first_offset"], self._torn_offsets))
+        some = columns.take(places, "log", "producer_id", "first_offset")
+        for place, row in zip(places.tolist(), some.rows(), strict=True):
+            left[place] = row not in self._torn
 
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
