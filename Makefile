@@ -33,7 +33,7 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal -m "not corpus and not exhaustive and not live and not soak"
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak"
 
 # The same tests with what they reach of the code, which takes them twice the time.
 coverage: $(READY)

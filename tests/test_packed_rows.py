@@ -75,6 +75,9 @@ def test_rows_of_any_kind_are_those_that_were_given(parts: list[tuple[list[Row],
     assert list(found.rows()) == every
     assert list(found.take(np.array(places, np.intp)).rows()) == [every[place] for place in places]
     assert list(found.take(slice(1, 3)).rows()) == every[1:3]
+    assert [found.row(place, "text", "number") for place in places] == [
+        {"text": every[place][3], "number": every[place][0]} for place in places
+    ]
     assert list(found.where(chosen).rows()) == [row for row in every if row[0] is not None]
     assert list(found.with_columns({"more": np.arange(len(every))}).rows()) == [
         (*row, number) for number, row in enumerate(every)

@@ -231,6 +231,12 @@ class Columns:
         for block in self._blocks:
             yield from zip(*(_objects(block.column(name)) for name in self.names), strict=True)
 
+    def row(self, number: int, *names: str) -> dict[str, Any]:
+        """Return one row, of these columns or all, as a mapping of plain objects, None where there is no value."""
+        some = self.take(slice(number, number + 1), *names)
+        [cells] = some.rows()
+        return dict(zip(some.names, cells, strict=True))
+
     @classmethod
     def from_arrow(cls, batch: RecordBatch) -> Columns:
         """Return the columns of a batch of Arrow. Raises TypeError for one that is no number and no text."""

@@ -232,12 +232,10 @@ MAP_ENTRIES, MAP_MOST, MAP_SECRET, MAP_FIRST_OFFSET, MAP_CELLS = range(5)
 # What ``records.keep`` is told of a pass.
 (
     PASS_SECRET,
-    PASS_TIME,
     PASS_HORIZON,  # a new delete horizon
-    PASS_TOMBSTONES,  # the offset below which those of batches without a horizon go
     PASS_END,  # the first offset that is left as it is
     PASS_CELLS,
-) = range(6)
+) = range(4)
 # What it adds up for each batch: records kept, tombstones among them, their bytes written again with the first one's
 # timestamp as base, the same with a new delete horizon as base, the first one's timestamp.
 KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(6)
@@ -246,8 +244,8 @@ KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(
 (
     SEEK_BLOCK,  # that ``buf[0]`` begins
     SEEK_TAIL_BLOCK,  # that ``tail[0]`` begins
-    SEEK_LEFT,  # extents that may be summed by the sums of blocks; an old message that is far counts twice
-    SEEK_BEYOND,  # extents above that
+    SEEK_LEFT,  # batches that may be summed by the sums of blocks; an old message that is far counts twice
+    SEEK_BEYOND,  # batches above that
     SEEK_ROOM,  # bytes from ``buf[0]`` to the file's end
     SEEK_LIMIT,  # the largest size of a batch
     SEEK_LEGACY,  # whether messages of magic 0 and 1 count
@@ -461,6 +459,9 @@ EVENT_GAP, EVENT_LEADER_EPOCH, EVENT_BREAK, EVENT_MARKER_UNREADABLE = range(len(
     EVENT_CELLS,
 ) = range(12)
 EVENTS_AT_ONCE = 4  # that one batch can make
+
+# Whether a batch continues its producer's sequence, or what breaks: ``fold.sequence_break``.
+CONTINUES, HOLE, OVERLAP, EPOCH_DECREASING, EPOCH_NOT_FROM_ZERO = range(5)
 
 # The transactions that ``fold.tallied`` counts.
 TALLY_COLUMNS: Final = (

@@ -30,6 +30,7 @@ __all__ = [
     "few_states",
     "producers",
     "rehash",
+    "sequence_break",
     "snapshot_batches",
     "snapshot_rows",
     "tallied",
@@ -210,24 +211,39 @@ def wrote(
         states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], last_timestamp)
 
 
+def sequence_break(
+    epoch: cython.longlong, last_sequence: cython.longlong, next_epoch: cython.longlong, first_sequence: cython.longlong
+) -> cython.int:
+    """Say what breaks between two batches of a producer, as ProducerAppendInfo does: after 2147483647 comes 0.
+
+    A hole is up to half of all sequences wide; a higher epoch begins again with 0.
+    """
+    ahead: cython.longlong = (first_sequence - last_sequence - 1) & 2147483647
+    if next_epoch == epoch:
+        return CONTINUES if ahead == 0 else HOLE if ahead < 1073741824 else OVERLAP
+    if next_epoch < epoch:
+        return EPOCH_DECREASING
+    return CONTINUES if first_sequence == 0 else EPOCH_NOT_FROM_ZERO
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def continued(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    before_epoch: cython.longlong,
-    before_sequence: cython.longlong,
-    before_offset: cython.longlong,
-    before_timestamp: cython.longlong,
-    behind_epoch: cython.longlong,
-    behind_sequence: cython.longlong,
-    behind_offset: cython.longlong,
-    behind_timestamp: cython.longlong,
+    first_epoch: cython.longlong,
+    first_sequence: cython.longlong,
+    first_offset: cython.longlong,
+    first_timestamp: cython.longlong,
+    last_epoch: cython.longlong,
+    last_sequence: cython.longlong,
+    last_offset: cython.longlong,
+    last_timestamp: cython.longlong,
     events: cython.longlong[:, ::1],
     part: cython.longlong[::1],
 ) -> cython.void:
-    """Continue a producer's sequence, from its first batch `before` to its last `behind`.
+    """Continue a producer's sequence with later batches, of which these are the first and the last.
 
     Sequences that neither continue nor begin again with 0 under a higher epoch become an event. It comes before
     ``wrote``: the first batches of a producer continue nothing.
@@ -235,17 +251,16 @@ def continued(
     to: cython.Py_ssize_t = at + WROTE
     e: cython.Py_ssize_t
     is_first: cython.bint = not states[to + P_BATCHES]
-    if before_sequence < 0 and not is_first:
+    if first_sequence < 0 and not is_first:
         return
     if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
-        states[to + P_BEFORE_EPOCH] = before_epoch
-        states[to + P_BEFORE_SEQUENCE] = before_sequence
-        states[to + P_BEFORE_OFFSET] = before_offset
-        states[to + P_BEFORE_TIMESTAMP] = before_timestamp
+        states[to + P_BEFORE_EPOCH] = first_epoch
+        states[to + P_BEFORE_SEQUENCE] = first_sequence
+        states[to + P_BEFORE_OFFSET] = first_offset
+        states[to + P_BEFORE_TIMESTAMP] = first_timestamp
     elif (
-        before_sequence != ((states[to + P_BEHIND_SEQUENCE] + 1) & 2147483647)
-        if before_epoch == states[to + P_BEHIND_EPOCH]
-        else before_epoch < states[to + P_BEHIND_EPOCH] or before_sequence != 0
+        sequence_break(states[to + P_BEHIND_EPOCH], states[to + P_BEHIND_SEQUENCE], first_epoch, first_sequence)
+        != CONTINUES
     ):
         e = part[S_REPORTED]
         part[S_REPORTED] = e + 1
@@ -256,14 +271,14 @@ def continued(
         events[e, BREAK_LAST_SEQUENCE] = states[to + P_BEHIND_SEQUENCE]
         events[e, BREAK_LAST_OFFSET] = states[to + P_BEHIND_OFFSET]
         events[e, BREAK_LAST_TIMESTAMP] = states[to + P_BEHIND_TIMESTAMP]
-        events[e, BREAK_NEXT_EPOCH] = before_epoch
-        events[e, BREAK_FIRST_SEQUENCE] = before_sequence
-        events[e, BREAK_FIRST_OFFSET] = before_offset
-        events[e, BREAK_NEXT_TIMESTAMP] = before_timestamp
-    states[to + P_BEHIND_EPOCH] = behind_epoch
-    states[to + P_BEHIND_SEQUENCE] = behind_sequence
-    states[to + P_BEHIND_OFFSET] = behind_offset
-    states[to + P_BEHIND_TIMESTAMP] = behind_timestamp
+        events[e, BREAK_NEXT_EPOCH] = first_epoch
+        events[e, BREAK_FIRST_SEQUENCE] = first_sequence
+        events[e, BREAK_FIRST_OFFSET] = first_offset
+        events[e, BREAK_NEXT_TIMESTAMP] = first_timestamp
+    states[to + P_BEHIND_EPOCH] = last_epoch
+    states[to + P_BEHIND_SEQUENCE] = last_sequence
+    states[to + P_BEHIND_OFFSET] = last_offset
+    states[to + P_BEHIND_TIMESTAMP] = last_timestamp
 
 
 def check(

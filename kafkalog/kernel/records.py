@@ -858,21 +858,6 @@ def _width(v: cython.longlong) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def goes(
-    heads: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    offset: cython.longlong,
-    conditions: cython.const[cython.longlong][::1],
-) -> cython.bint:
-    """Say whether the cleaner removes a tombstone of the batch `row`, the newest record of its key."""
-    if heads[MAGIC, row] >= 2 and heads[ATTRIBUTES, row] & HORIZON_BIT:
-        return heads[BASE_TIMESTAMP, row] <= conditions[PASS_TIME]
-    return offset < conditions[PASS_TOMBSTONES]
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def add_kept(
     heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
@@ -920,13 +905,15 @@ def keep(
     hashes: cython.const[cython.longlong][::1],
     newest: cython.const[cython.longlong][::1],
     sums: cython.longlong[:, ::1],
+    past: cython.const[cython.uchar][::1],
     conditions: cython.const[cython.longlong][::1],
     kept: cython.uchar[::1],
 ) -> None:
     """Add to the `sums` what the cleaner keeps of these records, and set `kept` to 1 for each that stays.
 
     `outer` is the row of the wrapper that the records are in, -1 without one; `sums` is a table of the columns from
-    ``KEPT`` on, by the rows of batches; `conditions` are the cells ``PASS_…``.
+    ``KEPT`` on, by the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its
+    tombstones go; `conditions` are the cells ``PASS_…``.
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
@@ -941,7 +928,7 @@ def keep(
         raise IndexError
     if len(heads) < BATCH_CELLS or len(sums) < KEPT_COLUMNS or len(kept) < count or len(conditions) < PASS_CELLS:
         raise IndexError
-    if outer >= sums.shape[1]:
+    if outer >= sums.shape[1] or len(past) < sums.shape[1]:
         raise IndexError
     for i in range(count):
         kept[i] = 0
@@ -961,7 +948,7 @@ def keep(
             s = slot_of(hashes, h)
             if hashes[s] != 0 and offset < newest[s]:
                 continue
-            if recs[VALUE_SIZE, i] < 0 and goes(heads, row, offset, conditions):
+            if recs[VALUE_SIZE, i] < 0 and past[at]:
                 continue
         kept[i] = 1
         add_kept(heads, row, recs, i, sums, at, conditions[PASS_HORIZON])

@@ -33,7 +33,7 @@ __all__ = ["Changes", "CommonBytes", "Joined", "incident_changes", "joined", "lo
 
 Row = Mapping[str, Any]
 
-_NEVER: Final = 2**62  # after every offset
+_AFTER_ALL: Final = 2**62  # after every offset
 _OF_EITHER: Final = ("cluster_id", "node_id", "topic", "partition", "topic_id")
 _OF_LOG: Final = ("log", "log_start_offset", "log_end_offset", "last_stable_offset", "leader_epoch", "leader")
 _ENDED: Final = ("committed", "aborted")
@@ -158,9 +158,7 @@ class Changes:
 
     def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> int:
         """Take a finding about a log of the newer audit, less severe for a `reason`; return its number."""
-        logs = self.new.logs
-        place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
-        place["partition"] = int(place["partition"])
+        place = self.new.logs.row(new_row, "log", "topic", "partition")
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
         self.findings.append(lowered(finding, reason))
         return len(self.findings) - 1
@@ -233,9 +231,9 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     )  # fmt: skip
     same = np.flatnonzero(~replaced)
     logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
-    forked = np.full(len(same), _NEVER)
+    forked = np.full(len(same), _AFTER_ALL)
     if met is not None:
-        forked = np.where(met.forked[same] == NONE, _NEVER, met.forked[same])
+        forked = np.where(met.forked[same] == NONE, _AFTER_ALL, met.forked[same])
     cut = np.minimum(forked, _new_history(changes, logs))
     _ends(changes, logs, cut)
     _starts(changes, logs)
@@ -251,7 +249,7 @@ def _new_history(changes: Changes, logs: Joined) -> _Ints:
     before = changes.old.logs["leader_epoch"][logs.old]
     is_new = (of_log >= 0) & (epochs["first_offset"] != NONE)
     is_new &= (before[of_log] >= 0) & (epochs["leader_epoch"] > before[of_log]) if len(before) else False
-    cut = np.full(len(logs.new), _NEVER)
+    cut = np.full(len(logs.new), _AFTER_ALL)
     np.minimum.at(cut, of_log[is_new], epochs["first_offset"][is_new])
     return cut
 
@@ -489,7 +487,7 @@ def _elsewhere(changes: Changes, both: Joined) -> None:
 
 
 def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
-    return tuple(facts.logs[name][row] for name in ("topic", "partition", "topic_id"))
+    return tuple(facts.logs.row(row, "topic", "partition", "topic_id").values())
 
 
 def _many(number: int | None, one: str, more: str | None = None) -> str:
@@ -522,12 +520,12 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
         end = {"not-there": "is not in the log any more", "still-open": f"is still open ({state})"}.get(
             what, f"was {what}"
         )
-        logs = changes.new.logs
+        log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
             topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
-            old_value=row["state"], new_value=state, new_log=logs["log"][both.new[at]], old_log=row["log"],
-            cluster_id=logs["cluster_id"][both.new[at]], node_id=logs["node_id"][both.new[at]], count=row["records"],
+            old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
+            cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip
 
 

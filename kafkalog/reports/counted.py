@@ -126,7 +126,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     found = Counted()
     ends = _Ends(asked)
     for steps in source.steps():
-        ends.take(steps, found)
+        ends.add(steps, found)
     ends.last(found)
     ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
@@ -136,7 +136,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         chosen = columns["first_offset"] != NONE
         chosen &= columns.texts("log").among(logs)
         is_over = chosen & columns.texts("state").among(("committed", "aborted"))
-        ended.take(columns, is_over)
+        ended.add(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
             place = row["topic"], row["partition"]
             if row["state"] in unended and row["cause"] not in _DECIDED:
@@ -171,10 +171,11 @@ class _EndedAlone:
         self._ends = ends
         broken = source.notes(frozenset({"atomicity-broken"}))
         self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
+        self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
         self._markers: list[NDArray[np.int64]] = []
         self._commits: list[NDArray[np.bool_]] = []
 
-    def take(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
+    def add(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
         """Count some rows, those that `ended`."""
         found = self._found
         by_hand = ended & columns.texts("cause").among(("administrator-abort",))
@@ -199,10 +200,10 @@ class _EndedAlone:
     def _leave_out_torn(self, columns: Columns, left: NDArray[np.bool_]) -> None:
         if not self._torn:
             return
-        offsets = np.array([offset for *_, offset in self._torn], np.int64)
-        for row in np.flatnonzero(left & np.isin(columns["first_offset"], offsets)).tolist():
-            of_row = columns["log"][row], int(columns["producer_id"][row]), int(columns["first_offset"][row])
-            left[row] = of_row not in self._torn
+        places = np.flatnonzero(left & np.isin(columns["first_offset"], self._torn_offsets))
+        some = columns.take(places, "log", "producer_id", "first_offset")
+        for place, row in zip(places.tolist(), some.rows(), strict=True):
+            left[place] = row not in self._torn
 
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
@@ -233,7 +234,7 @@ class _Ends:
         self._times: list[NDArray[np.int64]] = []
         self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
-    def take(self, steps: Columns, found: Counted) -> None:
+    def add(self, steps: Columns, found: Counted) -> None:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
         if not len(steps):
             return

@@ -591,9 +591,9 @@ class _Copier:
 
     def copy(self, parts: Columns, rows: NDArray[np.int64]) -> None:
         """Copy these of the stretches; small ones are read and written together."""
-        waiting: list[_Extent] = []
+        waiting: list[_WaitingStretch] = []
         for position, size, batches in parts.take(rows).tuples("position", "size", "batches"):
-            part = _Extent(position, size, batches)
+            part = _WaitingStretch(position, size, batches)
             is_large = part.size > _SMALL or part.batches > CHUNK_ROOM
             if waiting and (is_large or part.position + part.size - waiting[0].position > WINDOW):
                 self._small(waiting)
@@ -605,7 +605,7 @@ class _Copier:
         if waiting:
             self._small(waiting)
 
-    def _small(self, parts: Sequence[_Extent]) -> None:
+    def _small(self, parts: Sequence[_WaitingStretch]) -> None:
         begin, heads, pieces = parts[0].position, self._heads, []
         data = memoryview(self._source.read(begin, parts[-1].position + parts[-1].size - begin))
         for part in parts:
@@ -619,7 +619,7 @@ class _Copier:
             pieces.append(data[start:stop])
         self._write(memoryview(b"".join(pieces)))
 
-    def _large(self, part: _Extent) -> None:
+    def _large(self, part: _WaitingStretch) -> None:
         batches = 0
         for chunk in scan_source(_Part(self._source, part.position, part.size), limits=self._limits):
             if chunk.goes_on_at is not None or 0 in chunk.heads.column(buffers.VALID):
@@ -630,11 +630,11 @@ class _Copier:
         if batches != part.batches:
             raise self._changed(part)
 
-    def _changed(self, part: _Extent) -> UnreadableError:
+    def _changed(self, part: _WaitingStretch) -> UnreadableError:
         return UnreadableError(f"{self._source.name}: the file changed while it was read, at position {part.position}")
 
 
-class _Extent(NamedTuple):
+class _WaitingStretch(NamedTuple):
     """Where a stretch is, and how many batches it has."""
 
     position: int

@@ -82,7 +82,7 @@ def salvage(
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
-                rows.take(item)
+                rows.add(item)
             rows.findings()
             sink.close()
             rows.nothing_whole()
@@ -154,7 +154,7 @@ class _SalvagedRows:
         base = parse_name(Path(segment).name).offset
         self.sums = SalvageSums(-1 if base is None else base - 1)
 
-    def take(self, item: SalvagedStretches | Chunk) -> None:
+    def add(self, item: SalvagedStretches | Chunk) -> None:
         """Show stretches, or keep the findings of a chunk."""
         from kafkalog.segments.salvage import SalvagedStretches
         from kafkalog_cli.render.column_lines import write_part

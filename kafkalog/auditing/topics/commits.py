@@ -359,7 +359,7 @@ class Committed:
         self._metadata = Numbered()
         self._metadata_room = _ROOM_OF_METADATA
 
-    def take(self, commits: Commits) -> None:
+    def apply(self, commits: Commits) -> None:
         """Take in the next commits of the log, in its order."""
         for name, column in self._columns.items():
             self._columns[name] = grown(column, len(self.keys), _KEPT[name])

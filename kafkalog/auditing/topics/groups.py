@@ -136,10 +136,10 @@ class GroupLog:
         is_read = records.is_read & is_held
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
-        self._committed.take(commits)
-        self._newest.take(records, commits["record"], self._keys.group[commits["key"]])
+        self._committed.apply(commits)
+        self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
         others = np.flatnonzero(is_read & ~is_commit)
-        taken = self._records.take(records, others, self._wanted)
+        taken = self._records.apply(records, others, self._wanted)
         self._name_topics(records, others)
         offsets: Iterator[Rows] = iter(())
         if OFFSETS.name in chosen.tables:
@@ -254,7 +254,7 @@ class ShareOffsets:
     def __init__(self) -> None:
         self._states: dict[tuple[str, str, int], _State] = {}
 
-    def take(self, record: Written) -> None:
+    def apply(self, record: Written) -> None:
         """Take in the next record."""
         content = record.content
         if content is None or content.key is None:
@@ -393,7 +393,7 @@ def _share_log(
             if isinstance(record, Finding):
                 findings.append(record)
             elif chosen.has(record, seen):
-                offsets.take(record)
+                offsets.apply(record)
                 rows.append(number)
         if INTERNAL.name in chosen.tables:
             yield from (some for some, _ in view.of(records, np.array(rows, np.int64)))

@@ -118,7 +118,7 @@ class Lag:
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
-    def take(self, commits: Columns, found: _Found) -> None:
+    def add(self, commits: Columns, found: _Found) -> None:
         """Take what a partition's log says of the offsets that were committed for it."""
         key, offset, epoch = (commits[name] for name in ("key", "offset", "leader_epoch"))
         read, number = found.read, len(self._texts["partition_log"])
@@ -215,7 +215,7 @@ def lags_of(
             flags = found[place].flags(rows["offset"], rows["leader_epoch"])
             if not found[place].led and (flags > _BEFORE).any():
                 found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
-            lag.take(rows, found[place])
+            lag.add(rows, found[place])
             for flag in np.unique(flags[flags >= 0]).tolist():
                 report(_out_of_range(flag, place, commits.keys, rows.take(flags == flag), found[place].read))
     return lags

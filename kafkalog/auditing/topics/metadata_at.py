@@ -98,7 +98,7 @@ class Named:
         }
         return {**self._numbers, **texts}
 
-    def take(self, records: InternalRecords, part: Part, rows: NDArray[Any], kind: str) -> None:
+    def fill(self, records: InternalRecords, part: Part, rows: NDArray[Any], kind: str) -> None:
         """Take the fields of records of one kind, which are these rows here."""
         for field in part.program.structure.fields:
             column = _column_of(kind, field.name)
@@ -111,7 +111,7 @@ class Named:
                 shown = [None if field.is_tagged and word == field.default else self._text(word) for word in words]
                 self._texts[column].append((rows, TextColumn.of(shown).take(numbers)))
 
-    def take_one(self, row: int, record: Written) -> None:
+    def fill_one(self, row: int, record: Written) -> None:
         """Take the fields of one record."""
         value = (None if record.content is None else record.content.value) or {}
         for name, cell in value.items():
@@ -226,11 +226,11 @@ class MetadataBlocks:
         for part in records.values(np.unique(records.type[certain]).tolist(), certain):
             kind = self._kinds[int(records.type[part.of[0]])]
             assert kind is not None  # it was read
-            named.take(records, part, np.searchsorted(rows, part.of), kind)
+            named.fill(records, part, np.searchsorted(rows, part.of), kind)
         for row in np.flatnonzero(~is_certain).tolist():
             for item in records.written(rows[row : row + 1]):
                 if isinstance(item, Written):
-                    named.take_one(row, item)
+                    named.fill_one(row, item)
         return named.columns()
 
 

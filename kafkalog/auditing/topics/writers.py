@@ -71,19 +71,19 @@ class _Written:
         rows = np.concatenate(self._parts, axis=1)
         rows = rows[:, np.lexsort(rows[:keys][::-1])]
         at = np.flatnonzero(group_begins(*rows[:keys]))
-        first = np.where(rows[keys + 3] < 0, _NEVER, rows[keys + 3])
+        first = np.where(rows[keys + 3] < 0, _NO_TIME, rows[keys + 3])
         first = np.minimum.reduceat(first, at)
         return np.vstack(
             [
                 rows[:keys, at],
                 np.add.reduceat(rows[keys : keys + 3], at, axis=1),
-                np.where(first == _NEVER, -1, first),
+                np.where(first == _NO_TIME, -1, first),
                 np.maximum.reduceat(rows[keys + 4], at),
             ]
         )
 
 
-_NEVER: Final = 2**63 - 1
+_NO_TIME: Final = 2**63 - 1  # later than any
 
 
 class _OfLog(NamedTuple):
@@ -131,7 +131,7 @@ class _Writers:
         self._places = _Written(4)  # cluster, producer, topic, partition
         self.partitions: list[tuple[int, str, int]] = []
 
-    def take(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
+    def add(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
         """Take in a log's rows."""
         number = self.topics.setdefault(topic, len(self.topics))
         producers = rows[0]
@@ -195,7 +195,7 @@ def writer_rows(
             if len(replicas[place]) == left[place]:
                 best = max(replicas.pop(place), key=lambda one: one.reach)
                 findings += best.findings
-                found.take(*place, best.rows)
+                found.add(*place, best.rows)
     names = _transactional_ids(clusters, limits, findings) if places else {}
     yield from findings
     yield from _rows(clusters, found, names, tables)
