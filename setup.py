@@ -16,16 +16,13 @@ _SANITIZED_FLAGS = ["-O1", "-g1", "-fwrapv", "-fno-omit-frame-pointer", *_SANITI
 # Cython's own code for memoryviews, once for all modules: it was most of what the C compiler had to read.
 _SHARED = "kafkalog._cyutility"
 _COMPILED = (
-    "kernel.checksums",
     "kernel.headers",
     "kernel.records",
     "kernel.search",
     "kernel.columns",
-    "kernel.kafka_text",
-    "kernel.row_text",
+    "kernel.text",
     "kernel.messages",
     "kernel.fold",
-    "kernel.states",
 )
 # What Python and the loops share: of their names in capitals, which are numbers, C constants are made.
 _NUMBERS = ("kernel.buffers", "kernel.message_ops", "kernel.plans")

@@ -3,16 +3,17 @@
     python benchmarks/bulk_results.py --data benchmarks/data/bulk
     python benchmarks/bulk_results.py --data benchmarks/data/bulk -o benchmarks/RESULTS-bulk.md
 
-Without ``-o`` only the trees are made (18 GB, some minutes). Measuring takes some ten minutes of a quiet machine. What
+Without ``-o`` only the trees are made (20 GB, some minutes). Measuring takes some ten minutes of a quiet machine. What
 the page has from ``## Measured once`` on stays.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from bulk_nights import Nights
@@ -31,29 +32,58 @@ _MIB = 1 << 20
 _ONCE = "## Measured once"
 
 
+def _nothing(path: Path, _: int) -> None:
+    write_log_directory(path, 1, "155B", size=64 << 10)
+
+
+def _one_partition(path: Path, scale: int) -> None:
+    write_log_directory(path, 1, "155B", size=2048 * _MIB // scale, segment_size=64 * _MIB, producers=10)
+
+
+def _big_batches(path: Path, scale: int) -> None:
+    write_log_directory(path, 1, "16KiB", size=2048 * _MIB // scale, segment_size=64 * _MIB, producers=10)
+
+
+def _large_partition(path: Path, scale: int) -> None:
+    write_log_directory(path, 1, "155B", size=8192 * _MIB // scale, segment_size=256 * _MIB, producers=40)
+
+
+def _partitions(path: Path, scale: int) -> None:
+    write_log_directory(path, 5000 // scale, "155B", size=5000 // scale * _MIB // 4)
+
+
+def _with_states(path: Path, scale: int) -> None:
+    number = 1_000_000 // scale // 3  # each transaction has three records
+    write_transactions(path, Transactions(number, 1000, 5000 // scale, state_partitions=10))
+
+
+def _small_segments(path: Path, scale: int) -> None:
+    write_log_directory(path, 10, "155B", size=80 * _MIB // scale, segment_size=16 << 10, producers=10)
+
+
+# What each tree is at full size, and what makes it so many times smaller.
+_TREES: dict[str, tuple[str, Callable[[Path, int], None]]] = {
+    "nothing": ("one log of 64 KiB: what a job costs", _nothing),
+    "one partition": ("one log of 2 GiB in segments of 64 MiB, batches of 155 bytes, 10 producers", _one_partition),
+    "big batches": ("the same in batches of 16 KiB", _big_batches),
+    "large partition": (
+        "one log of 8 GiB in segments of 256 MiB, batches of 155 bytes, 40 producers", _large_partition
+    ),
+    "partitions": ("5,000 logs of 256 KiB, batches of 155 bytes", _partitions),
+    "with states": ("333,333 transactions in 5,000 logs, and their million records in 10 of the coordinator",
+                    _with_states),
+    "small segments": ("10 logs of 8 MiB in segments of 16 KiB, batches of 155 bytes", _small_segments),
+}  # fmt: skip
+
+
 def made(data: Path, scale: int) -> dict[str, Path]:
     """Make the trees that are missing, `scale` times smaller than on the page; return them by their names."""
-    found = {
-        name: data / name.replace(" ", "-")
-        for name in ("nothing", "one partition", "large partition", "partitions", "with states", "small segments")
-    }
+    found = {name: data / name.replace(" ", "-") for name in _TREES}
     for name, path in found.items():
         if path.exists():
             continue
         started, making = time.perf_counter(), path.with_suffix(".making")
-        if name == "nothing":
-            write_log_directory(making, 1, "155B", size=64 << 10)
-        elif name == "one partition":
-            write_log_directory(making, 1, "155B", size=2048 * _MIB // scale, segment_size=64 * _MIB, producers=10)
-        elif name == "large partition":
-            write_log_directory(making, 1, "155B", size=8192 * _MIB // scale, segment_size=256 * _MIB, producers=40)
-        elif name == "partitions":
-            write_log_directory(making, 5000 // scale, "155B", size=5000 // scale * _MIB // 4)
-        elif name == "with states":
-            number = 1_000_000 // scale // 3  # each transaction has three records
-            write_transactions(making, Transactions(number, 1000, 5000 // scale, state_partitions=10))
-        else:
-            write_log_directory(making, 10, "155B", size=80 * _MIB // scale, segment_size=16 << 10, producers=10)
+        _TREES[name][1](making, scale)
         making.rename(path)
         print(f"{path}: made in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     return found
@@ -61,13 +91,14 @@ def made(data: Path, scale: int) -> dict[str, Path]:
 
 def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
     """Measure the trees and return the page. Raises CandidateError."""
+    measured_on = f"{time.strftime('%d %B %Y', time.gmtime())}, load {os.getloadavg()[2]:.1f} before"
     of_trees = [Tree(path) for path in paths.values()]
     trees(of_trees, against, rounds)
     of_skew = [Skew(paths[name]) for name in ("large partition", "one partition", "partitions")]
     skew(of_skew, 1)
-    of_nights = [Nights(paths["large partition"]), Nights(paths["one partition"])]
+    of_nights = [Nights(paths[name]) for name in ("large partition", "one partition", "big batches")]
     nights(of_nights, rounds)
-    machine = [*facts(None), ("Spark", _spark()), ("measured on", time.strftime("%d %B %Y", time.gmtime()))]
+    machine = [*facts(None), ("Spark", _spark()), ("measured on", measured_on)]
     head_of_trees = ("tree", "local before", "local now", "bulk audit", "its seconds", "bulk audit / local")
     return "\n".join(
         (
@@ -76,7 +107,7 @@ def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
             "Core seconds are user and system time of all processes: the driver, the JVM, the Python workers. Sessions"
             "\nare warm, and their start is not counted. All audits write all tables, keep the scans of segments from"
             "\n256 KiB on, and tell incidents. `python benchmarks/bulk_results.py` made this page.\n",
-            "| tree | what it is |\n| --- | --- |\n" + "".join(_described(paths)),
+            table(("tree", "what it is"), ((paths[name].name, what) for name, (what, _) in _TREES.items())),
             "## Beside the local engine\n\nCore seconds of the local engine with two jobs, and of a bulk audit on"
             f" `local[2]`; medians of {rounds} rounds.\n",
             table(head_of_trees, map(_cells, of_trees)),
@@ -84,7 +115,8 @@ def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
             " second core costs at most 20 % more,\nand no task of the judge takes a tenth of the seconds of all"
             " tasks.\n",
             table(("tree", "one core", "two cores", "two / one", "the longest tasks"), map(_cells, of_skew)),
-            "## The next night\n\nCore seconds. The last segment came after the first night.\n",
+            "## The next night\n\nCore seconds. One segment came after the first night; the rows of all tables are"
+            " written anew.\n",
             table(
                 ("tree", "a job of next to nothing", "first night", "second night", "second of the first"),
                 map(_cells, of_nights),
@@ -95,13 +127,6 @@ def page(paths: dict[str, Path], against: Path | None, rounds: int) -> str:
 
 def _cells(measured: Tree | Skew | Nights) -> list[str]:
     return [cell.strip() for cell in measured.line().strip("|").split("|")]
-
-
-def _described(paths: dict[str, Path]) -> Iterable[str]:
-    for path in paths.values():
-        sizes = [file.stat().st_size for file in path.rglob("*.log")]
-        logs = len({file.parent for file in path.rglob("*.log")})
-        yield f"| {path.name} | {logs:,} logs, {len(sizes):,} segments, {sum(sizes) / _MIB:,.1f} MiB |\n"
 
 
 def _spark() -> str:

@@ -86,7 +86,7 @@ __all__ = ["__version__", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings,
 
 def kernel_form() -> str:
     """Say which form of the kernel runs: ``compiled`` or ``interpreted``."""
-    from kafkalog.kernel.buffers import form
+    from kafkalog.kernel import form
 
     return form()
 

@@ -51,7 +51,7 @@ class Doubt(Enum):
     MAY_BE_COMPACTED = Why("possible", "No file shows that the topic was never compacted.")
     MAY_BE_COMMITTED = Why("possible", "No checkpoint shows that the records were committed.")
     NOT_WRITTEN_DOWN = Why("possible", "The coordinator does not write why it aborts, and its times fit two reasons.")
-    THREAD_NOT_SEEN = Why("likely", "No file shows whether the cleaner's thread ended.")
+    THREAD_NOT_SEEN = Why("possible", "No file shows whether the cleaner's thread ended.")
 
 
 POSSIBLE: Final = Doubt.MAY_BE_HEALTHY.value.word
@@ -60,7 +60,7 @@ UNLESS_COPIED: Final = Doubt.COPIED_BEFORE.value.word
 
 
 def certainty_of(*doubts: Doubt | None) -> str:
-    """Return the word for something with these doubts."""
+    """Return the word for something with these doubts; without any it is proved."""
     every = set(doubts)
     return next((doubt.value.word for doubt in Doubt if doubt in every), PROVED)
 

@@ -2,15 +2,19 @@
 
 Of open transactions there is one of the whole run, too: the first by topic, partition and offset. The others are
 counted, and the warning ``not-all-judged`` says how many they are: such a log is never OK. Nobody reads ten thousand
-findings about one log; whoever makes a file with millions gets an answer in bounded time and memory.
+findings about one log; whoever makes a file with millions gets an answer in bounded time and memory. How
+the others are told depends on what is done with them: a finding counts those of a code; one finding stands for all
+damaged places of a file, which the table ``extents`` lists (segments/repeated_findings.py); incidents of one cause are
+one, since their steps are the same; decisions to abort are counted in columns, since there may be millions
+(auditing/incidents/abort_decisions.py); a sentence ends with "and 3 more" (`quantities.listed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from kafkalog.certainty import PROVED
+from kafkalog.certainty import certainty_of
 from kafkalog.findings import Finding
 
 if TYPE_CHECKING:
@@ -21,8 +25,11 @@ __all__ = [
     "IN_A_FILE",
     "IN_A_LOG",
     "IN_A_RUN",
+    "OF_A_CAUSE",
     "OnlyCounted",
+    "few_groups",
     "first_findings",
+    "grouped",
     "not_all_judged",
     "only_counted",
     "split",
@@ -32,6 +39,10 @@ IN_A_LOG: Final = 10_000  # open transactions, or findings of one code
 IN_A_RUN: Final = 100_000  # open transactions
 IN_A_FILE: Final = 1_000  # damaged places that are examined closely (segments/cursor.py), or findings of one code: one
 # finding stands for more (segments/repeated_findings.py)
+OF_A_CAUSE: Final = 20  # incidents
+
+_One = TypeVar("_One")
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class OnlyCounted(NamedTuple):
@@ -78,7 +89,7 @@ def not_all_judged(what: str, count: int, file: str, first_offset: int | None) -
         f"{count:,} more {what}{where}, are only counted: an audit judges the first {IN_A_LOG:,} of a log, and"
         f" {IN_A_RUN:,} open transactions in all."
     )
-    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty=PROVED)
+    return Finding.of("not-all-judged", file, message, offset=first_offset, found=count, certainty=certainty_of())
 
 
 def first_findings(findings: Iterable[Finding]) -> list[Finding]:
@@ -86,11 +97,8 @@ def first_findings(findings: Iterable[Finding]) -> list[Finding]:
     every = list(findings)
     if len(every) <= IN_A_LOG:
         return every
-    by_code: dict[str, list[Finding]] = {}
-    for one in every:
-        by_code.setdefault(one.code, []).append(one)
     shown = []
-    for code, some in by_code.items():
+    for code, some in grouped(every, lambda one: one.code).items():
         some.sort(key=_offset)
         shown += some[:IN_A_LOG]
         if others := some[IN_A_LOG:]:
@@ -102,3 +110,23 @@ def first_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 def _offset(finding: Finding) -> int:
     return -1 if finding.offset is None else finding.offset
+
+
+def grouped(things: Iterable[_One], key: Callable[[_One], _Key]) -> dict[_Key, list[_One]]:
+    """Return things by a key of theirs, keys and things in the order in which they come."""
+    groups: dict[_Key, list[_One]] = {}
+    for one in things:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+def few_groups(
+    things: Iterable[_One], key: Callable[[_One], tuple[object, ...]], shared: int, most: int = OF_A_CAUSE
+) -> Iterator[tuple[tuple[object, ...], list[_One]]]:
+    """Yield things by a key of theirs; groups of one cause, the first `shared` parts of the key, are one if many."""
+    groups = grouped(things, key)
+    for cause, keys in grouped(groups, lambda one: one[:shared]).items():
+        if len(keys) > most:
+            yield cause, [one for of_cause in keys for one in groups[of_cause]]
+        else:
+            yield from ((of_cause, groups[of_cause]) for of_cause in keys)

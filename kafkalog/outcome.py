@@ -33,30 +33,51 @@ class Exit(IntEnum):
 
 
 class Outcome:
-    """What a run found; the worst of it decides the exit status."""
+    """What a run found, and whether it had all that was asked for; the worst of it decides the exit status."""
 
-    def __init__(self, fail_on: Severity, *, incomplete: bool = False) -> None:
+    def __init__(self, fail_on: Severity) -> None:
         self.fail_on = fail_on
-        self.found = False
-        self.incomplete = incomplete
+        self._found = False
+        self._incomplete = False
+
+    @property
+    def incomplete(self) -> bool:
+        """Say whether something that was asked for could not be read, or is not there."""
+        return self._incomplete
 
     def count(self, severity: Severity) -> None:
         """Count a finding with this severity."""
-        self.found = self.found or severity >= self.fail_on
+        self._found = self._found or severity >= self.fail_on
 
-    def take(self, finding: Finding) -> None:
+    def count_finding(self, finding: Finding) -> None:
         """Count a finding; one about a file that can't be read says that not all was."""
         self.count(finding.severity)
-        self.incomplete = self.incomplete or not leaves_complete(finding.code)
+        if not leaves_complete(finding.code):
+            self.unread()
+
+    def unread(self) -> None:
+        """Note that something that was asked for could not be read."""
+        self._incomplete = True
+
+    def nothing_matched(self) -> None:
+        """Note that what was asked for is not there, among all that was read."""
+        self._incomplete = True
+
+    def answered_no(self) -> None:
+        """Note that the answer to a question is no, however severe the findings are."""
+        self._found = True
 
     def of_search(self, matches: int) -> Exit:
-        """Return the exit status of a search, as grep's: none is a finding only where all was read."""
-        if self.incomplete:
+        """Return the exit status of a search, as grep's: none is a finding only where all was read.
+
+        What is damaged may have had a match.
+        """
+        if self._incomplete or self._found:
             return Exit.INCOMPLETE
         return Exit.FINE if matches else Exit.FINDINGS
 
     def status(self, *, exit_zero: bool = False) -> Exit:
         """Return the exit status; with `exit_zero`, findings do not fail the command."""
-        if self.incomplete:
+        if self._incomplete:
             return Exit.INCOMPLETE
-        return Exit.FINDINGS if self.found and not exit_zero else Exit.FINE
+        return Exit.FINDINGS if self._found and not exit_zero else Exit.FINE

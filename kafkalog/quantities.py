@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,11 +21,16 @@ __all__ = [
     "at_newest",
     "by_number",
     "bytes_of",
+    "capital",
     "iso",
     "iso_marked",
+    "listed",
+    "listed_of",
+    "many",
     "ms_of",
     "offset_range",
     "plausible",
+    "producer_name",
     "size_text",
     "time_of",
 ]
@@ -163,9 +169,37 @@ def iso_marked(timestamp: int) -> str:
     return iso(timestamp) if plausible(timestamp) else f"{iso(timestamp)} (a wrong clock: not between 2010 and 2040)"
 
 
-# Offsets as people read them.
+# Offsets, counts and names as sentences have them.
 
 
-def offset_range(first: int, last: int) -> str:
+def offset_range(first: int, last: int | None) -> str:
     """Name the offsets from one to another, both included."""
-    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+    return f"offset {first}" if last is None or first == last else f"offsets {first}-{last}"
+
+
+def many(number: int, one: str) -> str:
+    """Write a number with its noun."""
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Name the first of some things, and count the others."""
+    every = list(names)
+    return listed_of(len(every), every[:most])
+
+
+def listed_of(count: int, names: Iterable[str]) -> str:
+    """Name these first ones of `count` things, and count the others."""
+    some = list(names)
+    shown = ", ".join(some)
+    return shown if count <= len(some) else f"{shown} and {count - len(some)} more"
+
+
+def producer_name(name: str | None, producer_id: int) -> str:
+    """Name a producer, by its transactional id if it has one."""
+    return f"producer {producer_id}" if name is None else f"{name} (producer {producer_id})"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]

@@ -12,7 +12,7 @@ from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.findings import Finding
 from kafkalog.severity import Severity
 
-__all__ = ["Reason", "in_closed_file", "lowered", "under"]
+__all__ = ["Reason", "lowered"]
 
 
 class Weaker(NamedTuple):
@@ -41,6 +41,7 @@ class Reason(Enum):
         Doubt.COPIED_BEFORE,
     )
     BEING_WRITTEN = Weaker("A running broker was writing the batch at the end of the log.")
+    MAY_BE_WRITTEN_TO = Weaker("A broker that writes to a file leaves room at its end, and cuts it off at the close.")
     IN_CHECKPOINT = Weaker(
         "A newer .checkpoint of the metadata log has the state of what is missing.", Severity.WARNING
     )
@@ -69,24 +70,18 @@ class Reason(Enum):
     )
     NOT_OVERDUE = Weaker("The coordinator, or its marker, is not later than it may be.")
 
+    def leaves(self, severity: Severity) -> Severity:
+        """Return what is left of a severity."""
+        return min(severity, self.value.most)
 
-def lowered(finding: Finding, reason: Reason) -> Finding:
-    """Return a finding as severe and as certain as the reason leaves it."""
+
+def lowered(finding: Finding, reason: Reason | None) -> Finding:
+    """Return a finding as severe and as certain as the reason leaves it; without one as it is."""
+    if reason is None:
+        return finding
     left = reason.value
     return finding._replace(
-        severity=min(finding.severity, left.most),
+        severity=reason.leaves(finding.severity),
         certainty=finding.certainty if left.doubt is None else certainty_of(left.doubt),
         remedy=finding.remedy if left.keeps_remedy else None,
     )
-
-
-def under(finding: Finding, code: str, message: str) -> Finding:
-    """Return what a finding says under another code, with the severity of that code; a note stays a note."""
-    other = Finding.of(code, finding.file, message)
-    severity = finding.severity if finding.severity is Severity.NOTE else other.severity
-    return finding._replace(code=code, severity=severity, message=message)
-
-
-def in_closed_file(finding: Finding) -> Finding:
-    """Return a note about a file that a broker writes to as a warning: it had closed this one."""
-    return finding._replace(severity=Severity.WARNING)

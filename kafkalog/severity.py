@@ -21,7 +21,7 @@ class Severity(IntEnum):
 
 
 class Bytes(Enum):
-    """What a finding says of the bytes of its extent, for all that read them: audit, verify, salvage, show, Spark.
+    """What a finding says of the bytes of its place, for all that read them: audit, verify, salvage, show, Spark.
 
     LOST: they contain no whole batch. SUSPECT: the same, but that is legal at the end of a partition's last segment.
     WHOLE: a batch whose CRC matches, but whose header is not read as it is, or whose records were not read.

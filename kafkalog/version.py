@@ -9,6 +9,6 @@ VERSION = "0.1.0"
 
 def version_line() -> str:
     """Say which version this is, and which form of the kernel runs."""
-    from kafkalog.kernel.buffers import form
+    from kafkalog.kernel import form
 
     return f"kafkalog {VERSION} ({form()} kernel)"

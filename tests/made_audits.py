@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
-from kafkalog.reports.source import DECIDING, ClusterRead, Decisions, Steps
+from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.texts import TextColumn
+from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.reports.source import ClusterRead
 from kafkalog.tables import TABLES
 
 __all__ = ["HOSTILE", "MadeAudit", "hostile_audit", "many_transactions"]
@@ -36,19 +39,19 @@ class MadeAudit:
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         return iter(self.tables.get(table, ()))
 
-    def transactions(self) -> Iterator[dict[str, Any]]:
-        return iter(self.columns)
+    def transactions(self) -> Iterator[Columns]:
+        for columns in self.columns:
+            yield Columns({name: TextColumn.of(cells) if cells.dtype == object else cells
+                           for name, cells in columns.items()})  # fmt: skip
 
-    def decisions(self) -> Iterator[Decisions]:
-        rows = [row for row in self.rows("coordinator") if row["state"] in DECIDING]
-        yield Decisions(
-            np.array([row["last_update_timestamp_ms"] for row in rows], np.int64),
-            np.array([row["transactional_id"] for row in rows], object),
-            np.array([row["state"] == DECIDING[1] for row in rows], bool),
-        )
-
-    def steps(self) -> Iterator[Steps]:
-        return iter(())
+    def steps(self) -> Iterator[Columns]:
+        states = {state.word: int(state) for state in TransactionState}
+        names = (
+            "is_same", "transactional_id", "state", "producer_id", "producer_epoch", "last_update_timestamp_ms",
+            "start_timestamp_ms", "timeout_ms",
+        )  # fmt: skip
+        rows = [row | {"is_same": 0, "state": states.get(row["state"], TOMBSTONE)} for row in self.rows("coordinator")]
+        yield Columns.of_rows(rows, names, ("transactional_id",))
 
     def notes(self, codes: frozenset[str]) -> Iterator[dict[str, Any]]:
         return (row for row in self.rows("findings") if row["code"] in codes)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
-from kafkalog.kernel import checksums
+from kafkalog.kernel import headers
 from kafkalog.segments.readers import batches
 
 __all__ = ["CASE", "DAMAGE", "LOG", "ahead"]
@@ -97,7 +97,7 @@ def snapshot_entry(field: str, more: int = 1) -> Callable[[Path], object]:
         data = bytearray(path.read_bytes())
         number = int.from_bytes(data[at : at + width], "big", signed=True) + more
         data[at : at + width] = number.to_bytes(width, "big", signed=True)
-        data[2:6] = checksums.crc32c(bytes(data), 6, len(data)).to_bytes(4, "big")
+        data[2:6] = headers.crc32c(bytes(data), 6, len(data)).to_bytes(4, "big")
         path.write_bytes(data)
 
     return change

@@ -15,13 +15,13 @@ from kafkalog import Record
 from kafkalog.kafka import internal_block, message_json
 from kafkalog.kafka.internal_text import BlockText, Texts
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import checksums, interpreted, messages
+from kafkalog.kernel import headers, interpreted, messages
 from kafkalog_cli.render.decoders import DIALECTS, shown
 from messages import TOPICS, internal_segments, plain_records
 from official import FIXTURES
 from test_internal_block import Pair, block_of, drawn
 
-FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
+FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])
 PLAIN = interpreted("messages", "tests_interpreted_messages")
 JSON: Final = [one for one in Internal if one is not Internal.REMOTE_LOG_METADATA]
 

@@ -47,7 +47,7 @@ LIMITS: Final = {
     "open transactions of a run that are judged": f"{limit.IN_A_RUN:,}",
     "findings of one code in a log": f"{limit.IN_A_LOG:,}",
     "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
-    "incidents of one cause": f"{incident._MOST}",
+    "incidents of one cause": f"{limit.OF_A_CAUSE}",
     "partitions, ids and events that an incident lists": f"{incident.LISTED}",
     "findings that an incident lists": f"{incident._FINDINGS:,}",
     "what all archives of a command unpack to": size(archives.MAX_UNPACKED_BYTES),

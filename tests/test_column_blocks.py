@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkalog.auditing.transactions import KEY_COLUMNS, conflicts
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds import fold
 
 A, C = fold.ABORT, fold.COMMIT

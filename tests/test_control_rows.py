@@ -22,7 +22,7 @@ from kafkalog.kafka.layout import CONTROL_RECORD_KEY
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_json import plain
-from kafkalog.kernel import checksums, interpreted
+from kafkalog.kernel import headers, interpreted
 from kafkalog.segments import blocks
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import segment_rows
@@ -34,7 +34,7 @@ from kafkalog.tables.dump_tables import CONTROL
 from message_writer import encode
 from messages import messages
 
-FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
+FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])
 PLAIN: Final = interpreted("columns", "tests_control_interpreted_selecting")
 Pair = tuple[bytes | None, bytes | None]
 int16s = st.integers(-(2**15), 2**15 - 1)

@@ -19,7 +19,7 @@ from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.state_records import STATE_TYPES, StateColumns

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafkalog.kernel import checksums
+from kafkalog.kernel import headers
 
 LENGTHS = [*range(300), 4095, 4096, 4097, 100_003]
 
@@ -19,5 +19,5 @@ def test_every_length_is_summed_as_zlib_does(start: int) -> None:
     data = random.randbytes(start + max(LENGTHS) + 1)
     for length in LENGTHS:
         before = random.getrandbits(32)
-        found = checksums.crc32(data, start, start + length, before)
+        found = headers.crc32(data, start, start + length, before)
         assert found == zlib.crc32(data[start : start + length], before), length

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from random import Random
+from types import ModuleType
 from unittest import mock
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import build
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.opening import BytesSource
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, interpreted, search
@@ -128,3 +132,43 @@ def test_many_damaged_places_leave_in_one_chunk() -> None:
 
     assert sum(findings for _, findings in chunks) == 1500 + 1  # and the one about offsets that are missing
     assert sum(places > 100 for _, places in chunks) >= 1
+
+
+_OFFSETS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 2**62, 2**63 - 1]) | st.integers(0, 9)
+_INTS = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 9)
+
+
+@pytest.mark.parametrize("form", [search, _PLAIN])
+@example(base=5, delta=2, count=3, there=8, more=0, shown=61, magics=(2, 2), whole=True)
+@example(base=5, delta=2, count=3, there=7, more=0, shown=61, magics=(2, 2), whole=True)
+@example(base=5, delta=2, count=9, there=14, more=0, shown=8, magics=(2, 2), whole=False)
+@example(base=5, delta=2, count=9, there=8, more=0, shown=3, magics=(2, 2), whole=False)
+@example(base=5, delta=2, count=9, there=2**62, more=0, shown=3, magics=(2, 2), whole=False)
+@example(base=5, delta=0, count=1, there=5, more=1, shown=61, magics=(1, 2), whole=True)
+@example(base=5, delta=0, count=1, there=5, more=1, shown=61, magics=(1, 1), whole=True)
+@given(base=_OFFSETS, delta=_INTS, count=_INTS, there=_OFFSETS | st.none(), more=st.integers(0, 2**31 - 1),
+       shown=st.integers(1, 61), magics=st.tuples(st.integers(0, 2), st.integers(0, 2)), whole=st.booleans())  # fmt: skip
+def test_what_follows_a_batch_has_the_offsets_after_it(
+    form: ModuleType, base: int, delta: int, count: int, there: int | None, more: int, shown: int,
+    magics: tuple[int, int], *, whole: bool,
+) -> None:  # fmt: skip
+    """By the last delta or the count; of a whole batch any higher ones do, and sums that 64 bits do not hold do not."""
+    expected = base + delta + 1
+    there = max(-(2**63), min(expected, 2**63 - 1)) if there is None else there
+    head, after = bytearray(61), bytearray(61)
+    for buf, offset, magic, d, n in ((head, base, magics[0], delta, count), (after, there, magics[1], more, 0)):
+        struct.pack_into(">q8xb6xi30xi", buf, 0, offset, magic, d, n)
+    if not whole:
+        after[shown:] = bytes(61 - shown)
+
+    is_known = magics[0] > 1 and -(2**63) < expected < 2**63
+    counted = base + count if count > 0 and base + count < 2**63 else expected
+    if not whole:
+        follows = is_known and any(
+            one.to_bytes(8, "big", signed=True)[:shown] == bytes(after[: min(shown, 8)]) for one in (expected, counted)
+        )
+    elif is_known:
+        follows = there >= min(expected, counted)
+    else:
+        follows = there + (more if magics[1] > 1 else 0) > base
+    assert form.may_follow(head, 0, after, 0, shown, whole) == follows

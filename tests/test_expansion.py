@@ -111,16 +111,16 @@ def test_the_budget_by_default() -> None:
 def test_records_are_counted_too() -> None:
     """A count that lies counts no more than there are bytes; who names a budget of bytes has no other one."""
     found = Expansion(1000, 20)
-    found.take(0, 70, 2**31 - 1)
+    found.count(0, 70, 2**31 - 1)
     assert found.room(1) == 930
-    found.take(1, 500, 15)
+    found.count(1, 500, 15)
     assert (found.room(1), found.room(2)) == (1 << 62, 0)
     found.stop(2, 100, 7)
     [finding] = found.findings("f")
     assert (finding.needed, finding.found, finding.position) == (20, 1, 2)
     assert "more than 20 records" in finding.message
     free = Limits(max_expansion=1000).expansion(1)
-    free.take(0, 900, 10**9)
+    free.count(0, 900, 10**9)
     assert free.room(1) == 100
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.columns import named
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds.fold import COLUMNS, collapse
 from kafkalog.segments import cursor
 from plain import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import build
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds import fold
 from kafkalog.folds.fold import Fold, FoldedLog
 from kafkalog.kafka.batch import CellTable

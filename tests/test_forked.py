@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.named import NONE, Columns, one_cell
+from kafkalog.columns.table import NONE, Columns, one_cell
 from kafkalog.errors import UnreadableError
 from kafkalog.files import processes
 from kafkalog.files.processes import POOL_BYTES, HelperLostError, bundles, in_processes, job_count, processors

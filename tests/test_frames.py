@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
-from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.kernel import records as kernel_records
 
 PLAIN: Final = interpreted("records", "tests_interpreted_frames")
-needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="interpreted, the packages decompress everything")
+needs_compiled = pytest.mark.skipif(not headers.COMPILED, reason="interpreted, the packages decompress everything")
 _LIMIT: Final = 1 << 20
 _SNAPPY, _LZ4, _ZSTD = 2, 3, 4
 

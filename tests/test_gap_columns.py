@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkalog.auditing.partition.gaps import Evidence, Gap, Gaps, classify
 from kafkalog.auditing.partition.scan import DamagedBytes
 from kafkalog.auditing.verification.segment_check import segment_tasks
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment, open_log_directory
 from official import FIXTURES
 

@@ -13,7 +13,7 @@ import build
 from group_model import modelled_rows
 from kafkalog.auditing.topics.commits import STATES, UNKNOWN, CommitFates
 from kafkalog.auditing.topics.groups import GROUP_TABLES, group_rows
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import Numbered
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding

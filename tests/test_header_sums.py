@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import build
 from kafkalog.auditing.partition.neighbours import KEPT_COLUMNS, Neighbours
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, checksums, headers, interpreted, numbers
+from kafkalog.kernel import buffers, headers, interpreted, numbers
 from kafkalog.kernel import records as kernel_records
 
 PLAIN = interpreted("headers", "tests_interpreted_header_sums")
@@ -24,7 +24,7 @@ FORMS = [
     pytest.param(
         PLAIN,
         id="interpreted",
-        marks=pytest.mark.skipif(not checksums.COMPILED, reason="it is the form in use"),
+        marks=pytest.mark.skipif(not headers.COMPILED, reason="it is the form in use"),
     ),
 ]
 EDGES = (0, -1, 2**31, 2**63 - 1, -(2**63) + 1, buffers.NONE)

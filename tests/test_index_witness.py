@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.side_files.segment_batches import Batches
 from kafkalog.auditing.side_files.segment_indexes import OffsetIndex, TimeIndex
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 
 BASE: Final = 100
 # First and last offsets, and newest times, of batches of 50 bytes each.
 LOG: Final = [(100, 101, 5), (102, 104, 9), (105, 105, 9), (106, 109, 7), (110, 111, 12)]
 
 
-def batches(rows: list[tuple[int, int, int]], number: int = 0) -> Batches:
+def batches(rows: list[tuple[int, int, int]], number: int = 0) -> Columns:
     base, last, times = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return Batches(50 * (number + np.arange(len(rows))), base, last, times)
+    position = 50 * (number + np.arange(len(rows)))
+    return Columns({"position": position, "base_offset": base, "last_offset": last, "max_timestamp": times})
 
 
 def offsets(*entries: tuple[int, int], log: list[tuple[int, int, int]] = LOG, step: int = 99) -> list[bool]:

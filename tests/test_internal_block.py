@@ -23,7 +23,7 @@ from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import MOST_CELLS, MalformedError, escaped_text
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Message, Release
-from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from message_writer import encode, encode_uvarint
@@ -33,7 +33,7 @@ from offsets_topic import commit_key, commit_value
 
 Pair = tuple[bytes | None, bytes | None]
 
-FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
+FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])
 PLAIN: Final = interpreted("messages", "tests_interpreted_messages")
 
 

@@ -91,7 +91,7 @@ def test_share_groups_survive_every_flip(step: int) -> None:
     for pair in pairs("__share_group_state", 2):
         for record in mutants("__share_group_state", pair, step):
             check(internal_row(record, "__share_group_state", "d", 0), "internal")
-            offsets.take(record)
+            offsets.apply(record)
     for row in offsets.rows({}, "d"):
         check(row, "share_offsets")
 

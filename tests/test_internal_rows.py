@@ -22,7 +22,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka import internal_block, message_json
 from kafkalog.kafka.batch import Batch
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import checksums, interpreted, messages
+from kafkalog.kernel import headers, interpreted, messages
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import segment_rows
 from kafkalog.segments.internal_blocks import TOPICS, internal_row, read_internal
@@ -33,7 +33,7 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.internal_tables import INTERNAL
 from test_internal_block import Pair, drawn
 
-FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
+FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])
 PLAIN = interpreted("messages", "tests_rows_interpreted_messages")
 NAMES: Final = {internal: name for name, internal in TOPICS.items()}
 

@@ -219,7 +219,7 @@ def test_a_long_run_says_once_that_the_kernel_is_not_compiled(
     """On a terminal, when more than 64 MiB were read: until then nobody waits."""
     from kafkalog_cli import progress
 
-    monkeypatch.setattr("kafkalog.kernel.buffers.form", lambda: form)
+    monkeypatch.setattr("kafkalog.kernel.form", lambda: form)
     monkeypatch.setattr(sys, "stderr", screen := Screen())
     shown = progress.Progress()
 

@@ -27,7 +27,7 @@ from kafkalog.auditing.partition.scan_message import (
 from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
 from kafkalog.auditing.pipeline.kept_scans import Fingerprint, fingerprint
 from kafkalog.auditing.pipeline.places import logs_of, segments_of
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.wire import WireError, write_message
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -346,12 +346,33 @@ def test_what_is_read_is_work(
 ) -> None:  # fmt: skip
     """Tasks are packed by the bytes that are read: a copy of a compacted topic's segment is, before it is looked at."""
     root, first = night
+    monkeypatch.setattr(kept_scans, "_TAKEN", 0)
     monkeypatch.setattr(kept_scans, "may_be_compacted", lambda *_: compacted)
     if copied:
         nightly(root)
     found = [place.known for place in known(KeptScans(Keeping(None, hashed), (str(first),)), root)]
     sizes = [place.segment.size for place in known(KeptScans(Keeping(), (str(first),)), root)]
     assert sorted(one.work for one in found if one) == (sorted(sizes) if is_read else [0] * len(sizes))
+
+
+@pytest.mark.parametrize("share_bytes", [None, 1], ids=["whole", "shared out"])
+def test_what_is_taken_is_work(
+    share_bytes: int | None, night: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Kept scans count by their size, which their rows make, twice where shares get them; none more than its segment."""
+    root, first = night
+    monkeypatch.setattr(kept_scans, "_TAKEN", 1)
+    monkeypatch.setattr(kept_scans, "_SHARED_OUT", 2)
+    clusters, _ = open_clusters([root])
+    logs = logs_of(clusters, share_bytes)
+    works = []
+    for (number, _), one in KeptScans(Keeping(), (str(first),)).known(clusters, logs, Limits()).items():
+        assert one.candidate is not None
+        cost = os.path.getsize(one.candidate) * (1 if logs[number].shares == 1 else 2)
+        assert one.work == min(one.file.size, cost)
+        works.append(one.work < one.file.size)
+    assert set(works) == {True, False}
+    assert any(log.shares > 1 for log in logs) == (share_bytes is not None)
 
 
 # A scan that is read again by who judges.

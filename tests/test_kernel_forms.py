@@ -24,21 +24,22 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import control_record
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.kafka.message import MalformedError
-from kafkalog.kernel import buffers, checksums, interpreted, kafka_text, plans, search
+from kafkalog.kernel import buffers, interpreted, plans, search
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
+from kafkalog.kernel import text as kernel_text
 from kafkalog_cli.render.kafka.segment_lines import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
-_LOOPS: Final = ("checksums", "headers", "records", "search")
+_LOOPS: Final = ("headers", "records", "search")
 IN_USE: Final = Form(**{name: import_module(f"kafkalog.kernel.{name}") for name in _LOOPS})
 PLAIN: Final = Form(**{name: interpreted(name, f"tests_interpreted_{name}") for name in _LOOPS})
-PLAIN_LINES = interpreted("kafka_text", "tests_interpreted_lines")
+PLAIN_LINES = interpreted("text", "tests_interpreted_lines")
 PLAIN_LOOPS = interpreted("fold", "tests_interpreted_loops")
 TEMPLATE: Final = line_template("4.3")
 EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
-needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
+needs_compiled = pytest.mark.skipif(not kernel_headers.COMPILED, reason="there is no compiled form to compare with")
 
 int64s = st.sampled_from(EDGES) | st.integers(-(2**63), 2**63 - 1)
 int32s = st.sampled_from([e for e in EDGES if -(2**31) <= e < 2**31]) | st.integers(-(2**31), 2**31 - 1)
@@ -161,13 +162,13 @@ def test_both_forms_read_the_same(data: bytes, capacity: int, room: int) -> None
 def test_both_forms_sum_the_same(data: bytes, start: int, stop: int, crc: int) -> None:
     """Checksums of any stretch, also of one that is none, and their shift, which is what makes sums linear."""
     for name in ("crc32c", "crc32"):
-        in_use, plain = (getattr(form.checksums, name) for form in (IN_USE, PLAIN))
+        in_use, plain = (getattr(form.headers, name) for form in (IN_USE, PLAIN))
         assert in_use(data, start, stop, crc) == plain(data, start, stop, crc)
-    assert checksums.shift(crc, stop) == PLAIN.checksums.shift(crc, stop)
-    whole = checksums.crc32c(data, 0, len(data))
+    assert kernel_headers.shift(crc, stop) == PLAIN.headers.shift(crc, stop)
+    whole = kernel_headers.crc32c(data, 0, len(data))
     cut = min(start, len(data))
-    rest = checksums.crc32c(data, cut, len(data))
-    assert checksums.shift(checksums.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
+    rest = kernel_headers.crc32c(data, cut, len(data))
+    assert kernel_headers.shift(kernel_headers.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
 
 
 _beginnings = st.sampled_from(
@@ -223,17 +224,17 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
-        row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
+        row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
     recs = CellTable(len(buffers.RECORD_COLUMNS), 32)
     recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 0, heads.count, False, recs.cells)
+    block = SimpleNamespace(buf=data, heads=heads, recs=recs)
     number = row = used = 0
     while number < recs.count:
         number, used, row, why = form.record_lines(
-            data, heads.cells, recs.cells, number, recs.count, row,
-            plans.WITH_METADATA * metadata + plans.WITH_CONTENTS * contents,
-            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", CellTable(1, 1).cells,
+            block, number, row, plans.WITH_METADATA * metadata + plans.WITH_CONTENTS * contents, TEMPLATE, out, used,
+            b"", CellTable(1, 1).cells,
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL
@@ -244,7 +245,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
 @given(windows | damaged_windows(), st.integers(plans.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
 def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, contents: bool) -> None:
     """Lines of batches and of records, with any options, into buffers of any size."""
-    assert list(_written(kafka_text, data, room, metadata, contents)) == list(
+    assert list(_written(kernel_text, data, room, metadata, contents)) == list(
         _written(PLAIN_LINES, data, room, metadata, contents)
     )
 
@@ -255,7 +256,7 @@ def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, conte
 def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> None:
     """Records whose offset is not the one before plus one, as Java counts: behind 2**63 - 1 comes -2**63."""
     answers = []
-    for form in (kafka_text, PLAIN_LINES):
+    for form in (kernel_text, PLAIN_LINES):
         recs, found = CellTable(len(buffers.RECORD_COLUMNS), 8), array("q", bytes(64))
         for row, offset in enumerate(offsets):
             recs.set(buffers.OFFSET, row, offset)
@@ -293,7 +294,7 @@ more_pieces = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("decode", [kafka_text.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
+@pytest.mark.parametrize("decode", [kernel_text.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
 @given(st.lists(pieces | more_pieces, max_size=12).map(b"".join) | st.binary(max_size=40))
 @example(b"\xed\xa0\x80")
 @example(b"\xed\xbf\xbf!\xed\xa0")
@@ -387,7 +388,7 @@ def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -
     """Where Cython is not installed, its stand-in has every name that the kernel uses."""
     monkeypatch.setitem(sys.modules, "cython", None)
     form = Form(**{name: interpreted(name, f"tests_{name}_without_cython") for name in _LOOPS})
-    plain = interpreted("kafka_text", "tests_lines_without_cython")
+    plain = interpreted("text", "tests_lines_without_cython")
 
     data = build.batch(build.record())
     assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN, data, 2, 2))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.certainty import NEVER
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 TIMES = st.one_of(st.integers(-1, 9), st.sampled_from([2**63 - 1, -(2**63) + 1]))

@@ -19,7 +19,7 @@ from kafkalog.kafka.message_definitions import definitions
 from kafkalog.kafka.message_primitives import MalformedError
 from kafkalog.kafka.message_program import ProgramSet
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
-from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
 from message_writer import encode
@@ -30,7 +30,7 @@ FORMS: Final = pytest.mark.parametrize(
     "form",
     [
         pytest.param(kernel_messages, id="in use"),
-        pytest.param(PLAIN_LOOP, id="interpreted", marks=pytest.mark.skipif(not checksums.COMPILED, reason="in use")),
+        pytest.param(PLAIN_LOOP, id="interpreted", marks=pytest.mark.skipif(not headers.COMPILED, reason="in use")),
     ],
 )
 _FOLDERS: Final = (

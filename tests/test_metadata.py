@@ -38,7 +38,7 @@ def metadata(*records: Record, file: str = "7.log") -> Metadata:
     """Take in records of a file at the times 0, 1000, 2000 and so on."""
     made = Metadata()
     for at, (kind, fields) in enumerate(records):
-        made.take(Written(file, at, 1000 * at, 0, False, -1, kind, InternalRecord(kind, "", None, 0, fields)))
+        made.apply(Written(file, at, 1000 * at, 0, False, -1, kind, InternalRecord(kind, "", None, 0, fields)))
     return made
 
 

@@ -42,7 +42,7 @@ def test_a_log_read_in_blocks_is_its_records_taken_one_by_one(data: Path) -> Non
     log = _log(data)
     wanted, told, reported = Metadata(), list[Finding](), list[Finding]()
     for record in _one_by_one(log, told):
-        wanted.take(record)
+        wanted.apply(record)
 
     found = metadata_of(log, None, reported.append)
 
@@ -58,7 +58,7 @@ def test_changes_read_from_columns_are_the_records_taken_one_by_one(seed: int, t
     log = _log(tmp_path)
     wanted = Metadata()
     for record in _one_by_one(log, []):
-        wanted.take(record)
+        wanted.apply(record)
 
     found = metadata_of(log)
 

@@ -120,7 +120,7 @@ def snapshots_agree(folder: Path) -> int:
             continue
         alone = Metadata()
         for record in split(written(snapshot.path, directory.topic), []):
-            alone.take(record)
+            alone.apply(record)
         at = Moment(snapshot.offset - 1)
         whole.features.pop("kraft.version", None)  # stands in control records
         mine = {key: value for key, value in held(whole, at).items() if getattr(value, "state", "") != "unregistered"}

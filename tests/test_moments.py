@@ -10,7 +10,7 @@ import pytest
 
 from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.certainty import PROVED, Doubt, Inputs, certainty_of, marker_missed
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 T = 1_700_000_000_000

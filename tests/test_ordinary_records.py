@@ -1,4 +1,4 @@
-"""The records that the compiled kernel reads, or looks at, by a shorter way are the same as by the longer one."""
+"""The records that the compiled kernel looks at by a shorter way are the same as by the longer one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import build
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, checksums, interpreted
+from kafkalog.kernel import buffers, interpreted
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
 
 LONGER: Final = interpreted("records", "tests_interpreted_ordinary_records")
 LONGER_LOOK: Final = interpreted("records", "tests_interpreted_ordinary_oddities")
-pytestmark = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
+pytestmark = pytest.mark.skipif(not kernel_headers.COMPILED, reason="there is no compiled form to compare with")
 
 # Sizes and deltas on both sides of where a number takes another byte.
 sizes = st.sampled_from([0, 1, 2, 62, 63, 64, 65, 8191, 8192, 8193])

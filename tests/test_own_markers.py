@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import DECISION_COLUMNS
 from metadata_topic import write_leader

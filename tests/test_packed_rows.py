@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.named import FEW, NONE, Columns
+from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.tables.arrow import Numbers
 
@@ -75,6 +75,9 @@ def test_rows_of_any_kind_are_those_that_were_given(parts: list[tuple[list[Row],
     assert list(found.rows()) == every
     assert list(found.take(np.array(places, np.intp)).rows()) == [every[place] for place in places]
     assert list(found.take(slice(1, 3)).rows()) == every[1:3]
+    assert [found.row(place, "text", "number") for place in places] == [
+        {"text": every[place][3], "number": every[place][0]} for place in places
+    ]
     assert list(found.where(chosen).rows()) == [row for row in every if row[0] is not None]
     assert list(found.with_columns({"more": np.arange(len(every))}).rows()) == [
         (*row, number) for number, row in enumerate(every)
@@ -95,7 +98,22 @@ def test_a_table_is_itself_in_another_process_and_in_arrow(parts: list[tuple[lis
             row["list"] = str(row["list"]).replace("'", '"')
 
     assert pickle.loads(pickle.dumps(found)) == found == Columns.concat([found], NAMES) == table(every)
-    assert found.to_arrow(schema).to_pylist() == listed
+    batch = found.to_arrow(schema)
+    assert batch.to_pylist() == listed
+    kept = ["number", "word", "list"]  # Arrow alone tells the lowest number from none
+    assert [list(row) for row in Columns.from_arrow(batch.slice(1).select(kept)).rows()] == [
+        [row[name] for name in kept] for row in listed[1:]
+    ]
+
+
+def test_a_column_of_arrow_is_numbers_or_texts() -> None:
+    """Of small numbers, truths and texts each is a column; anything else is refused."""
+    columns = {"small": pa.array([1, None], pa.int8()), "true": pa.array([None, True]), "text": pa.array(["é", None])}
+    found = Columns.from_arrow(pa.RecordBatch.from_arrays([*columns.values()], names=[*columns]))
+
+    assert list(found.rows()) == [(1, None, "é"), (None, True, None)]
+    with pytest.raises(TypeError, match="double"):
+        Columns.from_arrow(pa.RecordBatch.from_arrays([pa.array([0.5])], names=["x"]))
 
 
 @pytest.mark.parametrize("count", [0, 1, FEW])

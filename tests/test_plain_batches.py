@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.rebuilt import EpochRuns
-from kafkalog.auditing.side_files.segment_batches import Batches, Coverage
+from kafkalog.auditing.side_files.segment_batches import BATCH, Coverage
 from kafkalog.auditing.side_files.segment_indexes import OffsetIndex, TimeIndex
+from kafkalog.columns.table import Columns
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from test_header_sums import FORMS
@@ -48,14 +49,8 @@ def tables_of(batches: list[tuple[int, int, int]], cuts: list[int]) -> list[Cell
     return found
 
 
-def batches_of(heads: CellTable) -> Batches:
-    table = heads.numpy()
-    return Batches(
-        *(
-            table[column].copy()
-            for column in (buffers.POSITION, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAX_TIMESTAMP)
-        )
-    )
+def batches_of(heads: CellTable) -> Columns:
+    return Columns({name: heads.numpy()[column].copy() for name, column in BATCH.items()})
 
 
 @given(_batches, _cuts, _offset_entries, _time_entries)
@@ -78,8 +73,8 @@ def test_entries_are_looked_up_as_in_all_other_chunks(
         some = batches_of(heads)
         index.chunk(some, coverage.reached)
         time_index.chunk(some, coverage.reached)
-        epochs.chunk(heads.numpy()[buffers.LEADER_EPOCH], some, coverage.last_offset)
-        coverage.chunk(some, heads.numpy()[buffers.SIZE])
+        epochs.chunk(some, coverage.last_offset)
+        coverage.chunk(some)
 
     assert [vars(one) for one in quick[2:]] == [vars(one) for one in slow[2:]]
     for name in ("first", "last", "ends_at"):

@@ -13,7 +13,7 @@ import build
 import plain
 from beside import told
 from kafkalog.auditing.side_files.snapshots import differences, states_of
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Severity
 from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.snapshot import producer_snapshot

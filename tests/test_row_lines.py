@@ -20,15 +20,16 @@ import kafkalog
 import kafkalog as library
 from build import batch, record
 from dumped import dumped
-from kafkalog.kernel import columns, interpreted, row_text
+from kafkalog.kernel import columns, interpreted
+from kafkalog.kernel import text as kernel_text
 from kafkalog.segments import blocks
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import BATCHES, RECORDS
 from kafkalog_cli.render import row_formats
 from kafkalog_cli.render.row_formats import CsvSink, JsonSink, NdjsonSink, as_json
 
-NAMES: Final = ("columns", "row_text")
-IN_USE: Final = {"columns": columns, "row_text": row_text}
+NAMES: Final = ("columns", "text")
+IN_USE: Final = {"columns": columns, "text": kernel_text}
 PLAIN: Final = {name: interpreted(name, f"tests_plain_{name}") for name in NAMES}
 FORMS: Final = pytest.mark.parametrize("form", [IN_USE, PLAIN], ids=["in use", "interpreted"])
 # What a writer of JSON or CSV, of UTF-8 or base64 may get wrong; runs longer than the words that it moves at once.
@@ -69,7 +70,7 @@ def _forms(form: dict[str, ModuleType]) -> Any:
 
 def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:
     out = io.BytesIO()
-    with _forms(form), mock.patch.multiple(row_formats, row_text=form["row_text"], OUT_BYTES=room):
+    with _forms(form), mock.patch.multiple(row_formats, kernel_text=form["text"], OUT_BYTES=room):
         sink = make(out)
         wanted = {table: library_tables[table].usual}
         for item in _items(data, wanted):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.partition import read_extents, read_scan, scan_messages, scan_segment
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.wire import Schema, WireError, WireTable, read_message, write_message
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import open_log_directory

@@ -11,7 +11,7 @@ import pytest
 import kafkalog
 from kafkalog.certainty import PROVED, Doubt, certainty_of
 from kafkalog.findings import Finding, Severity
-from kafkalog.settle import Reason, lowered, under
+from kafkalog.settle import Reason, lowered
 
 ROOT = Path(kafkalog.__file__).parent.parent
 SOURCES = [path for room in ("kafkalog", "cli", "spark") for path in (ROOT / room).rglob("*.py")]
@@ -76,14 +76,6 @@ def test_every_reason_is_used_and_says_why(reason: Reason) -> None:
     assert any(f"Reason.{reason.name}" in path.read_text() for path in SOURCES)
 
 
-def test_a_note_stays_a_note_under_another_code() -> None:
-    """And anything worse has the other code's severity."""
-    mismatch = Finding.of("snapshot-mismatch", "f", "m", offset=7)
-    assert under(mismatch, "segment-foreign", "n").severity is Severity.ERROR
-    note = under(lowered(mismatch, Reason.FOLLOWS), "segment-foreign", "n")
-    assert (note.severity, note.code, note.offset, note.message) == (Severity.NOTE, "segment-foreign", 7, "n")
-
-
 def test_one_module_decides_between_findings_and_incomplete() -> None:
     """Whoever runs a command names neither status, but for errors, which have one of their own in the first lines."""
     named = {
@@ -95,4 +87,19 @@ def test_one_module_decides_between_findings_and_incomplete() -> None:
             if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
         )
     }
-    assert named <= {"outcome.py", "main.py", "submit.py"}
+    assert named <= {"outcome.py", "main.py"}
+
+
+def test_an_outcome_is_told_why_it_is_incomplete() -> None:
+    """Nobody else sets that a run is incomplete or has findings: a method says which of the reasons it is."""
+    setting = {
+        f"{path.name}:{node.lineno}"
+        for path in SOURCES
+        if path.name != "outcome.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr in ("incomplete", "found", "_incomplete", "_found")
+        and "outcome" in ast.unparse(node.value)
+    }
+    assert not setting

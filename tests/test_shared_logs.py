@@ -23,7 +23,7 @@ from kafkalog.auditing.side_files.txn_indexes import Aborts
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.auditing.transactions.table_rows import gap_rows, log_rows
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import Fold
 from kafkalog.folds.shares import Share, shares_of
 from kafkalog.kernel.buffers import ABORT, COMMIT, EXTENT_COLUMNS

@@ -91,7 +91,7 @@ def test_several_that_wait_are_a_cleaner_that_stopped(tmp_path: Path) -> None:
 
     assert (alone["t-0"]["cause"], alone["t-0"]["certainty"]) == ("partition-uncleanable", "proved")
     assert found.pop("t-0") == ("partition-uncleanable", "proved")
-    assert set(found.values()) == {("cleaner-stopped", "likely")}
+    assert set(found.values()) == {("cleaner-stopped", "possible")}
 
 
 def test_one_that_waits_beside_what_ends_the_cleaner(tmp_path: Path) -> None:
@@ -137,6 +137,15 @@ def test_markers_stay_until_their_horizon(tmp_path: Path) -> None:
     path = directory(tmp_path / "d", {"t-0": {0: dated, 20: keyed(20, 1, 1)}}, cleaner=["t 0 20"])
     assert causes(path, {"t": COMPACT})["t-0"]["cause"] == "delete-horizon"
     assert causes(path, {"t": COMPACT})["t-0"]["reclaimable_bytes"] == len(dated)
+
+
+@pytest.mark.parametrize(("now", "cause"), [(NOW + HOUR - 1, "delete-horizon"), (NOW + HOUR, "cleaner-stopped")])
+def test_tombstones_stay_until_their_horizon(now: int, cause: str, tmp_path: Path) -> None:
+    """It is the base timestamp of their batch; at that time the cleaner should take them."""
+    dated = batch(record(None, b"k"), attributes=DELETE_HORIZON, base_timestamp=NOW + HOUR)
+    path = directory(tmp_path / "d", {"t-0": {0: dated, 20: keyed(20, 1, 1)}}, cleaner=["t 0 0"])
+
+    assert causes(path, {"t": COMPACT}, now=now)["t-0"]["cause"] == cause
 
 
 def test_without_keys_nothing_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plain
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds import producer_states
 from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, checksums, interpreted
-from kafkalog.kernel import states as kernel_states
+from kafkalog.kernel import buffers, headers, interpreted
+from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel.buffers import STATE_COLUMNS
 
-PLAIN = interpreted("states", "tests_interpreted_state_loops")
+PLAIN = interpreted("fold", "tests_interpreted_state_loops")
 HEADS = (
     buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.MAGIC, buffers.VALID, buffers.ATTRIBUTES, buffers.MAX_TIMESTAMP,
     buffers.PRODUCER_ID, buffers.PRODUCER_EPOCH, buffers.LAST_SEQUENCE,
@@ -57,13 +57,13 @@ def folded(rows: list[tuple[int, ...]], stops: list[int]) -> list[Columns]:
     return states.result()
 
 
-@pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
+@pytest.mark.skipif(not headers.COMPILED, reason="there is no compiled form to compare with")
 @given(_heads, _stops)
 def test_both_forms_keep_the_same_states(rows: list[tuple[int, ...]], stops: list[int]) -> None:
     """Batches of any numbers, in any order, with tables that must grow: equal rows in equal pieces."""
     answers = []
-    for form in (kernel_states, PLAIN):
-        with mock.patch.multiple(producer_states, kernel_states=form, FIRST_BITS=2):
+    for form in (kernel_fold, PLAIN):
+        with mock.patch.multiple(producer_states, kernel_fold=form, FIRST_BITS=2):
             pieces = folded(rows, stops)
             answers.append([*pieces, collapse(Columns.concat(pieces, STATE_COLUMNS))])
     assert answers[0] == answers[1]
@@ -90,8 +90,8 @@ def test_pieces_of_a_log_join_to_the_whole(log: list[plain.Batch], stops: list[i
 def test_a_short_buffer_is_refused() -> None:
     """The loops check no bounds: what they rely on is checked before."""
     short = array("q", [0])
-    for form in (kernel_states, PLAIN):
+    for form in (kernel_fold, PLAIN):
         with pytest.raises(IndexError):
-            form.rows(CellTable(13, 1).cells, 0, 1, 1, 1, short, short, short)
+            form.snapshot_rows(CellTable(buffers.STATE_CELLS - 1, 1).cells, 0, 1, short, short, short)
         with pytest.raises(IndexError):
-            form.rehash(short, short, short, 1, 1)
+            form.rehash(short, short, short, buffers.STATE_CELLS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import Tally, tally
 from kafkalog.kernel import fold
 from kafkalog.kernel.buffers import ABORT, COMMIT, EXTENT_COLUMNS, OPEN, TALLY_COLUMNS

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from invoke import Row, kafkalog, rows_of
-from kafkalog.kernel import kafka_text
+from kafkalog.kernel import text as kernel_text
 from official import FIXTURES
 
 SEGMENTS: Final = sorted(FIXTURES.glob("*/data*/*/*.log"))[::3]
@@ -93,4 +93,4 @@ def test_batches_and_records_agree(path: Path) -> None:
 def _text(text: str | None, coded: str | None) -> str:
     import base64
 
-    return kafka_text.java_text(base64.b64decode(coded)) if coded is not None else text or ""
+    return kernel_text.java_text(base64.b64decode(coded)) if coded is not None else text or ""

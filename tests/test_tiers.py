@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 from collections.abc import Iterator
@@ -19,7 +20,6 @@ from kafkalog.api import space as kafkalog_space
 from kafkalog.api import verify as kafkalog_verify
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
-from kafkalog.auditing.pipeline.messages_between_stages import read_place, write_place
 from kafkalog.auditing.pipeline.places import logs_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification import remote_copies
@@ -291,8 +291,8 @@ def test_what_is_left_of_a_deleted_partition_is_an_orphan() -> None:
     """The metadata says that the partition was deleted: no offset of it is lost, and nothing is read."""
     found = TierMetadata(RemoteLogMetadata(), {}, [])
     for state in (0, 1):
-        found.said.take(record(state, **WHOLE), None)
-    found.said.take(
+        found.said.apply(record(state, **WHOLE), None)
+    found.said.apply(
         {"remotePartitionDeleteState": 1, "topicIdPartition": record(0)["remoteLogSegmentId"]["topicIdPartition"]}, None
     )
     node = open_clusters([DATA])[0][0].nodes[0]
@@ -320,8 +320,8 @@ KEY: Final = b"topic:t:3:9:0"
 def test_states_of_a_segment_are_kept_over_time() -> None:
     """The first record has its offsets, later ones its states; the newest record's segment is known."""
     found = RemoteLogMetadata()
-    found.take(record(0, **WHOLE), None)
-    found.take(record(1), None)
+    found.apply(record(0, **WHOLE), None)
+    found.apply(record(1), None)
     one = found.partitions["topic", 3]["segment"]
 
     assert (one.start_offset, one.end_offset, one.size, one.state) == (5, 9, 70, "COPY_SEGMENT_FINISHED")
@@ -332,12 +332,12 @@ def test_states_of_a_segment_are_kept_over_time() -> None:
 def test_a_compacted_topic_has_keys_and_tombstones() -> None:
     """Of a segment whose first record was compacted away the key says the end; a tombstone ends what has its key."""
     found = RemoteLogMetadata()
-    found.take(record(1), KEY)
-    found.take(record(1, "other"), b"topic:t:3:19:0")
+    found.apply(record(1), KEY)
+    found.apply(record(1, "other"), b"topic:t:3:19:0")
     assert [one.end_offset for one in found.partitions["topic", 3].values()] == [9, 19]
 
-    found.take(None, KEY)
-    found.take(None, b"no key of this topic")
+    found.apply(None, KEY)
+    found.apply(None, b"no key of this topic")
     assert list(found.partitions["topic", 3]) == ["other"]
 
 
@@ -381,13 +381,13 @@ def test_a_copy_that_the_settings_delay_is_not_late(
     newest = sorted(store.glob("coupons*/*.log"))[-1]
     for path in store.glob(f"coupons*/{newest.stem}.*"):
         path.unlink()
-    take = RemoteLogMetadata.take
+    apply = RemoteLogMetadata.apply
 
-    def take_others(found: RemoteLogMetadata, value: Any, key: bytes | None) -> None:
+    def apply_others(found: RemoteLogMetadata, value: Any, key: bytes | None) -> None:
         if value["remoteLogSegmentId"]["id"] != newest.stem[21:]:
-            take(found, value, key)
+            apply(found, value, key)
 
-    monkeypatch.setattr(RemoteLogMetadata, "take", take_others)
+    monkeypatch.setattr(RemoteLogMetadata, "apply", apply_others)
     settings = tmp_path / "topics.json"
     settings.write_text(json.dumps({"coupons.quotes51": configs}))
     with remote_given(Remote(str(store))):
@@ -584,7 +584,7 @@ def test_a_place_crosses_to_another_task_with_its_tier() -> None:
     with remote_given(Remote(str(STORE))):
         clusters, _ = open_clusters([DATA])
     for log in logs_of(clusters, share_bytes=None):
-        again = read_place(write_place(log)).directory
+        again = pickle.loads(pickle.dumps(log)).directory
         assert again == log.directory
         assert again.tier == log.directory.tier
         assert [one.beside for one in again.segments] == [one.beside for one in log.directory.segments]

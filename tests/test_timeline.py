@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kafkalog.auditing.pipeline import audit
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.quantities import iso
 from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
 from kafkalog.reports.lanes import on_brokers_clock, time_axis
@@ -69,10 +69,10 @@ def test_a_long_name_keeps_its_end() -> None:
     assert [line.split()[0][-6:] for line in _lines(made)[:2]] == ["-for-0", "-for-1"]
 
 
-def _columns(first: list[int], marker: list[int], own: list[int], marked: list[int]) -> dict[str, Any]:
+def _columns(first: list[int], marker: list[int], own: list[int], marked: list[int]) -> Columns:
     columns = {"first_offset": first, "marker_offset": marker, "first_timestamp_ms": own,
                "last_timestamp_ms": own, "marker_timestamp_ms": marked}  # fmt: skip
-    return {name: np.array(values, np.int64) for name, values in columns.items()}
+    return Columns({name: np.array(values, np.int64) for name, values in columns.items()})
 
 
 def test_a_producers_clock_gives_way_to_the_markers_around_its_record() -> None:
@@ -81,21 +81,21 @@ def test_a_producers_clock_gives_way_to_the_markers_around_its_record() -> None:
         [0, 10, 20, 30], [5, 15, 25, NONE], [_T0 - 9 * _HOUR, _T0 + 15, _T0 + 9 * _HOUR, _T0 + 9 * _HOUR],
         [_T0 + 10, _T0 + 20, _T0 + 30, NONE],
     )  # fmt: skip
-    spans = on_brokers_clock(np.zeros(4, np.int64), columns)
+    begins, ends = on_brokers_clock(np.zeros(4, np.int64), columns)
 
     # Nothing bounds the first below, nor the last above.
-    assert spans.begins.tolist() == [_T0 - 9 * _HOUR, _T0 + 15, _T0 + 30, _T0 + 9 * _HOUR]
-    assert spans.ends.tolist() == [_T0 + 10, _T0 + 20, _T0 + 30, NONE]
-    axis = time_axis(spans.begins, spans.ends, columns["marker_timestamp_ms"][:3])
+    assert begins.tolist() == [_T0 - 9 * _HOUR, _T0 + 15, _T0 + 30, _T0 + 9 * _HOUR]
+    assert ends.tolist() == [_T0 + 10, _T0 + 20, _T0 + 30, NONE]
+    axis = time_axis(begins, ends, columns["marker_timestamp_ms"][:3])
     assert (axis.first, axis.last) == (_T0 + 10, _T0 + 31)
 
 
 def test_markers_of_another_log_bound_nothing() -> None:
     """Offsets of two logs have nothing to do with each other."""
     columns = _columns([0, 0], [NONE, 1], [_T0 + _HOUR, _T0 - _HOUR], [NONE, _T0])
-    spans = on_brokers_clock(np.array([0, 1]), columns)
+    begins, _ = on_brokers_clock(np.array([0, 1]), columns)
 
-    assert spans.begins.tolist() == [_T0 + _HOUR, _T0 - _HOUR]
+    assert begins.tolist() == [_T0 + _HOUR, _T0 - _HOUR]
 
 
 def test_one_wrong_clock_does_not_squeeze_the_others() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from counted import counted
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.kernel.buffers import EXTENT_COLUMNS
 
 REACH = Reach(lambda _: False, 0, 0)

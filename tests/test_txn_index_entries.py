@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kafkalog.auditing.side_files.txn_indexes import Aborts, EntryFaults, Reach
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import ABORT, COMMIT, OPEN
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kernel.buffers import EXTENT_COLUMNS

@@ -16,7 +16,7 @@ from kafkalog.kafka.internal_records import internal_record, record_types
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import decode
 from kafkalog.kafka.snapshot import producer_snapshot
-from kafkalog.kernel import checksums
+from kafkalog.kernel import headers
 from scanned import scanned
 
 V1 = bytes.fromhex(
@@ -175,8 +175,8 @@ def test_the_checksum_of_nine_digits() -> None:
     """CRC-32C and CRC-32 have their published check values."""
     digits = b"123456789"
 
-    assert checksums.crc32c(digits, 0, 9) == 0xE3069283
-    assert checksums.crc32(digits, 0, 9) == 0xCBF43926
+    assert headers.crc32c(digits, 0, 9) == 0xE3069283
+    assert headers.crc32(digits, 0, 9) == 0xCBF43926
 
 
 @pytest.mark.parametrize("around", [0, 8, 256, 3 * 256, 3 * 2048, 3 * 2048 + 3 * 256, 50_000])
@@ -185,4 +185,4 @@ def test_the_checksum_of_long_stretches(around: int) -> None:
     data = random.Random(around).randbytes(around + 9)
 
     for stop in range(max(around - 9, 0), around + 10):
-        assert checksums.crc32c(data, 0, stop) == crc32c.crc32c(data[:stop])
+        assert headers.crc32c(data, 0, stop) == crc32c.crc32c(data[:stop])

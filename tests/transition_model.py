@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.state_records import LISTED_TYPES, STATE_TYPES, StateColumns

@@ -90,7 +90,7 @@ class DumpRun:
                 try:
                     handle(file, name_of(file))
                 except UnreadableError as error:
-                    self.outcome.incomplete = True
+                    self.outcome.unread()
                     self.unreadable(file, str(error))
         except Enough:
             pass
@@ -98,7 +98,7 @@ class DumpRun:
         if wanted is not None and self.is_segment and wanted not in self.producers:
             from kafkalog.narrowing import nothing_matches
 
-            self.outcome.incomplete = True
+            self.outcome.nothing_matched()
             say(f"error: {nothing_matches('producer', [wanted], self.producers)}")
 
     def of_producers(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -15,7 +15,7 @@ from kafkalog import Limits, UnreadableError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
-from kafkalog.outcome import leaves_complete
+from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
@@ -159,8 +159,8 @@ def record_filter_options(command: Command) -> Command:
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
-def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
-    """Say what could not be read, or was left out as a second copy; return whether something could not.
+def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True) -> None:
+    """Say what could not be read, or was left out as a second copy.
 
     What is in remote storage counts where records are meant `everywhere`, not in what an audit has found.
     """
@@ -172,23 +172,23 @@ def tell_unreadable(found: FoundFiles, *, everywhere: bool = True) -> bool:
     twice = (one for node in nodes for one in node.findings if one.code == "directory-twice")
     for finding in (*shown, *twice):
         say(str(finding))
-    return bool(found.unreadable or shown)
+    if found.unreadable or shown:
+        outcome.unread()
 
 
-def tell_lost(found: FoundFiles) -> bool:
-    """Say which log directories went away before all was read; return whether some did."""
-    lost = [] if found.logs is None else found.logs.lost()
-    for finding in lost:
+def tell_lost(found: FoundFiles, outcome: Outcome) -> None:
+    """Say which log directories went away before all was read."""
+    for finding in [] if found.logs is None else found.logs.lost():
+        outcome.unread()
         say(str(finding))
-    return bool(lost)
 
 
-def without_side_files(paths: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the paths that may have records; say which others are no files of Kafka's, and whether there are some.
+def without_side_files(paths: Sequence[str], outcome: Outcome) -> list[str]:
+    """Return the paths that may have records; say which others are no files of Kafka's.
 
     A pattern of a shell catches what a broker keeps beside its segments, too. Raises UsageError for standard input.
     """
-    kept, is_wrong = [], False
+    kept = []
     for path in paths:
         if path == STDIN:
             raise click.UsageError("Standard input has no log around it: name a file or a directory.")
@@ -196,10 +196,10 @@ def without_side_files(paths: Sequence[str]) -> tuple[list[str], bool]:
         if is_folder(path) or kind in SEGMENTS:
             kept.append(path)
         elif kind is FileKind.UNKNOWN or not exists(path):
-            is_wrong = True
+            outcome.unread()
             why = "no segment and no directory" if exists(path) else "no such file or directory"
             say(f"error: {path}: {why}")
-    return kept, is_wrong
+    return kept
 
 
 _BY_BROKER: Final = 0x28  # attributes of a control batch, and of one whose time is that of its append

@@ -73,7 +73,7 @@ class Progress(Watch):
         self._lines.add(line)
 
     def _say_if_interpreted(self) -> None:
-        from kafkalog.kernel.buffers import form
+        from kafkalog.kernel import form
 
         self._form_is_known = True
         if form() == "interpreted":

@@ -330,7 +330,9 @@ def _run_audit(job: SparkJob, started: float) -> int:
     except CorruptInputError as error:
         output.discard()
         say(f"error: {error}")
-        return Exit.FINDINGS
+        refused = Outcome(Severity.ERROR)
+        refused.answered_no()
+        return refused.status()
     print(escape(found.headline))
     return status_of(found)
 
@@ -408,9 +410,11 @@ def _run_space(job: SparkJob, started: float) -> int:
     )  # fmt: skip
 
     def status_of(done: BulkSpace) -> Exit:
-        outcome = Outcome(Severity[params["fail_on"].upper()], incomplete=bool(done.unreadable))
+        outcome = Outcome(Severity[params["fail_on"].upper()])
+        if done.unreadable:
+            outcome.unread()
         for finding in done.findings:
-            outcome.take(finding)
+            outcome.count_finding(finding)
         return outcome.status(exit_zero=params["exit_zero"])
 
     def said(done: BulkSpace) -> dict[str, str]:

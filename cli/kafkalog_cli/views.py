@@ -52,9 +52,8 @@ class ViewOutput:
     columns: tuple[str, ...]
     target: Target
     limits: Limits
-    fail_on: str
+    outcome: Outcome
     exit_zero: bool
-    incomplete: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -73,14 +72,13 @@ class ViewOutput:
 
     def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
         """Write the rows of the wanted tables, findings as rows or to standard error."""
-        outcome = Outcome(Severity[self.fail_on.upper()], incomplete=self.incomplete)
         wanted = self.names
         distinct = DistinctIds()
         with self._sink() as sink:
             try:
                 for item in rows:
                     if isinstance(item, Finding):
-                        self._finding(item, sink, outcome, distinct)
+                        self._finding(item, sink, distinct)
                         continue
                     if isinstance(item, Rows):
                         sink.block(item)
@@ -89,10 +87,10 @@ class ViewOutput:
                     if table.name in wanted:
                         sink.row(table, row)
             except NothingMatchesError as error:  # the rows before are findings
-                outcome.incomplete = True
+                self.outcome.nothing_matched()
                 say(f"error: {error}")
             sink.close()
-        return outcome.status(exit_zero=self.exit_zero)
+        return self.outcome.status(exit_zero=self.exit_zero)
 
     @property
     def is_text(self) -> bool:
@@ -105,24 +103,23 @@ class ViewOutput:
         """Write lines of text that are made of the rows, findings to standard error."""
         from kafkalog_cli.render.people import encoded
 
-        outcome = Outcome(Severity[self.fail_on.upper()], incomplete=self.incomplete)
         distinct = DistinctIds()
 
         def named() -> Iterator[dict[str, Any]]:
             try:
                 for item in rows:
                     if isinstance(item, Finding):
-                        self._finding(item, None, outcome, distinct)
+                        self._finding(item, None, distinct)
                     else:
                         yield dict(zip(item[0].names, item[1], strict=True))
             except NothingMatchesError as error:
-                outcome.incomplete = True
+                self.outcome.nothing_matched()
                 say(f"error: {error}")
 
         with self.target.stream(self.paths) as stream:
             for line in drawn(named()):
                 stream.write(encoded(f"{line}\n"))
-        return outcome.status(exit_zero=self.exit_zero)
+        return self.outcome.status(exit_zero=self.exit_zero)
 
     @contextmanager
     def _sink(self) -> Iterator[BlockSink]:
@@ -145,8 +142,8 @@ class ViewOutput:
                 csv_safe=self.target.csv_safe,
             )  # fmt: skip
 
-    def _finding(self, finding: Finding, sink: RowSink | None, outcome: Outcome, distinct: DistinctIds) -> None:
-        outcome.take(finding)
+    def _finding(self, finding: Finding, sink: RowSink | None, distinct: DistinctIds) -> None:
+        self.outcome.count_finding(finding)
         if sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form)):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:
@@ -174,7 +171,7 @@ def view_options(
             paths = unpacked(paths)
             view = ViewOutput(
                 paths=paths, form=form, tables=chosen, columns=columns, target=target,
-                limits=limits, fail_on=fail_on, exit_zero=exit_zero,
+                limits=limits, outcome=Outcome(Severity[fail_on.upper()]), exit_zero=exit_zero,
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 

@@ -13,7 +13,7 @@ __all__ = ["ERROR", "NOTE", "WARNING", "Bytes", "Code"]
 class Code:
     """A kind of finding: what it means, how certain it is, what Kafka does, what to do next.
 
-    `bytes` is what it says of the bytes of its extent.
+    `bytes` is what it says of the bytes of its place.
     """
 
     severity: Severity

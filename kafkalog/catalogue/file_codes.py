@@ -18,8 +18,8 @@ FILES: Final[dict[str, Code]] = {
         "Nothing to do: the broker rebuilds indexes from the log.",
     ),
     "index-preallocated": Code(
-        NOTE,
-        "An index file ends in zeros: space that the broker preallocated.",
+        WARNING,
+        "An index file ends in zeros: space that the broker preallocated. A note where it may still write to the file.",
         "Almost certain: no broker writes an entry of zeros after another entry.",
         "The broker trims it when it rolls the segment or stops cleanly; kafka-dump-log reports it or throws on it.",
         "Nothing to do.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, NamedTuple
 
 from kafkalog.catalogue import CATALOGUE
@@ -14,13 +14,20 @@ __all__ = ["INCIDENT_KINDS", "INFORMATIVE", "KIND_OF", "kind_of"]
 
 @dataclass(frozen=True, slots=True)
 class IncidentKind:
-    """A kind of incident."""
+    """A kind of incident.
+
+    `title` is how the title of one begins that findings alone make, before the partitions; `doubtful` if it is not
+    proved, where that differs.
+    """
 
     meaning: str
     certainty: str
     consumers: str
     next: str
     clients: str = ""
+    _: KW_ONLY
+    title: str
+    doubtful: str = ""
 
 
 # A request with an epoch that is too low leaves nothing in the files.
@@ -40,6 +47,8 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "read_committed consumers get nothing from its first offset on; read_uncommitted ones get everything.",
         "Follow the steps in their order. Only a proved hanging transaction has an abort command, after what it"
         " discards.",
+        title="An open transaction stops read_committed consumers of",
+        doubtful="An open transaction may stop read_committed consumers of",
     ),
     "records-lost": IncidentKind(
         "Records that were written are not in the log that consumers read: an unclean election, a truncation, a lost"
@@ -48,6 +57,8 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They skip the lost offsets silently, or get other records at the same offsets; at a missing remote object they"
         " stop without an error.",
         "Save every copy that the column `kept_in` names before its broker starts; write the records again from it.",
+        title="Records are missing in",
+        doubtful="Records may be missing in",
     ),
     "records-unreadable": IncidentKind(
         "A log has bytes that are no whole batch, or batches that no broker writes.",
@@ -55,18 +66,23 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They fail at the first such offset every time, until they are moved past the last one.",
         "Copy the partition from a whole replica; else salvage the segment and move consumers to the next readable"
         " offset.",
+        title="Records can't be read in",
+        doubtful="Records may be unreadable in",
     ),
     "retention-blocked": IncidentKind(
         "A log keeps records that its settings would delete: something holds the cleaner or retention back.",
         "Certain where a broker's files show what holds it back.",
         "They get the records as before; the disk fills.",
         "End what holds it back, for example a hanging transaction, or change the setting that is named.",
+        title="Old records are kept in",
     ),
     "transaction-torn": IncidentKind(
         "One transaction ended differently in its partitions, or not as the coordinator decided.",
         "Certain: only data that beyond doubt belongs to one transaction is compared.",
         "They see a part of the transaction.",
         "Find out who wrote the wrong marker, and repair by hand what it aborted or committed.",
+        title="A transaction ended differently in its partitions, in",
+        doubtful="A transaction may have ended differently in its partitions, in",
     ),
     "wrong-fate": IncidentKind(
         "The marker of another transaction ended records: late data of an older epoch, or a marker that no coordinator"
@@ -74,6 +90,8 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Certain: data of two epochs comes before one marker; not certain where bytes between them are damaged.",
         "They get the records, or skip them, with a transaction that they do not belong to.",
         "Read the records and decide by hand whether they should be there.",
+        title="The marker of another transaction ended records in",
+        doubtful="The marker of another transaction may have ended records in",
     ),
     "writer-fenced": IncidentKind(
         "Another producer took over a transactional id while a transaction was open: the coordinator aborted it.",
@@ -82,6 +100,7 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They skip the aborted records.",
         "Normal after a restart. Otherwise find out whether two instances use one transactional id.",
         _REFUSED,
+        title="A producer was fenced in",
     ),
     "transactions-aborted": IncidentKind(
         "Transactions were aborted: after their timeout, by the producer, or by an administrator.",
@@ -89,6 +108,7 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "They skip the aborted records.",
         "Nothing to do if the application means it; after timeouts look for slow or dead producers.",
         f"Whoever aborted it himself sees nothing. After a timeout: {_REFUSED[0].lower()}{_REFUSED[1:]}",
+        title="Transactions were aborted in",
     ),
     "cleaner-stopped": IncidentKind(
         "The log cleaner has not cleaned a broker's compacted topics for long: it failed at a batch, or its thread"
@@ -96,6 +116,7 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "By checkpoints that stand still while logs grow.",
         "They get old values that compaction would have removed; the disk fills.",
         "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
+        title="The cleaner stopped in",
     ),
     "remote-store-behind": IncidentKind(
         "The remote store does not have what it should, or has what nothing needs: copies that fail, attempts that were"
@@ -103,12 +124,15 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Certain where __remote_log_metadata is among the inputs.",
         "They get the records as before; disks or the store fill.",
         "Search the broker's own log for RemoteLogManager and RLMCopyTask.",
+        title="The remote store is not as it should be for",
     ),
     "side-files-wrong": IncidentKind(
         "Indexes, producer snapshots, checkpoints or other side files do not fit the log beside them.",
         "Certain that they differ; the log's own batches are the truth.",
         "They may get too much or too little while the broker uses the file; a restart rebuilds most of them.",
         "Delete what the steps name while the broker is stopped: it is rebuilt from the log.",
+        title="Side files are not those of the log in",
+        doubtful="Side files may not be those of the log in",
     ),
     "mirror-differs": IncidentKind(
         "A mirror does not have the committed records of its source: some are missing, extra, changed or in another"
@@ -116,30 +140,38 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Certain for the files that were read.",
         "Consumers of the mirror get other records than those of the source.",
         "See the table `mirrors` for numbers and the first difference of each partition.",
+        title="A mirror does not have the records of",
     ),
     "replicas-diverged": IncidentKind(
         "Replicas of a partition hold different batches at the same offsets.",
         "Certain: both were read.",
         "They get the leader's batches; after a change of leaders they may get the others.",
         "Save both copies and find out which one producers got acknowledged.",
+        title="Replicas differ in",
+        doubtful="Replicas may differ in",
     ),
     "copy-incomplete": IncidentKind(
         "The inputs do not have all that they should: partitions, directories or files are missing or can't be read.",
         "Certain for the directories that were given.",
         "Nothing is known of what is missing.",
         "Add the missing directories, or copy again; the other results hold for what was read.",
+        title="The inputs do not have all of",
+        doubtful="The inputs may not have all of",
     ),
     "copy-skewed": IncidentKind(
         "Files are of different moments: they were copied one after the other while the broker ran, or changed since.",
         "Certain that they contradict each other; nothing else follows from it.",
         "Nothing: the broker itself may be healthy.",
         "Copy again, from a stopped broker or a snapshot of the file system, before anything is done to the cluster.",
+        title="The files are of different moments in",
+        doubtful="The files may be of different moments in",
     ),
     "clusters-mixed": IncidentKind(
         "The inputs are of several clusters: other cluster ids, or other topic ids for the same topics.",
         "Certain by the ids in meta.properties and partition.metadata.",
         "Nothing: each cluster has consumers of its own.",
         "Give the directories of one cluster; each was audited alone.",
+        title="The inputs are of several clusters:",
     ),
     "too-many-to-judge": IncidentKind(
         "There are more open transactions, or findings of one code, than an audit judges: the first were judged, the"
@@ -147,12 +179,14 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "The number is certain; what was not judged may be fine or not.",
         "As of those that were judged, and more.",
         "End what was judged and audit again.",
+        title="There is more than an audit judges in",
     ),
     "output-damaged": IncidentKind(
         "An output of kafkalog is not what was written: files of it are missing, or have other bytes.",
         "Certain by the checksums in its manifest.json and in the files.",
         "Nothing: these are no files of Kafka's.",
         "Take the files from a copy of the output, or run the command again.",
+        title="An output of kafkalog is not what was written:",
     ),
 }
 
@@ -221,7 +255,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
                 "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing", "mirror-absent"),
-    _SKEWED: ("copy-skewed", "snapshot-contradicted"),
+    _SKEWED: ("copy-skewed", "snapshot-contradicted", "index-preallocated"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed",
                "log-start-lower", "broker-went-on"),
     KindWords("records-lost", "objects-missing"): ("remote-offsets-lost",),

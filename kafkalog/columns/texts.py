@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, Final, Self, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, overload
 
 import numpy as np
 
-from kafkalog.kernel import messages, plans, row_text
+from kafkalog.kernel import messages, plans
+from kafkalog.kernel import text as kernel_text
 from kafkalog.kernel.buffers import SPAN_CELLS, Bytes, as_table
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
@@ -109,8 +110,6 @@ class Numbered:
             self._slots = array("q", bytes(16 * len(self._slots)))
             messages.place(as_table(self._spans, SPAN_CELLS), count, self._slots)
 
-
-_FEW_BYTES: Final = 1024  # of the words of a column
 
 _AT_ONCE: Final = 4096  # texts that are made together
 
@@ -236,19 +235,25 @@ class TextColumn:
         is_so = total == len(self.data) and np.array_equal((ends - there)[there > 0], self.starts[there > 0])
         return self if is_so else self.gather(np.arange(len(self)))
 
-    def among(self, words: Iterable[str]) -> NDArray[np.bool_]:
+    def numbered(self) -> tuple[NDArray[np.int64], Self]:
+        """Return for each text its number among the distinct ones, -1 for no text; and these, as they first occur."""
+        few, known = self.few(), Numbered()
+        if few is None:
+            numbers = self.numbers_in(known)
+        else:  # numbers of some pieces instead of all texts
+            of_piece, pieces = few
+            first = np.full(len(pieces) + 1, len(self))
+            first[of_piece[::-1]] = np.arange(len(self))[::-1]
+            order = np.argsort(first[:-1])
+            place = np.full(len(pieces) + 1, -1)
+            place[order] = pieces.take(order).numbers_in(known)
+            numbers = place[of_piece]
+        return numbers, type(self).of_sizes(known.data, np.frombuffer(known.sizes, np.int64))
+
+    def among(self, words: Collection[str]) -> NDArray[np.bool_]:
         """Say which texts are one of some words."""
-        found = np.zeros(len(self), bool)
-        if len(self.data) > _FEW_BYTES:
-            for word in words:
-                found |= self.objects() == word
-            return found
-        for wanted in map(str.encode, words):  # all texts are pieces of these bytes
-            at = self.data.find(wanted)
-            while at >= 0:
-                found |= (self.starts == at) & (self.sizes == len(wanted))
-                at = self.data.find(wanted, at + 1)
-        return found
+        numbers, distinct = self.numbered()
+        return np.array([*(text in words for text in distinct.tolist()), False])[numbers]
 
     def objects(self) -> NDArray[np.object_]:
         """Return the texts as an array of strings."""
@@ -360,6 +365,25 @@ class JsonColumn(TextColumn):
 _TENS: Final = 10 ** np.arange(1, 20, dtype=np.uint64)
 
 
+class _Rows(NamedTuple):
+    """The rows of sentences, as the kernel's writer of lines wants a block."""
+
+    buf: bytes
+    cells: memoryview
+    room: int
+    valid: bytes = b""
+    weight: int = -1
+
+
+class _Lines(NamedTuple):
+    """The sentence, as it wants a template."""
+
+    steps: array[int]
+    literals: bytes
+    form: int = plans.JSON
+    line_room: int = 0
+
+
 def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextColumn:
     """Write `count` sentences of the same parts: texts that are always the same, numbers, texts of columns."""
     literals, steps = bytearray(), array("q")
@@ -387,24 +411,11 @@ def sentences(count: int, *parts: str | NDArray[np.int64] | TextColumn) -> TextC
     steps.append(-1)
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if count else 0
-    out: Any = bytearray(total + row_text.SLACK)
-    literals += bytes(row_text.SLACK)
+    out: Any = bytearray(total + kernel_text.SLACK)
+    literals += bytes(kernel_text.SLACK)
     cells: Any = np.concatenate([np.empty(0, np.int64), *columns]).astype(np.int64)
-    done, used, _ = row_text.row_lines(
-        b"".join(buffers),
-        memoryview(cells),
-        count,
-        b"",
-        0,
-        count,
-        steps,
-        bytes(literals),
-        plans.JSON,
-        0,
-        -1,
-        out,
-        0,
-    )
+    rows, lines = _Rows(b"".join(buffers), memoryview(cells), count), _Lines(steps, bytes(literals))
+    done, used, _ = kernel_text.row_lines(rows, 0, count, lines, out, 0)
     assert (done, used) == (count, total)
     return TextColumn(bytes(memoryview(out)[:total]), ends - sizes, sizes)
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import KafkaLogError
 
 __all__ = ["Schema", "WireError", "WireTable", "read_message", "write_message"]

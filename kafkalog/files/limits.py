@@ -87,7 +87,7 @@ class Expansion:
             return _ENDLESS
         return max(0, min(self._left, _SMALLEST * (self._records_left - 1)))
 
-    def take(self, position: int, size: int, records: int = 0) -> None:
+    def count(self, position: int, size: int, records: int = 0) -> None:
         """Count what a batch decompressed to, or what was decompressed of it before that failed, and its records."""
         if position > self._counted:
             self._counted = position

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, Columns, give_back, one_cell
 from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of
+from kafkalog.columns.table import NONE, Columns, give_back, one_cell
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
 
@@ -27,6 +27,7 @@ _PREPARE: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
 _COMPLETE: Final = (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT)
 _MANY: Final = 1 << 20
 _AT_ONCE: Final = 4096  # records that are given together
+_IN_A_PART: Final = 1 << 14  # records that are sent together
 _INNER: Final = (*_PREPARE, *_COMPLETE)  # states that no next transaction begins with
 # A transaction that the coordinator decided: what its Prepare record and the records around it say; times in ms.
 # `data_epoch` is the epoch of the Ongoing record before, `until` the time of the next transaction's start; NONE if that
@@ -228,8 +229,8 @@ class Coordinator:
             return np.empty(0, np.int64)
         distinct, firsts, rows = self._listing
         (wanted,) = _place(np.array([self._topics[topic]]), np.array([partition])).tolist()
-        at = int(np.searchsorted(distinct, wanted))
-        if at == len(distinct) or distinct[at] != wanted:
+        [at] = place_of(distinct, np.array([wanted])).tolist()
+        if at < 0:
             return np.empty(0, np.int64)
         return rows[firsts[at] : firsts[at + 1]].astype(np.int64)
 
@@ -250,18 +251,16 @@ class Coordinator:
     def said_first(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return of each of some records the first that said the same."""
         firsts, _ = self._repeated
-        at = np.searchsorted(self.again, rows)
-        found = rows.copy()
-        is_again = among(rows, self.again)
-        found[is_again] = firsts[at[is_again]]
+        at, found = place_of(self.again, rows), rows.copy()
+        found[at >= 0] = firsts[at[at >= 0]]
         return found
 
     def after(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the record after each of some and those that say the same again; the last one where there is none."""
         _, ends = self._repeated
         found = rows + 1
-        is_again = among(found, self.again)
-        found[is_again] = ends[np.searchsorted(self.again, found[is_again])]
+        at = place_of(self.again, found)
+        found[at >= 0] = ends[at[at >= 0]]
         return np.minimum(found, max(len(self.states) - 1, 0))
 
     @property
@@ -353,6 +352,30 @@ class Coordinator:
         producers, ids = named
         some.named = producers, np.searchsorted(kept, ids)
         return some
+
+    def parts(self) -> Iterator[Any]:
+        """Yield what ``of_parts`` puts together again: all but the records, then some thousand records each."""
+        used = np.unique(self.states.listed["topic"])
+        head = Coordinator(total=self.total)
+        head.known, head.newest, head.logs, head.partitions = self.known, self.newest, self.logs, self.partitions
+        head.states.ids, head.states.topics = self.states.ids, self.states.topics.take(used)
+        head.named = self.named
+        yield head
+        for start in range(0, len(self.states), _IN_A_PART):
+            rows = np.arange(start, min(start + _IN_A_PART, len(self.states)))
+            some = self.states.take(rows)
+            listed = some.listed.with_columns({"topic": np.searchsorted(used, some.listed["topic"])})
+            yield some.records, listed, self.of_log[rows]
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Any]) -> Coordinator:
+        """Put together what ``parts`` yielded."""
+        found: Coordinator
+        found, *rows = parts
+        records, listed = [records for records, _, _ in rows], [listed for _, listed, _ in rows]
+        found.states = StateColumns.moved(records, listed, found.states.ids, found.states.topics)
+        found.of_log = np.concatenate([found.of_log, *(of_log for *_, of_log in rows)])
+        return found
 
 
 def _place(topic: NDArray[np.int64], partition: NDArray[Any]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.folds.stable import Extents, is_data
 from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import FEW, NONE, Columns
+from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import fold as kernel_fold
@@ -346,7 +346,7 @@ class Fold:
         del self._slots
         self._slots = array("q", [-1]) * (1 << bits)
         lengthen(self._states, WIDTH << bits - 1)
-        kernel_fold.rehash(self._slots, self._states, self._cells)
+        kernel_fold.rehash(self._slots, self._states, self._cells, WIDTH)
 
     def _pack(self) -> None:
         finished = self._cells[S_FINISHED]

@@ -1,7 +1,7 @@
 """Producers' states rebuilt from batches: the content of a ``.snapshot`` (ProducerStateManager), as a fold.
 
 A row says how a part of a log changes the state of one producer. A batch or a marker is a row, so that reading a
-segment and joining parts are one rule, ``kernel.states.absorb``. It is associative, not commutative.
+segment and joining parts are one rule, ``kernel.fold.continue_state``. It is associative, not commutative.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.named import Columns, one_cell
-from kafkalog.kernel import states as kernel_states
-from kafkalog.kernel.buffers import STATE_CELLS, STATE_COLUMNS
+from kafkalog.columns.table import Columns, one_cell
+from kafkalog.kernel import fold as kernel_fold
+from kafkalog.kernel.buffers import PART_CELLS, S_BITS, S_SECRET, S_USED, STATE_CELLS, STATE_COLUMNS
 from kafkalog.kernel.slots import lengthen, secret_bits
 
 if TYPE_CHECKING:
@@ -36,19 +36,18 @@ class ProducerStates:
 
     def __init__(self, stops: Sequence[int] = ()) -> None:
         self._stops = array("q", stops)
-        self._secret = secret_bits(62) * 2 + 1
-        self._bits = FIRST_BITS
-        self._slots = array("q", [-1]) * (1 << self._bits)
-        self._states = array("q", [0]) * (STATE_CELLS << self._bits - 1)
-        self._used = array("q", [0])
+        self._part = array("q", [0]) * PART_CELLS
+        self._part[S_SECRET], self._part[S_BITS] = secret_bits(62) * 2 + 1, FIRST_BITS
+        self._slots = array("q", [-1]) * (1 << FIRST_BITS)
+        self._states = array("q", [0]) * (STATE_CELLS << FIRST_BITS - 1)
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
         """Take in the next batches; `types` and `coordinator_epochs` are those of their markers."""
         row = 0
         while True:
-            row = kernel_states.batches(
-                heads.cells, row, heads.count, types, coordinator_epochs, self._stops,
-                self._secret, self._bits, self._slots, self._states, self._used,
+            row = kernel_fold.snapshot_batches(
+                heads.cells, row, heads.count, types, coordinator_epochs, self._stops, self._slots, self._states,
+                self._part,
             )  # fmt: skip
             if row >= heads.count:
                 return
@@ -60,16 +59,14 @@ class ProducerStates:
             return
         table, row = rows.table(STATE_COLUMNS), 0
         while True:
-            row = kernel_states.rows(
-                table, row, len(rows), self._secret, self._bits, self._slots, self._states, self._used
-            )
+            row = kernel_fold.snapshot_rows(table, row, len(rows), self._slots, self._states, self._part)
             if row >= len(rows):
                 return
             self._grow()
 
     def result(self) -> list[Columns]:
         """Return each part's rows, one of each producer, sorted by producer."""
-        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_CELLS)[: self._used[0]]
+        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_CELLS)[: self._part[S_USED]]
         order = np.lexsort((states[:, 1], states[:, 0]))
         ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")
         bounds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
@@ -81,10 +78,10 @@ class ProducerStates:
         return [Columns(piece) for piece in found]
 
     def _grow(self) -> None:
-        self._bits += 2 if self._bits < _MANY_BITS else 1
-        self._slots = array("q", [-1]) * (1 << self._bits)
-        lengthen(self._states, STATE_CELLS << self._bits - 1)
-        kernel_states.rehash(self._slots, self._states, self._used, self._secret, self._bits)
+        self._part[S_BITS] += 2 if self._part[S_BITS] < _MANY_BITS else 1
+        self._slots = array("q", [-1]) * (1 << self._part[S_BITS])
+        lengthen(self._states, STATE_CELLS << self._part[S_BITS] - 1)
+        kernel_fold.rehash(self._slots, self._states, self._part, STATE_CELLS)
 
 
 def collapse(rows: Columns) -> Columns:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import NONE
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kernel import buffers
 

@@ -265,15 +265,12 @@ class JsonTexts:
 
     def write(self, buf: Bytes, messages: CellTable, starts: memoryview, sizes: memoryview) -> set[int]:
         """Write messages, whose bytes are `buf`, and where each of them is; return those that only `put` can write."""
-        tables, json = self._tables, self._json
         done = 0
         special: set[int] = set()
         while True:
             done, self._used, why = kernel_messages.write(
-                buf, messages.cells, done, messages.count, json.programs, json.steps, json.literals,
-                tables.tables, tables.cells, self._stack, self.content, self._used, starts, sizes,
-                json.dialect,
-            )  # fmt: skip
+                buf, messages, done, self._json, self._tables, self._stack, self.content, self._used, starts, sizes
+            )
             if why == kernel_messages.DONE:
                 return special
             if why == kernel_messages.NO_ROOM:

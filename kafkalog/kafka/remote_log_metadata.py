@@ -75,7 +75,7 @@ class RemoteLogMetadata:
     deleted: dict[tuple[str, int], str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
-    def take(self, value: Mapping[str, Any] | None, key: bytes | None) -> None:
+    def apply(self, value: Mapping[str, Any] | None, key: bytes | None) -> None:
         """Take in the next record of a partition of the topic: its value's fields, None in a tombstone."""
         known = None if key is None else SegmentKey.of(key)
         if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
-from kafkalog.kernel import checksums
+from kafkalog.kernel import headers
 
 __all__ = ["ProducerSnapshot", "ProducerState", "producer_snapshot"]
 
@@ -50,7 +50,7 @@ def producer_snapshot(data: bytes) -> ProducerSnapshot:
     if len(data) < PRODUCER_SNAPSHOT.size:
         return ProducerSnapshot(-1, 0, 0, [], f"the file needs {PRODUCER_SNAPSHOT.size} bytes, found {len(data)}")
     version, crc, count = PRODUCER_SNAPSHOT.packed.unpack_from(data)
-    computed = int(checksums.crc32c(data, _CRC_FROM, len(data)))
+    computed = int(headers.crc32c(data, _CRC_FROM, len(data)))
     whole = (len(data) - PRODUCER_SNAPSHOT.size) // PRODUCER_STATE_ENTRY.size
     kept = max(0, min(count, whole))
     stop = PRODUCER_SNAPSHOT.size + kept * PRODUCER_STATE_ENTRY.size

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import ranges
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import JSON_ENCODERS

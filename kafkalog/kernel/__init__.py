@@ -9,7 +9,14 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-__all__ = ["interpreted"]
+__all__ = ["form", "interpreted"]
+
+
+def form() -> str:
+    """Say which form of the loops runs: ``compiled`` or ``interpreted``."""
+    from kafkalog.kernel.headers import COMPILED
+
+    return "compiled" if COMPILED else "interpreted"
 
 
 def interpreted(name: str, as_name: str) -> ModuleType:
@@ -30,15 +37,12 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 if os.environ.get("KAFKALOG_PURE"):
     for _name in (
-        "checksums",  # first: the others import it
         "headers",
         "records",
         "search",
         "columns",
-        "kafka_text",
-        "row_text",
+        "text",
         "messages",
         "fold",
-        "states",
     ):
         globals()[_name] = interpreted(_name, f"{__name__}.{_name}")

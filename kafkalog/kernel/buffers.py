@@ -25,6 +25,7 @@ Cells: TypeAlias = "memoryview | array[int]"  # a string: Python 3.11 has no arr
 
 NONE: Final = -(2**63)  # a cell that has no value
 TOP: Final = 2**63 - 1
+ALL_BITS: Final = 2**64 - 1  # of a hash
 LAST_TIMESTAMP: Final = 253_402_300_799_999  # the end of the year 9999, in ms: what is later is odd
 
 # The bits of a batch's attributes.
@@ -164,6 +165,15 @@ KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = r
     ORDER_CELLS,
 ) = range(8)
 
+# The rules of ``headers.order``.
+(
+    IN_ORDER,
+    OFFSET_NOT_INCREASING,
+    LEADER_EPOCH_DECREASING,
+    OFFSET_OUTSIDE_SEGMENT,
+    OFFSET_IMPOSSIBLE,  # below 0, or without a next one: no log has it
+) = range(5)
+
 # What ``headers.sums`` finds.
 (
     SUM_BATCHES,
@@ -222,12 +232,10 @@ MAP_ENTRIES, MAP_MOST, MAP_SECRET, MAP_FIRST_OFFSET, MAP_CELLS = range(5)
 # What ``records.keep`` is told of a pass.
 (
     PASS_SECRET,
-    PASS_TIME,
     PASS_HORIZON,  # a new delete horizon
-    PASS_TOMBSTONES,  # the offset below which those of batches without a horizon go
     PASS_END,  # the first offset that is left as it is
     PASS_CELLS,
-) = range(6)
+) = range(4)
 # What it adds up for each batch: records kept, tombstones among them, their bytes written again with the first one's
 # timestamp as base, the same with a new delete horizon as base, the first one's timestamp.
 KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(6)
@@ -236,8 +244,8 @@ KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(
 (
     SEEK_BLOCK,  # that ``buf[0]`` begins
     SEEK_TAIL_BLOCK,  # that ``tail[0]`` begins
-    SEEK_LEFT,  # extents that may be summed by the sums of blocks; an old message that is far counts twice
-    SEEK_BEYOND,  # extents above that
+    SEEK_LEFT,  # batches that may be summed by the sums of blocks; an old message that is far counts twice
+    SEEK_BEYOND,  # batches above that
     SEEK_ROOM,  # bytes from ``buf[0]`` to the file's end
     SEEK_LIMIT,  # the largest size of a batch
     SEEK_LEGACY,  # whether messages of magic 0 and 1 count
@@ -452,6 +460,9 @@ EVENT_GAP, EVENT_LEADER_EPOCH, EVENT_BREAK, EVENT_MARKER_UNREADABLE = range(len(
 ) = range(12)
 EVENTS_AT_ONCE = 4  # that one batch can make
 
+# Whether a batch continues its producer's sequence, or what breaks: ``fold.sequence_break``.
+CONTINUES, HOLE, OVERLAP, EPOCH_DECREASING, EPOCH_NOT_FROM_ZERO = range(5)
+
 # The transactions that ``fold.tallied`` counts.
 TALLY_COLUMNS: Final = (
     "first_offset",
@@ -475,7 +486,7 @@ TALLY_COLUMNS: Final = (
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
 NO_MARKER, UNREADABLE = -1, -2  # instead of a marker's type
 
-# A producer's state in a part of a log, as a snapshot has it; ``states.py`` folds them.
+# A producer's state in a part of a log, as a snapshot has it.
 STATE_COLUMNS: Final = (
     "producer_id",
     "first_epoch",
@@ -518,10 +529,3 @@ STATE_COLUMNS: Final = (
 def as_table(cells: array[int], width: int) -> memoryview:
     """Return a view of flat cells as rows of so many; there is at least one row."""
     return memoryview(cells).cast("B").cast("q", (len(cells) // width, width))
-
-
-def form() -> str:
-    """Say which form of the loops runs: ``compiled`` or ``interpreted``."""
-    from kafkalog.kernel.checksums import COMPILED
-
-    return "compiled" if COMPILED else "interpreted"

@@ -7,11 +7,8 @@ What the columns are made of is data: a *plan* has a row of the cells ``PLAN_…
 
 from __future__ import annotations
 
-import binascii
 from array import array
-from collections.abc import Iterable, Iterator
 from sys import byteorder
-from typing import Final
 
 try:
     import cython
@@ -22,6 +19,7 @@ if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import *
     from kafkalog.kernel.numbers import end_marker, int16, int32, minus64, varint
     from kafkalog.kernel.plans import *
+    from kafkalog.kernel.put import kind, put_base64
 
 __all__ = [
     "batches",
@@ -39,9 +37,6 @@ __all__ = [
     "texts",
     "without_control",
 ]
-
-
-_PLAIN: Final = bytes(c for c in range(0x20, 0x7F) if c not in b'"\\')
 
 
 def fill(
@@ -173,9 +168,9 @@ def _fill_column(
         if is_same:
             return True
         state[s, COLUMN_HAS] = VARIED
-        _repeat(out, at, width, state[s, COLUMN_VALUE], row)
+        _repeat(out, at, width, state, s, row)
         if state[s, COLUMN_NULLS]:
-            _repeat(valid, bit, -1, 0, row)
+            _same_bits(valid, bit, False, row)
     if n < count:
         _expand(scratch, SCRATCH_VALUE, n, count)
         if has_gone:
@@ -189,13 +184,13 @@ def _fill_column(
             _bits(valid, bit + row, scratch, SCRATCH_NULL, 0, count, True)
         return True
     if not state[s, COLUMN_NULLS] and has_gone and not _all_equal(scratch, SCRATCH_NULL, 0, count, 0):
-        _repeat(valid, bit, -1, 1, row)
+        _same_bits(valid, bit, True, row)
         state[s, COLUMN_NULLS] = 1
     if state[s, COLUMN_NULLS]:
         if has_gone:
             _bits(valid, bit + row, scratch, SCRATCH_NULL, 0, count, True)
         else:
-            _repeat(valid, bit + row, -1, 1, count)
+            _same_bits(valid, bit + row, True, count)
     return True
 
 
@@ -383,17 +378,10 @@ def _all_equal(
     count: cython.Py_ssize_t,
     value: cython.longlong,
 ) -> cython.bint:
-    if cython.compiled:
-        return kafkalog_all_equal(cython.address(cells[column, start]), count, value)
-    return _are_equal(_cells(cells, column, start, count), value)
-
-
-def _cells(cells: memoryview, column: int, start: int, count: int) -> Iterator[int]:
-    return (cells[column, row] for row in range(start, start + count))
-
-
-def _are_equal(cells: Iterable[int], value: int) -> bool:
-    return all(cell == value for cell in cells)
+    stop: cython.Py_ssize_t = start + count
+    while start < stop and cells[column, start] == value:
+        start += 1
+    return start == stop
 
 
 @cython.cfunc
@@ -407,15 +395,14 @@ def _beyond(
     width: cython.Py_ssize_t,
 ) -> cython.bint:
     """Say whether a number is too large for `width` bytes, if these are fewer than its own."""
+    stop: cython.Py_ssize_t = start + count
+    half: cython.longlong = 1
     if width <= 0 or width >= 8:
         return False
-    if cython.compiled:
-        return kafkalog_beyond(cython.address(cells[column, start]), count, width)
-    return _are_beyond(_cells(cells, column, start, count), 1 << (8 * width - 1))
-
-
-def _are_beyond(cells: Iterable[int], half: int) -> bool:
-    return any(not -half <= cell < half for cell in cells)
+    half <<= 8 * width - 1
+    while start < stop and -half <= cells[column, start] < half:
+        start += 1
+    return start < stop
 
 
 @cython.cfunc
@@ -443,19 +430,55 @@ def _narrow(
     width: cython.Py_ssize_t,
     cells: cython.const[cython.longlong][:, ::1],
     column: cython.Py_ssize_t,
-    first: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
 ) -> cython.void:
+    """Write numbers of `width` bytes each, in the machine's order."""
+    i: cython.Py_ssize_t
     if cython.compiled:
-        kafkalog_narrow(cython.address(out[at]), width, cython.address(cells[column, first]), count)
+        of_4: cython.p_int = cython.cast(cython.p_int, cython.address(out[at]))
+        of_2: cython.p_short = cython.cast(cython.p_short, cython.address(out[at]))
+        if width == 8:
+            memcpy(cython.address(out[at]), cython.address(cells[column, start]), 8 * count)
+        elif width == 4:
+            for i in range(count):
+                of_4[i] = cython.cast(cython.int, cells[column, start + i])
+        elif width == 2:
+            for i in range(count):
+                of_2[i] = cython.cast(cython.short, cells[column, start + i])
+        else:
+            for i in range(count):
+                out[at + i] = cython.cast(cython.uchar, cells[column, start + i])
     else:
-        for cell in _cells(cells, column, first, count):
-            out[at : at + width] = _as_bytes(cell, width)
+        for i in range(count):
+            out[at : at + width] = array("B", int(cells[column, start + i]).to_bytes(width, byteorder, signed=True))
             at += width
 
 
-def _as_bytes(cell: int, width: int) -> array[int]:
-    return array("B", int(cell).to_bytes(width, byteorder, signed=True))
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _set_bit(out: cython.uchar[::1], bit: cython.Py_ssize_t, value: cython.bint) -> cython.void:
+    if value:
+        out[bit >> 3] |= 1 << (bit & 7)
+    else:
+        out[bit >> 3] &= 255 ^ (1 << (bit & 7))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _same_bits(
+    out: cython.uchar[::1], bit: cython.Py_ssize_t, value: cython.bint, count: cython.Py_ssize_t
+) -> cython.void:
+    """Write a bit `count` times, from bit number `bit` on."""
+    stop: cython.Py_ssize_t = bit + count
+    while bit < stop:
+        if bit & 7 == 0 and stop - bit >= 8:
+            out[bit >> 3] = 255 if value else 0
+            bit += 8
+        else:
+            _set_bit(out, bit, value)
+            bit += 1
 
 
 @cython.cfunc
@@ -464,31 +487,17 @@ def _repeat(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
     width: cython.Py_ssize_t,
-    value: cython.longlong,
+    state: cython.const[cython.longlong][:, ::1],
+    s: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
 ) -> cython.void:
-    """Write a value `count` times; with a width of -1 a bit from bit number `at` on, with 0 from byte `at` on."""
+    """Write a column's one value `count` times from byte `at` on, as bits with a width of 0."""
     i: cython.Py_ssize_t
-    if width > 0:
-        for i in range(count):
-            if cython.compiled:
-                kafkalog_narrow(cython.address(out[at + width * i]), width, cython.address(value), 1)
-            else:
-                out[at + width * i : at + width * (i + 1)] = _as_bytes(value, width)
-        return
     if width == 0:
-        at *= 8
-    i = 0
-    while i < count:
-        if (at + i) & 7 == 0 and count - i >= 8:
-            out[(at + i) >> 3] = 255 if value else 0
-            i += 8
-            continue
-        if value:
-            out[(at + i) >> 3] |= 1 << ((at + i) & 7)
-        else:
-            out[(at + i) >> 3] &= 255 ^ (1 << ((at + i) & 7))
-        i += 1
+        _same_bits(out, 8 * at, state[s, COLUMN_VALUE] != 0, count)
+    else:
+        for i in range(count):
+            _narrow(out, at + width * i, width, state, s, COLUMN_VALUE, 1)
 
 
 @cython.cfunc
@@ -498,17 +507,15 @@ def _bits(
     bit: cython.Py_ssize_t,
     cells: cython.const[cython.longlong][:, ::1],
     column: cython.Py_ssize_t,
-    first: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     inverted: cython.bint,
 ) -> cython.void:
     """Write a bit for each cell from bit number `bit` on: whether it is not 0, or with `inverted` whether it is."""
-    if cython.compiled:
-        kafkalog_bits(cython.address(out[0]), bit, cython.address(cells[column, first]), count, inverted)
-    else:
-        for cell in _cells(cells, column, first, count):
-            _repeat(out, bit, -1, (cell == 0) == inverted, 1)
-            bit += 1
+    row: cython.Py_ssize_t
+    for row in range(start, start + count):
+        _set_bit(out, bit, (cells[column, row] == 0) == inverted)
+        bit += 1
 
 
 def take(
@@ -578,10 +585,7 @@ def signs(
         raise IndexError
     for i in range(count):
         cells[flags + i] = cells[at + i] < 0
-        if cells[at + i] < 0:
-            valid[(bit + i) >> 3] &= 255 ^ (1 << ((bit + i) & 7))
-        else:
-            valid[(bit + i) >> 3] |= 1 << ((bit + i) & 7)
+        _set_bit(valid, bit + i, cells[at + i] >= 0)
 
 
 def bytes_kinds(
@@ -601,26 +605,9 @@ def bytes_kinds(
     for i in range(count):
         start = cells[starts + i]
         size = cells[sizes + i]
-        if size < 0:
-            cells[kinds + i] = NOTHING
-        elif size == 0:
-            cells[kinds + i] = PLAIN
-        elif start < 0 or size > len(buf) - start:
+        if size > 0 and (start < 0 or size > len(buf) - start):
             raise IndexError
-        elif cython.compiled:
-            cells[kinds + i] = kafkalog_kind(cython.address(buf[start]), size)
-        else:
-            cells[kinds + i] = _kind(bytes(buf[start : start + size]))
-
-
-def _kind(data: bytes) -> int:
-    if not data.strip(_PLAIN):
-        return PLAIN
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return BASE64
-    return ESCAPED
+        cells[kinds + i] = kind(buf, start, size)
 
 
 # Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; ``buffers.py`` has the rules.
@@ -654,11 +641,11 @@ def gather(
     v: cython.Py_ssize_t = state[CODED_END]
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t
-    needed: cython.Py_ssize_t
+    is_coded: cython.bint
     done: cython.Py_ssize_t
     second: cython.Py_ssize_t = room + 1
     second_bit: cython.Py_ssize_t = (room + 7) // 8 * 8
-    kind: cython.int
+    is_text: cython.bint
     if row < 0 or count < 0 or row + count > room or len(offsets) < 2 * second or 8 * len(valid) < 2 * second_bit:
         raise IndexError
     if min(starts, sizes) < 0 or max(starts, sizes) + count > len(cells) or len(state) < GATHER_CELLS or w < 0 or v < 0:
@@ -668,7 +655,7 @@ def gather(
         if wanted & TEXT and not state[CODED_COUNT]:
             done = _texts(buf, cells, starts + i, sizes + i, count - i, offsets, row, text, w)
             if done:
-                _ones(valid, row, done)
+                _same_bits(valid, row, True, done)
                 i += done
                 row += done
                 w = offsets[row]
@@ -677,38 +664,32 @@ def gather(
                     break
         start = cells[starts + i]
         size = cells[sizes + i]
-        kind = 0
-        if size == 0:
-            kind = 1
-        elif size > 0:
+        is_text = size == 0
+        if size > 0:
             if start < 0 or size > len(buf) - start:
                 raise IndexError
             if wanted & TEXT and size <= len(text) - w:
-                kind = _copied(buf, start, size, text, w)
+                is_text = _copied(buf, start, size, text, w)
             else:
-                kind = _kind_at(buf, start, size)
-                if kind == 1 and wanted & TEXT:
+                is_text = kind(buf, start, size) != BASE64
+                if is_text and wanted & TEXT:
                     break
         if wanted & TEXT:
-            if kind == 1:
+            if is_text:
                 w += size
                 state[TEXT_COUNT] += 1
-                valid[row >> 3] |= 1 << (row & 7)
-            else:
-                valid[row >> 3] &= 255 ^ (1 << (row & 7))
+            _set_bit(valid, row, is_text)
             offsets[row + 1] = w
-        if wanted & CODED and (kind == 2 or state[CODED_COUNT]):
-            if kind == 2:
-                needed = (size + 2) // 3 * 4
-                if needed > len(coded) - v:
+        is_coded = size > 0 and not is_text
+        if wanted & CODED and (is_coded or state[CODED_COUNT]):
+            if is_coded:
+                if (size + 2) // 3 * 4 > len(coded) - v:
                     break
                 if not state[CODED_COUNT]:
                     _begin(offsets, second, valid, second_bit, row)
-                v = _coded(buf, start, size, coded, v)
+                v = put_base64(coded, v, buf, start, size, False)
                 state[CODED_COUNT] += 1
-                valid[(second_bit + row) >> 3] |= 1 << ((second_bit + row) & 7)
-            else:
-                valid[(second_bit + row) >> 3] &= 255 ^ (1 << ((second_bit + row) & 7))
+            _set_bit(valid, second_bit + row, is_coded)
             offsets[second + row + 1] = v
         row += 1
         i += 1
@@ -740,25 +721,11 @@ def _texts(
         size = cells[sizes + i]
         if size < 0 or start < 0 or size > len(buf) - start or size > len(text) - w:
             return i
-        if size > 0 and _copied(buf, start, size, text, w) != 1:
+        if size > 0 and not _copied(buf, start, size, text, w):
             return i
         w += size
         offsets[row + 1 + i] = w
     return count
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _ones(valid: cython.uchar[::1], row: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.void:
-    """Set validity bits."""
-    stop: cython.Py_ssize_t = row + count
-    while row < stop:
-        if row & 7 == 0 and stop - row >= 8:
-            valid[row >> 3] = 255
-            row += 8
-        else:
-            valid[row >> 3] |= 1 << (row & 7)
-            row += 1
 
 
 @cython.cfunc
@@ -786,44 +753,12 @@ def _copied(
     size: cython.Py_ssize_t,
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
-) -> cython.int:
-    """Copy bytes if they are UTF-8: 1, otherwise 2. What is written of others counts for nothing."""
+) -> cython.bint:
+    """Copy bytes, and say whether they are UTF-8: what is written of others counts for nothing."""
     if cython.compiled:
         return kafkalog_copied(cython.address(out[w]), len(out) - w, cython.address(buf[start]), len(buf) - start, size)
     out[w : w + size] = memoryview(buf)[start : start + size]
-    return _kind_at(buf, start, size)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _kind_at(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
-    """Say what bytes are: 1 if they are UTF-8, otherwise 2."""
-    if cython.compiled:
-        return 2 if kafkalog_kind(cython.address(buf[start]), size) == BASE64 else 1
-    try:
-        bytes(buf[start : start + size]).decode()
-    except UnicodeDecodeError:
-        return 2
-    return 1
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _coded(
-    buf: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    data: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    if cython.compiled:
-        done: cython.size_t = 0
-        return w + kafkalog_base64(
-            cython.address(data[w]), (size + 2) // 3 * 4 + 16, cython.address(buf[start]), size, cython.address(done)
-        )
-    coded = binascii.b2a_base64(bytes(buf[start : start + size]), newline=False)
-    data[w : w + len(coded)] = memoryview(coded)
-    return w + len(coded)
+    return kind(buf, start, size) != BASE64
 
 
 def list_ends(

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# The checksums for the compiled loops; ``checksums.py`` says the same for Python and explains it. Each module that takes
+# The checksums for the compiled loops; ``crc32c.py`` says the same for Python and explains it. Each module that takes
 # them has its own tables, and calls ``kafkalog_prepare`` once: a call into another module costs a tenth of a header.
 
 cdef extern from "crc32c.h" nogil:

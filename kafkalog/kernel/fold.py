@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The folds' hot loops: batches, or other folds' results, into one state for each producer.
 
-One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row:
-WIDTH cells for each (log, producer), first its transaction that no marker has ended yet, by ``EXTENT_COLUMNS`` without
+One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row,
+one for each (log, producer), these two first. *Slots* is the hash table of their numbers, -1 where it is empty; its
+size is a power of two and never less than twice the states. *Part* has the cells ``S_…``.
+
+For an audit a state has WIDTH cells: first the transaction that no marker has ended yet, by ``EXTENT_COLUMNS`` without
 the marker's, then whether there is one, then what the producer wrote, by ``PRODUCER_COLUMNS`` without the two keys.
-*Slots* is the hash table of their numbers, -1 where it is empty; its size is a power of two and never less than twice
-the states. *Part* has the cells ``S_…``.
+For a snapshot it has STATE_CELLS: the number of the part of the log, then ``STATE_COLUMNS``.
 """
 
 from __future__ import annotations
@@ -17,8 +19,7 @@ except ImportError:  # not needed to run, only to compile
 
 if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.numbers import add64
-    from kafkalog.kernel.slots import place
+    from kafkalog.kernel.numbers import add64, minus64
 
 __all__ = [
     "DONE",
@@ -29,11 +30,41 @@ __all__ = [
     "few_states",
     "producers",
     "rehash",
+    "sequence_break",
+    "snapshot_batches",
+    "snapshot_rows",
     "tallied",
 ]
 
 # Why a loop stopped: all rows done, no room for more finished rows or events, or all states in use.
 DONE, NO_ROOM, NO_STATES = range(3)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def slot_of(
+    log: cython.longlong,
+    producer: cython.longlong,
+    width: cython.Py_ssize_t,
+    slots: cython.const[cython.longlong][::1],
+    states: cython.const[cython.longlong][::1],
+    part: cython.const[cython.longlong][::1],
+) -> cython.Py_ssize_t:
+    """Return the slot that has the number of a producer's state, or the empty one where it belongs.
+
+    The first one to look at is told by a secret odd factor, so that data can't aim at one slot.
+    """
+    h: cython.ulonglong = ((producer ^ (log << 40)) * part[S_SECRET]) & ALL_BITS
+    i: cython.Py_ssize_t = h >> (64 - part[S_BITS])
+    mask: cython.Py_ssize_t = len(slots) - 1
+    at: cython.Py_ssize_t
+    while slots[i] >= 0:
+        at = slots[i] * width
+        if states[at + E_PRODUCER_ID] == producer and states[at + E_LOG_ID] == log:
+            break
+        i = (i + 1) & mask
+    return i
 
 
 @cython.cfunc
@@ -47,23 +78,14 @@ def state_of(
     part: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
     """Return where the state of a producer begins; a producer without a state gets a new one."""
-    mask: cython.longlong = len(slots) - 1
-    i: cython.longlong = place(log, producer, part[S_SECRET], part[S_BITS])
+    i: cython.Py_ssize_t = slot_of(log, producer, WIDTH, slots, states, part)
     at: cython.Py_ssize_t
-    number: cython.longlong
     cell: cython.Py_ssize_t
-    while True:
-        number = slots[i]
-        if number < 0:
-            break
-        at = number * WIDTH
-        if states[at + E_PRODUCER_ID] == producer and states[at + E_LOG_ID] == log:
-            return at
-        i = (i + 1) & mask
-    number = part[S_USED]
-    slots[i] = number
-    part[S_USED] = number + 1
-    at = number * WIDTH
+    if slots[i] >= 0:
+        return slots[i] * WIDTH
+    slots[i] = part[S_USED]
+    at = part[S_USED] * WIDTH
+    part[S_USED] += 1
     for cell in range(WIDTH):
         states[at + cell] = 0
     states[at + E_LOG_ID] = log
@@ -189,24 +211,39 @@ def wrote(
         states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], last_timestamp)
 
 
+def sequence_break(
+    epoch: cython.longlong, last_sequence: cython.longlong, next_epoch: cython.longlong, first_sequence: cython.longlong
+) -> cython.int:
+    """Say what breaks between two batches of a producer, as ProducerAppendInfo does: after 2147483647 comes 0.
+
+    A hole is up to half of all sequences wide; a higher epoch begins again with 0.
+    """
+    ahead: cython.longlong = (first_sequence - last_sequence - 1) & 2147483647
+    if next_epoch == epoch:
+        return CONTINUES if ahead == 0 else HOLE if ahead < 1073741824 else OVERLAP
+    if next_epoch < epoch:
+        return EPOCH_DECREASING
+    return CONTINUES if first_sequence == 0 else EPOCH_NOT_FROM_ZERO
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def continued(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    before_epoch: cython.longlong,
-    before_sequence: cython.longlong,
-    before_offset: cython.longlong,
-    before_timestamp: cython.longlong,
-    behind_epoch: cython.longlong,
-    behind_sequence: cython.longlong,
-    behind_offset: cython.longlong,
-    behind_timestamp: cython.longlong,
+    first_epoch: cython.longlong,
+    first_sequence: cython.longlong,
+    first_offset: cython.longlong,
+    first_timestamp: cython.longlong,
+    last_epoch: cython.longlong,
+    last_sequence: cython.longlong,
+    last_offset: cython.longlong,
+    last_timestamp: cython.longlong,
     events: cython.longlong[:, ::1],
     part: cython.longlong[::1],
 ) -> cython.void:
-    """Continue a producer's sequence, from its first batch `before` to its last `behind`.
+    """Continue a producer's sequence with later batches, of which these are the first and the last.
 
     Sequences that neither continue nor begin again with 0 under a higher epoch become an event. It comes before
     ``wrote``: the first batches of a producer continue nothing.
@@ -214,17 +251,16 @@ def continued(
     to: cython.Py_ssize_t = at + WROTE
     e: cython.Py_ssize_t
     is_first: cython.bint = not states[to + P_BATCHES]
-    if before_sequence < 0 and not is_first:
+    if first_sequence < 0 and not is_first:
         return
     if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
-        states[to + P_BEFORE_EPOCH] = before_epoch
-        states[to + P_BEFORE_SEQUENCE] = before_sequence
-        states[to + P_BEFORE_OFFSET] = before_offset
-        states[to + P_BEFORE_TIMESTAMP] = before_timestamp
+        states[to + P_BEFORE_EPOCH] = first_epoch
+        states[to + P_BEFORE_SEQUENCE] = first_sequence
+        states[to + P_BEFORE_OFFSET] = first_offset
+        states[to + P_BEFORE_TIMESTAMP] = first_timestamp
     elif (
-        before_sequence != ((states[to + P_BEHIND_SEQUENCE] + 1) & 2147483647)
-        if before_epoch == states[to + P_BEHIND_EPOCH]
-        else before_epoch < states[to + P_BEHIND_EPOCH] or before_sequence != 0
+        sequence_break(states[to + P_BEHIND_EPOCH], states[to + P_BEHIND_SEQUENCE], first_epoch, first_sequence)
+        != CONTINUES
     ):
         e = part[S_REPORTED]
         part[S_REPORTED] = e + 1
@@ -235,48 +271,47 @@ def continued(
         events[e, BREAK_LAST_SEQUENCE] = states[to + P_BEHIND_SEQUENCE]
         events[e, BREAK_LAST_OFFSET] = states[to + P_BEHIND_OFFSET]
         events[e, BREAK_LAST_TIMESTAMP] = states[to + P_BEHIND_TIMESTAMP]
-        events[e, BREAK_NEXT_EPOCH] = before_epoch
-        events[e, BREAK_FIRST_SEQUENCE] = before_sequence
-        events[e, BREAK_FIRST_OFFSET] = before_offset
-        events[e, BREAK_NEXT_TIMESTAMP] = before_timestamp
-    states[to + P_BEHIND_EPOCH] = behind_epoch
-    states[to + P_BEHIND_SEQUENCE] = behind_sequence
-    states[to + P_BEHIND_OFFSET] = behind_offset
-    states[to + P_BEHIND_TIMESTAMP] = behind_timestamp
+        events[e, BREAK_NEXT_EPOCH] = first_epoch
+        events[e, BREAK_FIRST_SEQUENCE] = first_sequence
+        events[e, BREAK_FIRST_OFFSET] = first_offset
+        events[e, BREAK_NEXT_TIMESTAMP] = first_timestamp
+    states[to + P_BEHIND_EPOCH] = last_epoch
+    states[to + P_BEHIND_SEQUENCE] = last_sequence
+    states[to + P_BEHIND_OFFSET] = last_offset
+    states[to + P_BEHIND_TIMESTAMP] = last_timestamp
 
 
 def check(
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
+    slots: cython.const[cython.longlong][::1],
+    states: cython.const[cython.longlong][::1],
+    part: cython.const[cython.longlong][::1],
+    width: cython.Py_ssize_t,
 ) -> None:
     """Raise IndexError if buffers do not have the sizes that the loops rely on; the loops check nothing."""
     if (
         len(part) < PART_CELLS
         or len(slots) != 1 << part[S_BITS]
-        or 2 * (len(states) // WIDTH) > len(slots)
-        or len(states) % WIDTH
+        or 2 * (len(states) // width) > len(slots)
+        or len(states) % width
     ):
         raise IndexError
 
 
 def rehash(
     slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
+    states: cython.const[cython.longlong][::1],
+    part: cython.const[cython.longlong][::1],
+    width: cython.Py_ssize_t,
 ) -> None:
     """Fill empty slots with the numbers of all states in use."""
-    number: cython.longlong
-    mask: cython.longlong = len(slots) - 1
-    i: cython.longlong
-    check(slots, states, part)
+    number: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    if width < 2:
+        raise IndexError
+    check(slots, states, part, width)
     for number in range(part[S_USED]):
-        i = place(
-            states[number * WIDTH + E_LOG_ID], states[number * WIDTH + E_PRODUCER_ID], part[S_SECRET], part[S_BITS]
-        )
-        while slots[i] >= 0:
-            i = (i + 1) & mask
-        slots[i] = number
+        at = number * width
+        slots[slot_of(states[at + E_LOG_ID], states[at + E_PRODUCER_ID], width, slots, states, part)] = number
 
 
 @cython.cfunc
@@ -380,7 +415,7 @@ def batches(
     is_data: cython.bint
     if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
         raise IndexError
-    check(slots, states, part)
+    check(slots, states, part, WIDTH)
     if len(out) < EXTENT_CELLS or events.shape[1] < EVENT_CELLS:
         raise IndexError
     while row < count:
@@ -456,7 +491,7 @@ def extents(
     states_room: cython.longlong = len(states) // WIDTH
     if len(rows) < EXTENT_CELLS or count > rows.shape[1]:
         raise IndexError
-    check(slots, states, part)
+    check(slots, states, part, WIDTH)
     if len(out) < EXTENT_CELLS:
         raise IndexError
     while row < count:
@@ -514,7 +549,7 @@ def producers(
     events_room: cython.Py_ssize_t = len(events) - EVENTS_AT_ONCE
     if len(rows) < PRODUCER_CELLS + 2 or count > rows.shape[1] or events.shape[1] < EVENT_CELLS:
         raise IndexError
-    check(slots, states, part)
+    check(slots, states, part, WIDTH)
     while row < count:
         if part[S_REPORTED] > events_room:
             return row, NO_ROOM
@@ -650,3 +685,151 @@ def tallied(rows: cython.const[cython.longlong][:, ::1], count: cython.Py_ssize_
         if marker < last or rows[T_COORDINATOR_EPOCH, row] != rows[T_COORDINATOR_EPOCH, 0]:
             disorder += 1
     return committed, aborted, sole, odd == 0, odd == 0 and disorder == 0
+
+
+# Producers' states as a snapshot has them: batches, or rows of other parts, into one state for each producer.
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def continue_state(
+    slots: cython.longlong[::1], states: cython.longlong[::1], part: cython.longlong[::1], row: cython.Py_ssize_t
+) -> cython.void:
+    """Join the later row whose cells are ``states[row:]`` to its producer's state, or make it a new state."""
+    i: cython.Py_ssize_t = slot_of(states[row + Q_PART], states[row + Q_PRODUCER_ID], STATE_CELLS, slots, states, part)
+    at: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    if slots[i] < 0:
+        slots[i] = part[S_USED]
+        at = part[S_USED] * STATE_CELLS
+        part[S_USED] += 1
+        for cell in range(STATE_CELLS):
+            states[at + cell] = states[row + cell]
+        return
+    at = slots[i] * STATE_CELLS
+    states[at + Q_EPOCH_CHANGES] += states[row + Q_EPOCH_CHANGES]
+    if states[row + Q_FIRST_EPOCH] != states[at + Q_PRODUCER_EPOCH]:
+        states[at + Q_EPOCH_CHANGES] += 1
+        states[at + Q_LAST_OFFSET] = NONE
+    if states[row + Q_EPOCH_CHANGES]:
+        states[at + Q_LAST_OFFSET] = NONE
+    if states[row + Q_LAST_OFFSET] != NONE or states[at + Q_LAST_OFFSET] == NONE:
+        for cell in range(Q_LAST_SEQUENCE, Q_COORDINATOR_EPOCH):
+            states[at + cell] = states[row + cell]
+    states[at + Q_PRODUCER_EPOCH] = states[row + Q_PRODUCER_EPOCH]
+    states[at + Q_NEWEST_OFFSET] = states[row + Q_NEWEST_OFFSET]
+    states[at + Q_TIMESTAMP] = states[row + Q_TIMESTAMP]
+    if states[row + Q_MARKER_OFFSET] != NONE:
+        states[at + Q_COORDINATOR_EPOCH] = states[row + Q_COORDINATOR_EPOCH]
+        states[at + Q_MARKER_OFFSET] = states[row + Q_MARKER_OFFSET]
+        states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
+    elif states[at + Q_CURRENT_TXN_FIRST_OFFSET] == NONE:
+        states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
+
+
+def snapshot_batches(
+    heads: cython.const[cython.longlong][:, ::1],
+    row: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    types: cython.const[cython.longlong][::1],
+    coordinator_epochs: cython.const[cython.longlong][::1],
+    stops: cython.const[cython.longlong][::1],
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    part: cython.longlong[::1],
+) -> int:
+    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` that change a producer's state.
+
+    Those are batches of magic 2 whose checksum matches, except control batches that end no transaction. A batch
+    belongs to the part that ends at the first of `stops`, which rise, above its last offset. Answers the row to
+    continue with when there is room for more states.
+    """
+    room: cython.longlong = len(states) // STATE_CELLS - 1
+    s: cython.Py_ssize_t = len(states) - STATE_CELLS  # the last state's cells are the current row
+    attributes: cython.longlong
+    base: cython.longlong
+    last: cython.longlong
+    low: cython.Py_ssize_t
+    high: cython.Py_ssize_t
+    half: cython.Py_ssize_t
+    if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
+        raise IndexError
+    check(slots, states, part, STATE_CELLS)
+    if room < 1:
+        raise IndexError
+    while row < count:
+        if part[S_USED] >= room:
+            return row
+        attributes = heads[ATTRIBUTES, row]
+        if (
+            not heads[VALID, row]
+            or heads[MAGIC, row] < 2
+            or heads[PRODUCER_ID, row] < 0
+            or (attributes & CONTROL_BIT and types[row] < 0)
+        ):
+            row += 1
+            continue
+        base = heads[BASE_OFFSET, row]
+        last = heads[LAST_OFFSET, row]
+        low = 0
+        high = len(stops)
+        while low < high:
+            half = (low + high) // 2
+            if stops[half] <= last:
+                low = half + 1
+            else:
+                high = half
+        states[s + Q_PART] = low
+        states[s + Q_PRODUCER_ID] = heads[PRODUCER_ID, row]
+        states[s + Q_FIRST_EPOCH] = states[s + Q_PRODUCER_EPOCH] = heads[PRODUCER_EPOCH, row]
+        states[s + Q_EPOCH_CHANGES] = 0
+        states[s + Q_FIRST_OFFSET] = base
+        states[s + Q_NEWEST_OFFSET] = last
+        states[s + Q_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
+        if attributes & CONTROL_BIT:
+            states[s + Q_LAST_SEQUENCE] = states[s + Q_LAST_OFFSET] = states[s + Q_OFFSET_DELTA] = NONE
+            states[s + Q_DATA_TIMESTAMP] = states[s + Q_CURRENT_TXN_FIRST_OFFSET] = NONE
+            states[s + Q_COORDINATOR_EPOCH] = coordinator_epochs[row]
+            states[s + Q_MARKER_OFFSET] = last
+        else:
+            states[s + Q_LAST_SEQUENCE] = heads[LAST_SEQUENCE, row]
+            states[s + Q_LAST_OFFSET] = last
+            states[s + Q_OFFSET_DELTA] = minus64(last, base)
+            states[s + Q_DATA_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
+            states[s + Q_COORDINATOR_EPOCH] = states[s + Q_MARKER_OFFSET] = NONE
+            states[s + Q_CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
+        continue_state(slots, states, part, s)
+        row += 1
+    return row
+
+
+def snapshot_rows(
+    table: cython.const[cython.longlong][:, ::1],
+    row: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    part: cython.longlong[::1],
+) -> int:
+    """Fold `count` rows by ``STATE_COLUMNS`` of other parts, in log order, from `row` on, as one part.
+
+    Answers the row to continue with when there is room for more states.
+    """
+    room: cython.longlong = len(states) // STATE_CELLS - 1
+    s: cython.Py_ssize_t = len(states) - STATE_CELLS
+    cell: cython.Py_ssize_t
+    if len(table) < STATE_CELLS - 1 or count > table.shape[1] or row < 0:
+        raise IndexError
+    check(slots, states, part, STATE_CELLS)
+    if room < 1:
+        raise IndexError
+    while row < count:
+        if part[S_USED] >= room:
+            return row
+        states[s + Q_PART] = 0
+        for cell in range(1, STATE_CELLS):
+            states[s + cell] = table[cell - 1, row]
+        continue_state(slots, states, part, s)
+        row += 1
+    return row

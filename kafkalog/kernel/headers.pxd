@@ -1,5 +1,5 @@
 from kafkalog.kernel.buffers cimport *
-from kafkalog.kernel.crc32c cimport crc32, crc32c, kafkalog_prepare
+from kafkalog.kernel.crc32c cimport crc32 as crc32_of, crc32c as crc32c_of, kafkalog_prepare, shift as shifted
 from kafkalog.kernel.numbers cimport *
 
 cpdef tuple read(

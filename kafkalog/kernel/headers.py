@@ -6,6 +6,8 @@ Positions in a header are spelt out, in the table's order; a test compares them 
 
 from __future__ import annotations
 
+from typing import Final
+
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
@@ -13,7 +15,9 @@ except ImportError:  # not needed to run, only to compile
 
 if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.checksums import crc32, crc32c
+    from kafkalog.kernel.crc32c import crc32 as crc32_of
+    from kafkalog.kernel.crc32c import crc32c as crc32c_of
+    from kafkalog.kernel.crc32c import shift as shifted
     from kafkalog.kernel.numbers import (
         add64,
         add_sequence,
@@ -28,10 +32,13 @@ if not cython.compiled:  # else they come with the .pxd
 
 __all__ = [
     "BAD",
+    "COMPILED",
     "END",
     "FULL",
     "at_offsets",
     "at_times",
+    "crc32",
+    "crc32c",
     "disagree",
     "find",
     "keep",
@@ -39,6 +46,7 @@ __all__ = [
     "markers",
     "order",
     "read",
+    "shift",
     "sums",
 ]
 
@@ -46,8 +54,32 @@ __all__ = [
 # Why ``read`` stopped.
 END, FULL, BAD = range(3)
 
+COMPILED: Final = bool(cython.compiled)
+
 if cython.compiled:
     kafkalog_prepare()
+
+
+def crc32c(
+    buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, crc: cython.longlong = 0
+) -> int:
+    """Return the CRC-32C of ``buf[start:stop]``, that of magic 2, continued from `crc`, that of the bytes before."""
+    return crc32c_of(buf, start, stop, crc)
+
+
+def crc32(
+    buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, crc: cython.longlong = 0
+) -> int:
+    """Return the CRC-32 of ``buf[start:stop]``, that of magic 0 and 1."""
+    return crc32_of(buf, start, stop, crc)
+
+
+def shift(crc: cython.longlong, length: cython.longlong) -> int:
+    """Return what `crc` contributes to a CRC-32C after `length` more bytes.
+
+    ``crc32c(a + b) == shift(crc32c(a), len(b)) ^ crc32c(b)``.
+    """
+    return shifted(crc, length)
 
 
 @cython.cfunc
@@ -63,7 +95,7 @@ def put_batch(
     """Set what the header of a batch of magic 2 at `i` says; say whether its checksum matches."""
     base: cython.longlong = int64(buf, i)
     crc: cython.longlong = unsigned32(int32(buf, i + 17))
-    valid: cython.bint = crc32c(buf, i + 21, i + size) == crc
+    valid: cython.bint = crc32c_of(buf, i + 21, i + size) == crc
     delta: cython.longlong = int32(buf, i + 23)
     sequence: cython.longlong = int32(buf, i + 53)
     heads[BASE_OFFSET, row] = base
@@ -96,7 +128,7 @@ def put_message(
     magic: cython.longlong = buf[i + 16]
     base: cython.longlong = int64(buf, i)
     crc: cython.longlong = unsigned32(int32(buf, i + 12))
-    valid: cython.bint = crc32(buf, i + 16, i + size) == crc
+    valid: cython.bint = crc32_of(buf, i + 16, i + size) == crc
     attributes: cython.longlong = buf[i + 17]
     heads[BASE_OFFSET, row] = NONE if attributes & CODEC_BITS else base
     heads[LAST_OFFSET, row] = base
@@ -168,10 +200,9 @@ def order(
 ) -> tuple[int, int]:
     """Compare each batch with the one before it: offsets must rise, leader epochs must not fall.
 
-    `state` has the cells ``ORDER_…``. Answers the first row that breaks a rule, and the rule: 1 offset
-    not increasing, 2 leader epoch decreasing, 3 offset outside the segment, 4 an offset that no log has: below 0, or
-    without a next one; (`stop_row`, 0) if no row does. The row that broke a rule is counted, unless no log has its
-    offsets: continue after it.
+    `state` has the cells ``ORDER_…``. Answers the first row that breaks a rule, and the rule, one of those after
+    ``IN_ORDER``; (`stop_row`, ``IN_ORDER``) if no row does. The row that broke a rule is counted, unless its offsets
+    are impossible: continue after it.
     """
     i: cython.Py_ssize_t
     rule: cython.int
@@ -182,14 +213,14 @@ def order(
     if stop_row > heads.shape[1] or len(heads) < BATCH_CELLS or len(state) < ORDER_CELLS:
         raise IndexError
     for i in range(row, stop_row):
-        rule = 0
+        rule = IN_ORDER
         first = heads[BASE_OFFSET, i]
         last = heads[LAST_OFFSET, i]
         epoch = heads[LEADER_EPOCH, i]
         if first == NONE:
             first = last  # a wrapper of magic 0 or 1 states only its last offset
         if first < 0 or last < 0 or last == TOP:
-            return i, 4
+            return i, OFFSET_IMPOSSIBLE
         before = state[ORDER_LAST_OFFSET]
         if heads[BASE_OFFSET, i] != NONE and before != NONE and first > before and add64(first, -1) != before:
             state[ORDER_GAPS] += 1
@@ -199,17 +230,17 @@ def order(
             if state[ORDER_GAPS] == 1:
                 state[ORDER_FIRST_GAP] = heads[POSITION, i]
         if before != NONE and first <= before:
-            rule = 1
+            rule = OFFSET_NOT_INCREASING
         elif first < state[ORDER_LOWEST] or last > state[ORDER_HIGHEST]:
-            rule = 3
+            rule = OFFSET_OUTSIDE_SEGMENT
         elif epoch < state[ORDER_LEADER_EPOCH] and epoch >= 0:
-            rule = 2
+            rule = LEADER_EPOCH_DECREASING
         state[ORDER_LAST_OFFSET] = last
         if epoch >= 0:
             state[ORDER_LEADER_EPOCH] = epoch
         if rule:
             return i, rule
-    return stop_row, 0
+    return stop_row, IN_ORDER
 
 
 # What a verification needs of a chunk's headers; ``buffers.py`` has the rules of its source.

@@ -1,14 +1,18 @@
 """What Python sees of the loops; the source beside this file says what each does."""
 
 from array import array
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalog.kernel.buffers import Bytes, Cells
 
+COMPILED: Final[bool]
 END: int
 FULL: int
 BAD: int
 
+def crc32c(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
+def crc32(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
+def shift(crc: int, length: int) -> int: ...
 def read(buf: Bytes, start: int, stop: int, position: int, heads: Cells, row: int) -> tuple[int, int, int]: ...
 def order(heads: Cells, row: int, stop_row: int, state: array[int]) -> tuple[int, int]: ...
 

@@ -98,5 +98,7 @@ FULL = -1  # in place of an error: a table has no room for the next rows
     W_RETURN,
     W_UNKNOWN,  # unknown tags; 6: their table; 7: where the words around a tag and its bytes are
 ) = range(14)
+# The literals of every set of writing programs begin with null, a uuid of zeros, true and false.
+NULL_LITERAL, ZERO_UUID_LITERAL, TRUE_LITERAL, FALSE_LITERAL, NULL_SIZE, ZERO_UUID_SIZE = 0, 4, 26, 30, 4, 22
 # How messages are written: as Kafka does; as rows have them, in ASCII; as they have them in Arrow, with blanks.
 KAFKA_JSON, ASCII_JSON, SPACED_JSON = range(3)

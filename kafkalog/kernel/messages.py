@@ -6,19 +6,22 @@ It reads as Kafka's own code does and is as lenient; what Kafka only tolerates b
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
-    import base64
     from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
 
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.kafka_text import java_text
     from kafkalog.kernel.message_ops import *
     from kafkalog.kernel.numbers import int16, int32, int64, unsigned32, wrap32
+    from kafkalog.kernel.plans import BLANK, BRACE, CLOSING, COMMA, OPENING, QUOTE
+    from kafkalog.kernel.put import put, put_base64, put_integer
+    from kafkalog.kernel.text import java_text
 
 __all__ = [
     "DONE",
@@ -681,37 +684,6 @@ DONE, NO_ROOM, SPECIAL = range(3)
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    source: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Copy ``source[start:start + size]`` to ``out[w:]``, where there is room: the position after it."""
-    if cython.compiled:
-        if size > 0:
-            memcpy(cython.address(out[w]), cython.address(source[start]), size)
-        return w + size
-    out[w : w + size] = source[start : start + size]
-    return w + size
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
-    """Write `value` in decimal digits, at most 20 bytes: the position after it."""
-    if cython.compiled:
-        return w + kafkalog_digits(cython.address(out[w]), value)
-    digits = b"%d" % value
-    out[w : w + len(digits)] = digits
-    return w + len(digits)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def put_string(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
@@ -721,71 +693,72 @@ def put_string(
     dialect: cython.int,
 ) -> cython.Py_ssize_t:
     """Write the content of a JSON string, at most 6 times `size` bytes: the position after it."""
-    if cython.compiled:
-        if size > 0 and dialect:
-            w += kafkalog_row_text(cython.address(out[w]), cython.address(buf[start]), size, dialect == 1)
-        elif size > 0:
-            w += kafkalog_json_text(cython.address(out[w]), cython.address(buf[start]), size)
+    if size <= 0:
         return w
-    if dialect:
-        encode = encode_basestring_ascii if dialect == 1 else encode_basestring
-        text = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace"))
-        return put(out, w, text[1:-1].encode(), 0, len(text[1:-1].encode()))
+    if cython.compiled:
+        done: cython.size_t = 0
+        how: cython.int = KAFKALOG_JAVA
+        if dialect != KAFKA_JSON:
+            how = KAFKALOG_ASCII if dialect == ASCII_JSON else KAFKALOG_UNICODE
+        return w + kafkalog_json(
+            cython.address(out[w]), len(out) - w, cython.address(buf[start]), size, how, cython.address(done)
+        )
+    if dialect != KAFKA_JSON:
+        encode = encode_basestring_ascii if dialect == ASCII_JSON else encode_basestring
+        data = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace")).encode()
+        return put(out, w, data, 1, len(data) - 2)
     text = encode_basestring(java_text(bytes(buf[start : start + size])))[1:-1]
     if "\\u00" in text:  # Java writes these digits in upper case
         parts = text.split("\\")
         parts[1:] = [one[:3] + one[3:5].upper() + one[5:] if one.startswith("u00") else one for one in parts[1:]]
         text = "\\".join(parts)
     data = text.encode()
-    out[w : w + len(data)] = data
-    return w + len(data)
+    return put(out, w, data, 0, len(data))
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put_base64(
+def put_literal(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
-    buf: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    url: cython.bint,
+    literals: cython.const[cython.uchar][::1],
+    steps: cython.const[cython.longlong][::1],
+    s: cython.Py_ssize_t,
+    gap: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Write bytes in base64, that of URLs without padding: the position after it."""
-    if cython.compiled:
-        if size > 0:
-            w += kafkalog_base64(cython.address(out[w]), cython.address(buf[start]), size, url)
-        return w
-    data = bytes(buf[start : start + size])
-    text = base64.urlsafe_b64encode(data).rstrip(b"=") if url else base64.b64encode(data)
-    out[w : w + len(text)] = text
-    return w + len(text)
+    """Write a step's literal; the first one after a brace without its first `gap` bytes, the comma before it."""
+    if gap and out[w - 1] != BRACE:
+        gap = 0
+    return put(out, w, literals, steps[s + 1] + gap, steps[s + 2] - gap)
 
 
 def write(
     buf: cython.const[cython.uchar][::1],
-    messages: cython.const[cython.longlong][:, ::1],
+    messages: Any,
     first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    programs: cython.const[cython.longlong][::1],
-    steps: cython.const[cython.longlong][::1],
-    literals: cython.const[cython.uchar][::1],
-    tables: cython.const[cython.longlong][::1],
-    cells: cython.const[cython.longlong][::1],
+    json: Any,
+    found: Any,
     stack: cython.longlong[::1],
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
     starts: cython.longlong[::1],
     sizes: cython.longlong[::1],
-    dialect: cython.int,
 ) -> tuple[int, int, int]:
-    """Write the messages in rows [`first`, `count`) of `messages` to ``out[w:]``, and where each of them is.
+    """Write a table of messages from row `first` on to ``out[w:]``, and where each of them is.
 
-    `programs` have the first step for each program that reads. Answers (next message, bytes in `out`, why it stopped):
-    ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the message has what this can't write. A message that was not read
-    is passed over. `dialect` is that of the programs.
+    Of `json` are `programs`, the first step for each program that reads, `steps`, `literals`, and `dialect`; of what
+    was `found` are `tables` and `cells`. Answers (next message, bytes in `out`, why it stopped): ``DONE``; ``NO_ROOM``
+    in `out`; or ``SPECIAL``: the message has what this can't write. A message that was not read is passed over.
     """
+    rows: cython.const[cython.longlong][:, ::1] = messages.cells
+    count: cython.Py_ssize_t = messages.count
+    programs: cython.const[cython.longlong][::1] = json.programs
+    steps: cython.const[cython.longlong][::1] = json.steps
+    literals: cython.const[cython.uchar][::1] = json.literals
+    dialect: cython.int = json.dialect
+    tables: cython.const[cython.longlong][::1] = found.tables
+    cells: cython.const[cython.longlong][::1] = found.cells
     i: cython.Py_ssize_t
     s: cython.Py_ssize_t
     k: cython.Py_ssize_t
@@ -800,8 +773,8 @@ def write(
     n: cython.longlong
     g: cython.longlong
     needed: cython.longlong
-    gap: cython.Py_ssize_t = 2 if dialect == 2 else 1  # of what is between two fields
-    if len(messages) < MESSAGE_CELLS or count > messages.shape[1] or first < 0:
+    gap: cython.Py_ssize_t = 2 if dialect == SPACED_JSON else 1  # of what is between two fields
+    if len(rows) < MESSAGE_CELLS or count > rows.shape[1] or first < 0:
         raise IndexError
     if len(starts) < count or len(sizes) < count:
         raise IndexError
@@ -809,8 +782,8 @@ def write(
         if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
             raise IndexError
     for i in range(first, count):
-        g = messages[M_PROGRAM, i]
-        row = messages[M_ROW, i]
+        g = rows[M_PROGRAM, i]
+        row = rows[M_ROW, i]
         if g < 0 or row < 0:
             continue
         s = programs[2 * g]
@@ -826,22 +799,20 @@ def write(
             if op == W_INTEGER:
                 v = cells[at]
                 if steps[s + 4] and v == steps[s + 5]:
-                    s += 8
+                    s += STEP
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
                 w = put_integer(out, w, v)
-                s += 8
+                s += STEP
             elif op in (W_STRING, W_BASE64, W_EMBEDDED):
                 n = cells[at + tables[table * TABLE + 1]]
                 if steps[s + 4] and n in (steps[s + 6], -2):
-                    s += 8
+                    s += STEP
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 if op == W_EMBEDDED and cells[at + 3 * tables[table * TABLE + 1]] >= 0:
                     if top + FRAME > len(stack):
                         raise IndexError
-                    w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                    w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
                     stack[top] = s
                     stack[top + 1] = row
                     stack[top + 2] = table
@@ -855,38 +826,37 @@ def write(
                     needed += 6 * n if op == W_STRING else 2 * n
                     if needed > limit - w:
                         return i, start, NO_ROOM
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
                 if n < 0:
-                    w = put(out, w, literals, 0, 4)
+                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
                 else:
-                    out[w] = 34
+                    out[w] = QUOTE
                     if op == W_STRING:
                         w = put_string(out, w + 1, buf, cells[at], n, dialect)
                     else:
                         w = put_base64(out, w + 1, buf, cells[at], n, False)
-                    out[w] = 34
+                    out[w] = QUOTE
                     w += 1
-                s += 8
+                s += STEP
             elif op == W_LITERAL:
-                w = put(out, w, literals, steps[s + 1], steps[s + 2])
-                s += 8
+                w = put_literal(out, w, literals, steps, s, 0)
+                s += STEP
             elif op == W_ARRAY:
                 n = cells[at + tables[table * TABLE + 1]]
                 if steps[s + 4] and n == steps[s + 5]:
                     s = steps[s + 7]
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
                 if n < 0:
-                    w = put(out, w, literals, 0, 4)
+                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
                     s = steps[s + 7]
                 elif n == 0:
-                    out[w] = 91
-                    out[w + 1] = 93
+                    out[w] = OPENING
+                    out[w + 1] = CLOSING
                     w += 2
                     s = steps[s + 7]
                 else:
-                    out[w] = 91
+                    out[w] = OPENING
                     w += 1
                     if top + FRAME > len(stack):
                         raise IndexError
@@ -897,20 +867,20 @@ def write(
                     top += FRAME
                     row = cells[at]
                     table = steps[s + 6]
-                    s += 8
+                    s += STEP
             elif op == W_ELEMENT_END:
                 k = top - FRAME
                 n = stack[k + 3] - 1
                 if n > 0:
                     stack[k + 3] = n
-                    out[w] = 44
-                    if dialect == 2:
+                    out[w] = COMMA
+                    if dialect == SPACED_JSON:
                         w += 1
-                        out[w] = 32
+                        out[w] = BLANK
                     row += 1
-                    s = stack[k] + 8
+                    s = stack[k] + STEP
                 else:
-                    out[w] = 93
+                    out[w] = CLOSING
                     top = k
                     row = stack[k + 1]
                     table = stack[k + 2]
@@ -923,12 +893,11 @@ def write(
                         return i, start, SPECIAL
                     s = steps[s + 7]
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
                 if v > 0:
-                    s += 8
+                    s += STEP
                 else:
-                    w = put(out, w, literals, 0, 4)
+                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
                     s = steps[s + 7]
             elif op == W_UUID:
                 v = cells[at]
@@ -937,42 +906,42 @@ def write(
                     for k in range(16):
                         n |= buf[v + k]
                 if steps[s + 4] and not n:
-                    s += 8
+                    s += STEP
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
-                out[w] = 34
-                w = put_base64(out, w + 1, buf, v, 16, True) if n else put(out, w + 1, literals, 4, 22)
-                out[w] = 34
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
+                out[w] = QUOTE
+                if n:
+                    w = put_base64(out, w + 1, buf, v, 16, True)
+                else:
+                    w = put(out, w + 1, literals, ZERO_UUID_LITERAL, ZERO_UUID_SIZE)
+                out[w] = QUOTE
                 w += 1
-                s += 8
+                s += STEP
             elif op == W_BOOL:
                 v = cells[at]
                 if steps[s + 4] and v == steps[s + 5]:
-                    s += 8
+                    s += STEP
                     continue
-                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
-                w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
-                w = put(out, w, literals, 26 if v else 30, 4 if v else 5)
-                s += 8
+                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
+                w = put(out, w, literals, TRUE_LITERAL if v else FALSE_LITERAL, 4 if v else 5)
+                s += STEP
             elif op == W_WORD:
                 v = cells[at]
-                w = put(out, w, literals, steps[s + 1], steps[s + 2])
-                out[w] = 34
+                w = put_literal(out, w, literals, steps, s, 0)
+                out[w] = QUOTE
                 w += 1
                 if 0 <= v < steps[s + 5]:
                     k = steps[s + 6] + 2 * v
                     w = put(out, w, literals, steps[k], steps[k + 1])
                 else:
                     w = put_integer(out, w, v)
-                out[w] = 34
+                out[w] = QUOTE
                 w += 1
-                s += 8
+                s += STEP
             elif op == W_UNKNOWN:
                 n = cells[at + tables[table * TABLE + 1]]
                 if n > 0:
-                    k = gap if out[w - 1] == 123 else 0
-                    w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                    w = put_literal(out, w, literals, steps, s, gap)
                     g = tables[steps[s + 6] * TABLE] + cells[at]
                     v = tables[steps[s + 6] * TABLE + 1]
                     at = steps[s + 7]
@@ -988,12 +957,12 @@ def write(
                         k = at + 4 if n > 0 else at + 6
                         w = put(out, w, literals, steps[k], steps[k + 1])
                         g += 1
-                s += 8
+                s += STEP
             elif op == W_RETURN:
                 if not top:
                     break
                 top -= FRAME
-                s = stack[top] + 8
+                s = stack[top] + STEP
                 row = stack[top + 1]
                 table = stack[top + 2]
             else:

@@ -1,5 +1,7 @@
 """What Python sees of the loops; the source beside this file says what each does."""
 
+from typing import Protocol
+
 from kafkalog.kernel.buffers import Bytes, Cells
 
 def read(
@@ -34,22 +36,37 @@ DONE: int
 NO_ROOM: int
 SPECIAL: int
 
+class Table(Protocol):
+    count: int
+    @property
+    def cells(self) -> Cells: ...
+
+class WritingPrograms(Protocol):
+    dialect: int
+    @property
+    def programs(self) -> Cells: ...
+    @property
+    def steps(self) -> Cells: ...
+    @property
+    def literals(self) -> bytearray: ...
+
+class ReadTables(Protocol):
+    @property
+    def tables(self) -> Cells: ...
+    @property
+    def cells(self) -> Cells: ...
+
 def write(
     buf: Bytes,
-    messages: Cells,
+    messages: Table,
     first: int,
-    count: int,
-    programs: Cells,
-    steps: Cells,
-    literals: bytes | bytearray,
-    tables: Cells,
-    cells: Cells,
+    json: WritingPrograms,
+    found: ReadTables,
     stack: Cells,
     out: bytearray,
     w: int,
     starts: Cells,
     sizes: Cells,
-    dialect: int,
 ) -> tuple[int, int, int]: ...
 def number(
     buf: Bytes,

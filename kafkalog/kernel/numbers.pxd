@@ -3,12 +3,6 @@
 
 from kafkalog.kernel.buffers cimport KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE
 
-cdef extern from "numbers.h" nogil:
-    long long kafkalog_int16(const unsigned char *last)
-    long long kafkalog_int32(const unsigned char *last)
-    long long kafkalog_int64(const unsigned char *last)
-
-
 cdef inline long long add64(long long a, long long b) noexcept:
     return a + b  # compiled with -fwrapv
 
@@ -22,15 +16,15 @@ cdef inline long long wrap32(long long a) noexcept:
 
 
 cdef inline long long int16(const unsigned char[::1] buf, Py_ssize_t i) noexcept:
-    return kafkalog_int16(&buf[i + 1])
+    return <short> (buf[i] << 8 | buf[i + 1])
 
 
 cdef inline long long int32(const unsigned char[::1] buf, Py_ssize_t i) noexcept:
-    return kafkalog_int32(&buf[i + 3])
+    return <int> (<unsigned int> buf[i] << 24 | buf[i + 1] << 16 | buf[i + 2] << 8 | buf[i + 3])
 
 
 cdef inline long long int64(const unsigned char[::1] buf, Py_ssize_t i) noexcept:
-    return kafkalog_int64(&buf[i + 7])
+    return <long long> (<unsigned long long> int32(buf, i) << 32 | <unsigned int> int32(buf, i + 4))
 
 
 cdef inline long long unsigned32(long long v) noexcept:

@@ -1,15 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The records of batches, and the messages of magic 0 and 1, into a table; ``buffers.py`` has the rules.
 
-An error's number is its index in ``record_errors.RECORD_ERRORS``. Compiled, ``ordinary_records.h`` first reads what it
-can of a batch, so that what is here sees the other records only: malformed ones, those with long numbers, and the last
-of a buffer.
+An error's number is its index in ``segments.decoded.RECORD_ERRORS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 try:
     import cython
@@ -151,25 +148,13 @@ def read_batch(
     n: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Read the records of a batch of magic 2 into rows from `n` on while there is room; answer the next row."""
-    first: cython.Py_ssize_t
     room: cython.Py_ssize_t = recs.shape[1]
     p: cython.Py_ssize_t = heads[SECTION_START, row]
     stop: cython.Py_ssize_t = min(heads[SECTION_STOP, row], len(buf))
     count: cython.longlong = heads[COUNT, row]
     decoded: cython.longlong = heads[DECODED, row]
-    deltas: cython.longlong = 0 if heads[ATTRIBUTES, row] & APPEND_TIME_BIT else -1  # a mask of timestamps' deltas
-    since: cython.longlong = heads[BASE_TIMESTAMP if deltas else MAX_TIMESTAMP, row]
     error: cython.longlong = RECORDS_COUNT_BELOW_0 if count < 0 else 0
     while decoded < count:
-        if cython.compiled and n < room and len(buf):
-            first = n
-            n = kafkalog_ordinary_records(
-                cython.address(buf[0]), len(buf), cython.address(p), stop, cython.address(recs[0, 0]), room, n,
-                min(room, n + count - decoded), row, heads[BASE_OFFSET, row], since, deltas, heads[BASE_SEQUENCE, row],
-            )  # fmt: skip
-            decoded += n - first
-            if decoded == count:
-                break
         if n >= room:
             break
         error, p = read_record(buf, p, stop, heads, row, recs, n)
@@ -745,8 +730,6 @@ def unpack(
 # has 63 bits, made with a secret multiplier: who writes the evidence can't make keys collide. `hashes` are 0 where a
 # slot is empty; `newest` are the offsets beside them.
 
-_FULL: Final = 2**64 - 1
-
 
 @cython.cfunc
 @cython.inline
@@ -755,7 +738,6 @@ def hash_of(
     buf: cython.const[cython.uchar][::1], k: cython.Py_ssize_t, size: cython.longlong, secret: cython.ulonglong
 ) -> cython.longlong:
     """Return the hash of a key, above 0."""
-    full: cython.ulonglong = _FULL
     h: cython.ulonglong = secret ^ size
     w: cython.ulonglong
     t: cython.longlong
@@ -763,15 +745,15 @@ def hash_of(
     while k + 4 <= end:
         w = buf[k + 3]
         w = (w << 24) | (buf[k + 2] << 16) | (buf[k + 1] << 8) | buf[k]
-        h = ((h ^ w) * secret) & full
+        h = ((h ^ w) * secret) & ALL_BITS
         h = h ^ (h >> 32)
         k += 4
     while k < end:
         w = buf[k]
-        h = ((h ^ w) * secret) & full
+        h = ((h ^ w) * secret) & ALL_BITS
         h = h ^ (h >> 32)
         k += 1
-    h = (h * secret) & full
+    h = (h * secret) & ALL_BITS
     h = h ^ (h >> 32)
     t = h >> 1
     return t if t else 1
@@ -876,21 +858,6 @@ def _width(v: cython.longlong) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def goes(
-    heads: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    offset: cython.longlong,
-    conditions: cython.const[cython.longlong][::1],
-) -> cython.bint:
-    """Say whether the cleaner removes a tombstone of the batch `row`, the newest record of its key."""
-    if heads[MAGIC, row] >= 2 and heads[ATTRIBUTES, row] & HORIZON_BIT:
-        return heads[BASE_TIMESTAMP, row] <= conditions[PASS_TIME]
-    return offset < conditions[PASS_TOMBSTONES]
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 def add_kept(
     heads: cython.const[cython.longlong][:, ::1],
     row: cython.Py_ssize_t,
@@ -938,13 +905,15 @@ def keep(
     hashes: cython.const[cython.longlong][::1],
     newest: cython.const[cython.longlong][::1],
     sums: cython.longlong[:, ::1],
+    past: cython.const[cython.uchar][::1],
     conditions: cython.const[cython.longlong][::1],
     kept: cython.uchar[::1],
 ) -> None:
     """Add to the `sums` what the cleaner keeps of these records, and set `kept` to 1 for each that stays.
 
     `outer` is the row of the wrapper that the records are in, -1 without one; `sums` is a table of the columns from
-    ``KEPT`` on, by the rows of batches; `conditions` are the cells ``PASS_…``.
+    ``KEPT`` on, by the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its
+    tombstones go; `conditions` are the cells ``PASS_…``.
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
@@ -959,7 +928,7 @@ def keep(
         raise IndexError
     if len(heads) < BATCH_CELLS or len(sums) < KEPT_COLUMNS or len(kept) < count or len(conditions) < PASS_CELLS:
         raise IndexError
-    if outer >= sums.shape[1]:
+    if outer >= sums.shape[1] or len(past) < sums.shape[1]:
         raise IndexError
     for i in range(count):
         kept[i] = 0
@@ -979,7 +948,7 @@ def keep(
             s = slot_of(hashes, h)
             if hashes[s] != 0 and offset < newest[s]:
                 continue
-            if recs[VALUE_SIZE, i] < 0 and goes(heads, row, offset, conditions):
+            if recs[VALUE_SIZE, i] < 0 and past[at]:
                 continue
         kept[i] = 1
         add_kept(heads, row, recs, i, sums, at, conditions[PASS_HORIZON])

@@ -47,6 +47,7 @@ def keep(
     hashes: Cells,
     newest: Cells,
     sums: Cells | Numbers,
+    past: Bytes,
     conditions: Cells,
     kept: bytearray,
 ) -> None: ...

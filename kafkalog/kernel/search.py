@@ -12,7 +12,7 @@ except ImportError:  # not needed to run, only to compile
 
 if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.checksums import crc32, crc32c, shift
+    from kafkalog.kernel.crc32c import crc32, crc32c, shift
     from kafkalog.kernel.headers import read
     from kafkalog.kernel.numbers import int32, int64, unsigned32
 
@@ -26,8 +26,12 @@ __all__ = [
     "NO_ROOM",
     "UNSEEN",
     "WHOLE",
+    "declared",
     "find",
     "gather",
+    "hop",
+    "leads_to",
+    "may_follow",
     "pass_over",
 ]
 
@@ -155,13 +159,84 @@ def find(
     return i, NOTHING if i >= stop else WHOLE
 
 
+def declared(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    """Return the size that the header at `at` gives, 0 if it can't be a batch's."""
+    size: cython.longlong
+    if at < 0 or at + 17 > len(buf):
+        raise IndexError
+    size = int32(buf, at + 8) + 12
+    return size if size >= (61 if buf[at + 16] > 1 else 34 if buf[at + 16] else 26) else 0
+
+
+def hop(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Go from header to header by their sizes, as far as `buf` shows them and they do not lead past `stop`."""
+    size: cython.longlong
+    while at + 17 <= min(stop, len(buf)):
+        size = declared(buf, at)
+        if size == 0 or size > stop - at:
+            break
+        at += size
+    return at
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def declared(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
-    """Return the size that the header at `at` gives, 0 if it can't be a batch's."""
-    size: cython.longlong = int32(buf, at + 8) + 12
-    return size if size >= (61 if buf[at + 16] > 1 else 34 if buf[at + 16] else 26) else 0
+def moved(offset: cython.longlong, by: cython.longlong) -> cython.longlong:
+    """Add to an offset; NONE if 64 bits do not hold the sum."""
+    least: cython.longlong = NONE
+    if (by > 0 and offset > -1 - least - by) or (by < 0 and offset < least - by):
+        return least
+    return offset + by
+
+
+def leads_to(buf: cython.const[cython.uchar][::1], head: cython.Py_ssize_t) -> cython.longlong:
+    """Return the offset after the batch at `head` by its header, NONE if the header does not give it."""
+    delta: cython.longlong
+    if head < 0 or head + 61 > len(buf):
+        raise IndexError
+    delta = int32(buf, head + 23)
+    return NONE if buf[head + 16] < 2 else moved(int64(buf, head), delta + 1)
+
+
+def may_follow(
+    buf: cython.const[cython.uchar][::1],
+    head: cython.Py_ssize_t,
+    after: cython.const[cython.uchar][::1],
+    end: cython.Py_ssize_t,
+    shown: cython.Py_ssize_t,
+    whole: cython.bint,
+) -> cython.bint:
+    """Say whether what is at ``after[end]`` may follow the batch at ``buf[head]``, which ends there by its header.
+
+    A `whole` batch may if its offsets are higher. A torn or damaged one, of which only the first field can be used, if
+    that is the next offset, as far as `shown` bytes have it. The next offset is that by the last offset's delta or that
+    by the count: either field may be the damaged one.
+    """
+    base: cython.longlong
+    there: cython.longlong
+    count: cython.longlong
+    expected: cython.longlong
+    counted: cython.longlong
+    last: cython.longlong
+    none: cython.longlong = NONE
+    cut: cython.int = 8 * (8 - min(shown, 8))
+    if end < 0 or end + 61 > len(after) or shown <= 0:
+        raise IndexError
+    expected = leads_to(buf, head)
+    base = int64(buf, head)
+    there = int64(after, end)
+    count = int32(buf, head + 57)
+    counted = moved(base, count) if count > 0 else none
+    counted = expected if counted == none else counted
+    if not whole:
+        return expected != none and (there >> cut in (expected >> cut, counted >> cut))
+    if expected != none and (after[end + 16] > 1 or not after[end + 17] & CODEC_BITS):
+        return there >= min(expected, counted)
+    if after[end + 16] > 1:
+        last = moved(there, int32(after, end + 23))
+        return last > base or (last == none and there > 0)  # 64 bits may not hold it
+    return there > base
 
 
 @cython.cfunc
@@ -236,38 +311,18 @@ def believed(
     end: cython.Py_ssize_t,
     state: cython.const[cython.longlong][::1],
 ) -> cython.int:
-    """Say whether what is at `end` can follow the batch at `head`: 1, 0, or -1 if `buf` does not show it.
-
-    See ``segments.damage.end_is_believed``, which is the rule.
-    """
+    """Say whether what is at `end` may follow the batch at `head`: 1, 0, or -1 if `buf` does not show it."""
     i: cython.Py_ssize_t
-    base: cython.longlong = int64(buf, head)
-    there: cython.longlong
-    expected: cython.longlong
-    counted: cython.longlong
-    most: cython.longlong = _FAR_OFFSET
     whole: cython.int
-    if end + 61 > len(buf) or base > most or base < -most:
+    if end + 61 > len(buf):
         return -1
     for i in range(end, end + 61):
         if buf[i]:
             break
     else:
         return -1
-    expected = base + int32(buf, head + 23) + 1
-    counted = int32(buf, head + 57)
-    counted = base + counted if counted > 0 else expected
-    there = int64(buf, end)
     whole = is_whole(buf, end, state)
-    if whole < 0:
-        return -1
-    if whole == 0:
-        return buf[head + 16] > 1 and (there in (expected, counted))
-    if there > most or there < -most:
-        return -1
-    if buf[head + 16] < 2 or (buf[end + 16] < 2 and buf[end + 17] & CODEC_BITS):
-        return there + (int32(buf, end + 23) if buf[end + 16] > 1 else 0) > base
-    return there >= min(expected, counted)
+    return -1 if whole < 0 else may_follow(buf, head, buf, end, 61, whole)
 
 
 def pass_over(
@@ -279,8 +334,9 @@ def pass_over(
     """Find where reading goes on after the damage at `here`, in a file with so much damage that it is not examined.
 
     That is the next whole batch with offsets that are high enough that no batch with an end that is believed reaches
-    over; the rule is ``segments.damage.crowded``. `state` gets the cells ``GOES_ON_…``. Answers whether `buf` shows all
-    that this needs. No sums may be used: ``SEEK_TAIL_BLOCK`` is below 0, ``SEEK_LEFT`` above.
+    over; ``segments.damage.crowded`` goes the same way through a whole file. `state` gets the cells ``GOES_ON_…``.
+    Answers whether `buf` shows all that this needs. No sums may be used: ``SEEK_TAIL_BLOCK`` is below 0, ``SEEK_LEFT``
+    above.
     """
     at: cython.Py_ssize_t = here
     stop: cython.Py_ssize_t
@@ -295,11 +351,7 @@ def pass_over(
     if stop < 0:
         return False
     while True:
-        while at + 17 <= stop:
-            size = declared(buf, at)
-            if size == 0 or size > stop - at:
-                break
-            at += size
+        at = hop(buf, at, stop)
         if at >= stop:
             break
         size = declared(buf, at)
@@ -310,7 +362,7 @@ def pass_over(
             return False
         if answer == 0:
             break
-        expected = NONE if buf[at + 16] < 2 else int64(buf, at) + int32(buf, at + 23) + 1
+        expected = leads_to(buf, at)
         at += size
         stop = next_above(buf, at, sums, state)
         if stop < 0:

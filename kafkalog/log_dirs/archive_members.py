@@ -83,7 +83,7 @@ class Ceilings:
         }  # fmt: skip
         self._found = dict.fromkeys(self._most, 0)
 
-    def take(self, *, members: int = 0, directories: int = 0, links: int = 0, size: int = 0) -> None:
+    def count(self, *, members: int = 0, directories: int = 0, links: int = 0, size: int = 0) -> None:
         """Count what is to be unpacked. Raises ArchiveError for what is over a ceiling."""
         for (what, most), more in zip(self._most.items(), (members, directories, links, size), strict=True):
             self._found[what] += more
@@ -103,7 +103,7 @@ class Folder:
         self._links: list[tuple[str, str]] = []
 
     def _take_bytes(self, size: int) -> None:
-        self._ceilings.take(size=size)
+        self._ceilings.count(size=size)
         self._left -= size
         if self._left < 0:
             raise ArchiveError(
@@ -117,14 +117,14 @@ class Folder:
         while path not in self._made:
             missing.append(path)
             path = os.path.dirname(path)
-        self._ceilings.take(directories=len(missing))
+        self._ceilings.count(directories=len(missing))
         for one in reversed(missing):
             os.mkdir(one, mode=0o700)
             self._made.add(one)
 
     def _place(self, name: str) -> str:
         """Return the place of a member, whose directory is made. Raises ArchiveError for a name that leads out."""
-        self._ceilings.take(members=1)
+        self._ceilings.count(members=1)
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or ".." in parts or "\0" in name:
             raise ArchiveError(
@@ -171,7 +171,7 @@ class Folder:
         if not os.path.lexists(known) or not stat.S_ISREG(os.lstat(known).st_mode):
             raise ArchiveError(f"the link {_shown(name)} leads to {_shown(target)}, which is no file before it")
         if path != known:
-            self._ceilings.take(links=1)
+            self._ceilings.count(links=1)
             self._take_bytes(os.lstat(known).st_size)
             if os.path.lexists(path):
                 os.unlink(path)
@@ -184,7 +184,7 @@ class Folder:
         home = [part for part in name.split("/")[:-1] if part not in ("", ".")]
         if target.startswith("/") or ".." in parts[up:] or up > len(home) or "\0" in target:
             raise ArchiveError(f"the link {_shown(name)} leads out, to {_shown(target)}")
-        self._ceilings.take(links=1)
+        self._ceilings.count(links=1)
         self._links.append((self._place(name), target))
 
     def link(self) -> None:
@@ -203,7 +203,7 @@ class Folder:
             if real not in known:
                 known[real] = _read_again(real)
             members, size = known[real]
-            self._ceilings.take(members=members)
+            self._ceilings.count(members=members)
             self._take_bytes(size)
 
 

@@ -59,7 +59,7 @@ def _read(segment: Segment, found: RemoteLogMetadata) -> None:
         numbers = range(block.count)
         for number, record in zip(*_whole(block, numbers), strict=True):
             key = block.block.record(number).key if block.key_size[number] >= 0 else None
-            found.take(record, key)
+            found.apply(record, key)
 
 
 def _whole(block: InternalRecords, numbers: Collection[int]) -> tuple[list[int], list[dict[str, object] | None]]:
@@ -441,8 +441,8 @@ def _end(one: RemoteSegment) -> int:
 
 def _of_segment(tier: Tier, one: RemoteSegment, start: int, local_start: int) -> Iterator[Finding]:
     first, last = max(one.start_offset, 0), one.end_offset if one.end_offset >= 0 else None
-    extent = f", {offset_range(one.start_offset, one.end_offset)}" if one.end_offset >= 0 else ""
-    which = f"{_named(one)}{extent}"
+    offsets = f", {offset_range(one.start_offset, one.end_offset)}" if one.end_offset >= 0 else ""
+    which = f"{_named(one)}{offsets}"
     if one.state == COPIED:
         yield from _of_copy(tier, one, which, start, local_start)
     elif one.states and one.state in (STARTED, DELETING):

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
-from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.sorted_rows import SortedRows, group_ends, place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
-from kafkalog.over_time.log_facts import Facts, Segments
-from kafkalog.reports import AuditSource, rows_with
+from kafkalog.over_time.log_facts import SEGMENT, Facts
+from kafkalog.reports import AuditSource
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.change_tables import CHANGES
 
@@ -33,7 +33,7 @@ __all__ = ["Changes", "CommonBytes", "Joined", "incident_changes", "joined", "lo
 
 Row = Mapping[str, Any]
 
-_NEVER: Final = 2**62  # after every offset
+_AFTER_ALL: Final = 2**62  # after every offset
 _OF_EITHER: Final = ("cluster_id", "node_id", "topic", "partition", "topic_id")
 _OF_LOG: Final = ("log", "log_start_offset", "log_end_offset", "last_stable_offset", "leader_epoch", "leader")
 _ENDED: Final = ("committed", "aborted")
@@ -158,11 +158,9 @@ class Changes:
 
     def tell(self, code: str, new_row: int, message: str, reason: Reason | None = None, **where: Any) -> int:
         """Take a finding about a log of the newer audit, less severe for a `reason`; return its number."""
-        logs = self.new.logs
-        place = {name: logs[name][new_row] for name in ("log", "topic", "partition")}
-        place["partition"] = int(place["partition"])
+        place = self.new.logs.row(new_row, "log", "topic", "partition")
         finding = Finding.of(code, str(place["log"]), message, **place, **where)
-        self.findings.append(finding if reason is None else lowered(finding, reason))
+        self.findings.append(lowered(finding, reason))
         return len(self.findings) - 1
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
@@ -233,9 +231,9 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     )  # fmt: skip
     same = np.flatnonzero(~replaced)
     logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
-    forked = np.full(len(same), _NEVER)
+    forked = np.full(len(same), _AFTER_ALL)
     if met is not None:
-        forked = np.where(met.forked[same] == NONE, _NEVER, met.forked[same])
+        forked = np.where(met.forked[same] == NONE, _AFTER_ALL, met.forked[same])
     cut = np.minimum(forked, _new_history(changes, logs))
     _ends(changes, logs, cut)
     _starts(changes, logs)
@@ -246,27 +244,23 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
 
 def _new_history(changes: Changes, logs: Joined) -> _Ints:
     """Return where each log's first leader epoch begins that the older audit does not know, far away without one."""
-    place = np.full(len(changes.new.logs["log"]), -1)
-    place[logs.new] = np.arange(len(logs.new))
     epochs = changes.new.epochs
-    of_log = np.where(epochs["log"] >= 0, place[epochs["log"]], -1)
+    of_log = _place(logs.new, epochs["log"])
     before = changes.old.logs["leader_epoch"][logs.old]
     is_new = (of_log >= 0) & (epochs["first_offset"] != NONE)
     is_new &= (before[of_log] >= 0) & (epochs["leader_epoch"] > before[of_log]) if len(before) else False
-    cut = np.full(len(logs.new), _NEVER)
+    cut = np.full(len(logs.new), _AFTER_ALL)
     np.minimum.at(cut, of_log[is_new], epochs["first_offset"][is_new])
     return cut
 
 
 def _uncleanly(changes: Changes, logs: Joined) -> _Mask:
     """Say which logs have a leader that was elected although it was not in sync, since the older audit."""
-    place = np.full(len(changes.new.logs["log"]), -1)
-    place[logs.new] = np.arange(len(logs.new))
     epochs = changes.new.epochs
-    of_log = np.where(epochs["log"] >= 0, place[epochs["log"]], -1)
+    of_log = _place(logs.new, epochs["log"])
     before = changes.old.logs["leader_epoch"][logs.old]
     found = np.zeros(len(logs.new), bool)
-    some = np.flatnonzero((of_log >= 0) & (epochs["change"] == "unclean-election"))
+    some = np.flatnonzero((of_log >= 0) & epochs.texts("change").among(("unclean-election",)))
     found[of_log[some[epochs["leader_epoch"][some] > before[of_log[some]]]]] = True
     return found
 
@@ -333,9 +327,9 @@ def _doubt(changes: Changes, logs: Joined, at: int) -> Reason | None:
 def _starts(changes: Changes, logs: Joined) -> None:
     """Say what was deleted at the logs' starts, and which logs start too early."""
     before, after = _columns(changes, logs, "log_start_offset")
-    segments, count = changes.new.segments, len(changes.new.logs["log"])
-    base = np.full(count, NONE)
-    base[segments.log[::-1]] = segments.base_offset[::-1]  # the first of each log comes last
+    segments = changes.new.segments
+    base = np.full(len(changes.new.logs), NONE)
+    base[segments["log"][::-1]] = segments["base_offset"][::-1]  # the first of each log comes last
     is_inside = after > np.where(base[logs.new] == NONE, after, base[logs.new])
     for what, which, said in (
         ("deleted-by-retention", ~is_inside, "at the log's start were deleted with their segments"),
@@ -383,12 +377,12 @@ def _replaced(one: _Said) -> str:
 def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None) -> None:
     """Say which logs began segments, and which were cleaned; `cleaned` counts their batches where bytes were read."""
     count = len(logs.new)
-    old, new = (_of_common(facts.segments, rows, len(facts.logs["log"]))
+    old, new = (_of_common(facts.segments, rows)
                 for facts, rows in ((changes.old, logs.old), (changes.new, logs.new)))  # fmt: skip
-    is_last = group_ends(old.log)
+    is_last = group_ends(old["log"])
     newest = np.full(count, NONE)
-    newest[old.log[is_last]] = old.base_offset[is_last]
-    begun = np.bincount(new.log[new.base_offset > newest[new.log]], minlength=count)
+    newest[old["log"][is_last]] = old["base_offset"][is_last]
+    begun = np.bincount(new["log"][new["base_offset"] > newest[new["log"]]], minlength=count)
     begun[newest == NONE] = 0  # no file of the older one says which segments there were
     some = np.flatnonzero(begun)
     changes.of_logs(
@@ -405,64 +399,67 @@ def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None)
     )  # fmt: skip
 
 
-def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Segments, new: Segments) -> _Mask:
+def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Columns, new: Columns) -> _Mask:
     """Say which logs were cleaned, by the sizes and checksums of their segments; find what is no cleaner's work.
 
     A cleaner's pass leaves fewer bytes under a base offset, or the bytes of the segments after it, too.
     """
     at_new = _same_segment(old, new)
-    start, compacted = (changes.new.logs[name][logs.new][old.log] for name in ("log_start_offset", "compacted"))
-    is_last = group_ends(old.log)
-    is_before_cut = old.base_offset < cut[old.log]
-    is_gone = (at_new < 0) & (old.base_offset >= start) & is_before_cut
-    takes_next = np.append(is_gone[1:] & (old.log[1:] == old.log[:-1]), False)[: len(is_gone)]
-    sizes, sums = new.size[at_new], new.sha256[at_new]
+    log, bases, old_sizes, old_sums = (old[name] for name in SEGMENT)
+    start, compacted = (changes.new.logs[name][logs.new][log] for name in ("log_start_offset", "compacted"))
+    is_last = group_ends(log)
+    is_before_cut = bases < cut[log]
+    is_gone = (at_new < 0) & (bases >= start) & is_before_cut
+    takes_next = np.append(is_gone[1:], False)[: len(is_gone)] & ~is_last
+    sizes, sums = new["size"][at_new], new["sha256"][at_new]
     has_both = (at_new >= 0) & is_before_cut
-    is_smaller, is_bigger = (has_both & ~is_last & of for of in (sizes < old.size, sizes > old.size))
-    has_sums = np.array([None not in pair for pair in zip(sums, old.sha256, strict=True)], bool)
-    is_other = has_both & (sizes == old.size) & has_sums & (sums != old.sha256)
-    is_active = is_last & group_ends(new.log)[at_new]  # in both: no cleaner works there
+    is_smaller, is_bigger = (has_both & ~is_last & of for of in (sizes < old_sizes, sizes > old_sizes))
+    has_sums = np.array([None not in pair for pair in zip(sums, old_sums, strict=True)], bool)
+    is_other = has_both & (sizes == old_sizes) & has_sums & (sums != old_sums)
+    is_active = is_last & group_ends(new["log"])[at_new]  # in both: no cleaner works there
     end, ended = _columns(changes, logs, "log_end_offset")[::-1]
-    is_shorter = has_both & is_active & (sizes < old.size) & (end >= ended)[old.log]
+    is_shorter = has_both & is_active & (sizes < old_sizes) & (end >= ended)[log]
     is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter
     odd, told = np.flatnonzero(is_odd), []
     for at in odd.tolist():
-        base, row = int(old.base_offset[at]), int(old.log[at])
+        base, row = int(bases[at]), int(log[at])
         how = (
-            f"{sizes[at]} bytes, before {old.size[at]}" if sizes[at] != old.size[at] else "other bytes of the same size"
+            f"{sizes[at]} bytes, before {old_sizes[at]}"
+            if sizes[at] != old_sizes[at]
+            else "other bytes of the same size"
         )
         message = f"the segment at offset {base} has {how}"
         number = changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
         told.append(number)
     changes.of_logs(
-        "rewritten", (logs.old[old.log[odd]], logs.new[old.log[odd]]),
-        lambda one: f"The segment at offset {one.first} has other bytes.", first=old.base_offset[odd],
+        "rewritten", (logs.old[log[odd]], logs.new[log[odd]]),
+        lambda one: f"The segment at offset {one.first} has other bytes.", first=bases[odd],
         told=told,
     )  # fmt: skip
     by_cleaner = (is_smaller | (is_bigger & takes_next) | (is_other & (compacted == 1))) & ~is_odd
-    return np.bincount(old.log[by_cleaner], minlength=len(logs.new)) > 0
+    return np.bincount(log[by_cleaner], minlength=len(logs.new)) > 0
 
 
-def _of_common(segments: Segments, rows: _Ints, count: int) -> Segments:
+def _place(rows: _Ints, logs: _Ints) -> _Ints:
+    """Return the place in `rows`, which are distinct, of each log, -1 for none."""
+    order = np.argsort(rows)
+    at = place_of(rows[order], logs)
+    return np.append(order, -1)[at]
+
+
+def _of_common(segments: Columns, rows: _Ints) -> Columns:
     """Return the segments of some logs, numbered by their place in `rows`, in order."""
-    place = np.full(count, -1)
-    place[rows] = np.arange(len(rows))
-    log = place[segments.log]
-    order = np.lexsort((segments.base_offset, log))
-    order = order[log[order] >= 0]
-    return Segments(log[order], *(column[order] for column in segments[1:]))
+    some = segments.with_columns({"log": _place(rows, segments["log"])})
+    order = np.lexsort((some["base_offset"], some["log"]))
+    return some.take(order[some["log"][order] >= 0])
 
 
-def _same_segment(old: Segments, new: Segments) -> _Ints:
+def _same_segment(old: Columns, new: Columns) -> _Ints:
     """Return where the newer audit has each segment of the older one, -1 for nowhere."""
-    log, base = (np.concatenate(pair) for pair in ((old.log, new.log), (old.base_offset, new.base_offset)))
-    order = np.lexsort((np.arange(len(log)), base, log))
-    met = (log[order][1:] == log[order][:-1]) & (base[order][1:] == base[order][:-1])
-    found = np.full(len(old.log), -1)
-    first, second = order[:-1][met], order[1:][met]
-    is_pair = (first < len(old.log)) & (second >= len(old.log))
-    found[first[is_pair]] = second[is_pair] - len(old.log)
-    return found
+    placed = SortedRows((new["log"], new["base_offset"]), np.zeros(len(new), np.int64))
+    group = placed.groups(old["log"], old["base_offset"])
+    at = placed.first(group, np.zeros(len(old), np.int64))
+    return np.where(group < 0, -1, np.append(placed.order, -1)[np.minimum(at, len(placed.order))])
 
 
 def _elsewhere(changes: Changes, both: Joined) -> None:
@@ -490,7 +487,7 @@ def _elsewhere(changes: Changes, both: Joined) -> None:
 
 
 def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
-    return tuple(facts.logs[name][row] for name in ("topic", "partition", "topic_id"))
+    return tuple(facts.logs.row(row, "topic", "partition", "topic_id").values())
 
 
 def _many(number: int | None, one: str, more: str | None = None) -> str:
@@ -505,7 +502,7 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
     place = dict(zip(changes.new.logs["log"][both.new].tolist(), range(len(both.new)), strict=True))
     row_of = dict(zip(changes.old.logs["log"][both.old].tolist(), range(len(both.old)), strict=True))
     opened: dict[tuple[int, int, int], Row] = {}
-    for row in _transactions(changes.old.source, lambda columns: ~rows_with(columns, "state", _ENDED)):
+    for row in _transactions(changes.old.source, lambda columns: ~columns.texts("state").among(_ENDED)):
         if row["log"] in row_of and row["first_offset"] != NONE:
             opened[row_of[row["log"]], row["producer_id"], row["first_offset"]] = row
     if not opened:
@@ -523,24 +520,24 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
         end = {"not-there": "is not in the log any more", "still-open": f"is still open ({state})"}.get(
             what, f"was {what}"
         )
-        logs = changes.new.logs
+        log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
             topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
-            old_value=row["state"], new_value=state, new_log=logs["log"][both.new[at]], old_log=row["log"],
-            cluster_id=logs["cluster_id"][both.new[at]], node_id=logs["node_id"][both.new[at]], count=row["records"],
+            old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
+            cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip
 
 
-def _transactions(source: AuditSource, where: Callable[[Mapping[str, NDArray[Any]]], _Mask]) -> Iterator[Row]:
+def _transactions(source: AuditSource, where: Callable[[Columns], _Mask]) -> Iterator[Row]:
     """Yield some cells of some transactions."""
     names = ("log", "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset",
              "records")  # fmt: skip
     if "transactions" not in source.tables:
         return
     for columns in source.transactions():
-        some = np.flatnonzero(where(columns))
-        for cells in zip(*(columns[name][some].tolist() for name in names), strict=True) if len(some) else ():
+        some = columns.take(np.flatnonzero(where(columns)), *names)
+        for cells in zip(*(some[name].tolist() for name in names), strict=True):
             yield dict(zip(names, cells, strict=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from kafkalog.auditing.incidents import incidents_of, tables_of_files
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
 from kafkalog.outcome import Outcome
@@ -36,11 +36,6 @@ from kafkalog.tables.change_tables import CHANGES, DIFF_TABLES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.internal_tables import COMMITTED
 from kafkalog.tables.metadata_tables import RESOURCES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kafkalog.reports.source import Decisions, Steps
 
 __all__ = [
     "Diff",
@@ -86,7 +81,9 @@ class Diff:
 
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return what decides the exit status: what got worse, and whether all was read."""
-        outcome = Outcome(fail_on, incomplete=not self.complete)
+        outcome = Outcome(fail_on)
+        if not self.complete:
+            outcome.unread()
         for row in self.incidents:
             outcome.count(Severity[row["severity"].upper()])
         return outcome
@@ -104,15 +101,11 @@ class Diff:
         names = TABLES[table].names
         return (dict(zip(names, row, strict=True)) for row in self.cells(table))
 
-    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Columns]:
         """Yield nothing: it has no table of them."""
         return iter(())
 
-    def decisions(self) -> Iterator[Decisions]:
-        """Yield nothing: it has no coordinator's records."""
-        return iter(())
-
-    def steps(self) -> Iterator[Steps]:
+    def steps(self) -> Iterator[Columns]:
         """Yield nothing: it has no coordinator's records."""
         return iter(())
 
@@ -184,7 +177,7 @@ def _own_incidents(changes: Changes) -> list[Row]:
 
 
 def _totals(old: Facts, new: Facts, both: int) -> str:
-    counts = [len(facts.logs["log"]) for facts in (old, new)]
+    counts = [len(facts.logs) for facts in (old, new)]
     parts = [f"{number_of(both, 'log')} in both"]
     parts += [f"{count - both:,} only in {word}" for count, word in zip(counts, ("OLD", "NEW"), strict=True)
               if count > both]  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.provenance import SCANS, is_linked
 from kafkalog.reports import Night, WrittenAudit, blocks, columns_of, first_screen

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.topics import policies
 from kafkalog.auditing.transactions import Audit, AuditOptions, LogAudit, Summary
 from kafkalog.auditing.verification import is_output
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, parse_name
 from kafkalog.reports import AuditSource, WrittenAudit, columns_of, source_of
@@ -26,23 +27,17 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.topics import Metadata
 
-__all__ = ["Facts", "Segments", "facts_of"]
+__all__ = ["SEGMENT", "Facts", "facts_of"]
+
+_Listed = tuple[str, int, int, str | None]  # log, base offset, size, SHA-256
 
 _LOGS: Final = (
     "log", "topic", "partition", "cluster_id", "node_id", "topic_id", "log_start_offset", "log_end_offset",
     "high_watermark", "last_stable_offset", "records",
 )  # fmt: skip
 _EPOCHS: Final = ("log", "leader_epoch", "leader", "first_offset", "change")
+SEGMENT: Final = ("log", "base_offset", "size", "sha256")
 _BY_CLEANER: Final = ("compaction", "cleaned-aborted-data", "removed-marker")
-
-
-class Segments(NamedTuple):
-    """The segments of all logs in order: the number of the log, base offset, bytes; SHA-256 where it is known."""
-
-    log: NDArray[np.int64]
-    base_offset: NDArray[np.int64]
-    size: NDArray[np.int64]
-    sha256: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +46,16 @@ class Facts:
 
     `logs` are columns of the table ``partitions``, with `leader_epoch` and `leader` of each log's newest epoch, -1 and
     NONE without one, and `compacted`: whether a cleaner may have worked in it, NONE where that is not known. `epochs`
-    are columns of ``leaders`` in the order of logs and epochs, `log` the log's number.
+    are columns of ``leaders`` in the order of logs and epochs, `log` the log's number, and `segments` those of all logs
+    in order, with the log's number, and a SHA-256 where it is known.
     """
 
     name: str
     source: AuditSource
     made: Audit | None
-    logs: Mapping[str, NDArray[Any]]
-    epochs: Mapping[str, NDArray[Any]]
-    segments: Segments
+    logs: Columns
+    epochs: Columns
+    segments: Columns
 
     @property
     def ends_ms(self) -> int | None:
@@ -76,7 +72,7 @@ class Facts:
     @property
     def hashed(self) -> bool:
         """Say whether the SHA-256 of segments is known."""
-        return any(one is not None for one in self.segments.sha256)
+        return bool((self.segments.texts("sha256").sizes >= 0).any())
 
     def audits(self) -> list[LogAudit]:
         """Return the audit of each log, in the order of `logs`; none of an output."""
@@ -85,7 +81,7 @@ class Facts:
     def directory_ids(self) -> NDArray[Any]:
         """Return the id of each log's log directory, None where it is not known, as in an output."""
         if self.made is None:
-            return np.full(len(self.logs["log"]), None, object)
+            return np.full(len(self.logs), None, object)
         ids = {node.path: node.directory_id for cluster in self.made.clusters for node in cluster.nodes}
         audits = self.audits()
         return np.fromiter((ids[log.node.path] for log in audits), object, len(audits))
@@ -116,7 +112,7 @@ def facts_of(name: str, paths: Sequence[str], options: AuditOptions) -> Facts:
     return _facts(name, source_of(made, Summary.of(made)), made, segments)
 
 
-def _listed(files: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int, str | None]]:
+def _listed(files: Iterable[Mapping[str, Any]]) -> list[_Listed]:
     """Return the segments that provenance.json lists: log, base offset, size, SHA-256."""
     found = []
     for file in files:
@@ -129,40 +125,31 @@ def _listed(files: Iterable[Mapping[str, Any]]) -> list[tuple[str, int, int, str
 
 
 def _facts(
-    name: str, source: AuditSource, made: Audit | None, listed: Sequence[tuple[str, int, int, str | None]]
+    name: str, source: AuditSource, made: Audit | None, listed: Sequence[_Listed]
 ) -> Facts:  # fmt: skip
     logs = columns_of(source, "partitions", _LOGS)
     number = {log: at for at, log in enumerate(logs["log"].tolist())}
-    epochs = columns_of(source, "leaders", _EPOCHS) if "leaders" in source.tables else _no_epochs()
-    epochs["log"] = _numbers(number, epochs["log"])
-    order = np.lexsort((epochs["leader_epoch"], epochs["log"]))
-    epochs = {column: cells[order] for column, cells in epochs.items()}
+    epochs = columns_of(source, "leaders", _EPOCHS) if "leaders" in source.tables else Columns.empty(_EPOCHS)
+    epochs = epochs.with_columns({"log": _numbers(number, epochs["log"])})
+    epochs = epochs.take(np.lexsort((epochs["leader_epoch"], epochs["log"])))
     count = len(number)
     newest = np.full(count, -1), np.full(count, NONE)
     last = np.flatnonzero(group_ends(epochs["log"]))
     last = last[epochs["log"][last] >= 0]
     for column, of in zip(newest, ("leader_epoch", "leader"), strict=True):
         column[epochs["log"][last]] = epochs[of][last]
-    logs |= {"leader_epoch": newest[0], "leader": newest[1], "compacted": _compacted(source, made, logs, number)}
-    homes = _numbers(number, [home for home, *_ in listed])
-    bases, sizes = (np.array([row[at] for row in listed], np.int64) for at in (1, 2))
-    sums = np.fromiter((row[3] for row in listed), object, len(listed))
-    order = np.lexsort((bases, homes))
-    order = order[homes[order] >= 0]
-    return Facts(name, source, made, logs, epochs, Segments(homes[order], bases[order], sizes[order], sums[order]))
+    compacted = _compacted(source, made, logs, number)
+    logs = logs.with_columns({"leader_epoch": newest[0], "leader": newest[1], "compacted": compacted})
+    rows = sorted(((number[home], *about) for home, *about in listed if home in number), key=itemgetter(0, 1))
+    segments = Columns.of_rows((dict(zip(SEGMENT, row, strict=True)) for row in rows), SEGMENT, ("sha256",))
+    return Facts(name, source, made, logs, epochs, segments)
 
 
 def _numbers(number: Mapping[str, int], names: Iterable[str]) -> NDArray[np.int64]:
     return np.fromiter((number.get(name, -1) for name in names), np.int64)
 
 
-def _no_epochs() -> dict[str, NDArray[Any]]:
-    return {name: np.empty(0, object if name in ("log", "change") else np.int64) for name in _EPOCHS}
-
-
-def _compacted(
-    source: AuditSource, made: Audit | None, logs: Mapping[str, NDArray[Any]], number: Mapping[str, int]
-) -> NDArray[np.int64]:
+def _compacted(source: AuditSource, made: Audit | None, logs: Columns, number: Mapping[str, int]) -> NDArray[np.int64]:
     """Say in which logs a cleaner may have worked: 1, 0, NONE where an output does not show it."""
     if made is not None:
         homes = {node.path: node for cluster in made.clusters for node in cluster.nodes}  # a log's has less
@@ -181,6 +168,6 @@ def _compacted(
     found = np.where([topic.startswith("__") for topic in logs["topic"]], 1, NONE).astype(np.int64)
     if "gaps" in source.tables:
         gaps = columns_of(source, "gaps", ("log", "cause"))
-        cleaned = _numbers(number, set(gaps["log"][np.isin(gaps["cause"].astype(str), _BY_CLEANER)]))
+        cleaned = _numbers(number, set(gaps["log"][gaps.texts("cause").among(_BY_CLEANER)]))
         found[cleaned[cleaned >= 0]] = 1
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.folds import fold
 from kafkalog.folds.stable import Extents
 from kafkalog.narrowing import nothing_matches

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
@@ -196,7 +196,7 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = No
     extents = Extents(
         rows["producer_id"], np.where(first == NONE, marker, first), np.where(marker == NONE, _OPEN, marker)
     )
-    outcomes, causes = numbers.state.astype(np.int64), _OF_CAUSE[numbers.cause]
+    outcomes, causes = numbers["state"].astype(np.int64), _OF_CAUSE[numbers["cause"]]
     stop = partition.last_stable_offset
     if at is not None:
         later = (marker != NONE) & (rows["marker_timestamp"] > at)
@@ -204,7 +204,7 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = No
         stop = min([stop, *first[later & (first != NONE)].tolist()])
     return Fates(
         partition.directory.topic, partition.directory.partition, partition.directory.log, extents, outcomes, causes,
-        np.where(numbers.name < 0, NONE, numbers.name), ids[id(known)], partition.log_start_offset, stop,
+        np.where(numbers["name"] < 0, NONE, numbers["name"]), ids[id(known)], partition.log_start_offset, stop,
     )  # fmt: skip
 
 

@@ -263,7 +263,7 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     compacted = any(place[0] in side.compacted for side, place in sides)
     records = [_Records(side, place, limits, compacted=compacted) for side, place in sides]
     seen = _Seen(pair.syncs)
-    found = aligned(iter(records[0]), iter(records[1]), seen.take)
+    found = aligned(iter(records[0]), iter(records[1]), seen.add)
     told = _InWords.of(found, records, (source.log_start_offset, mirror.log_start_offset))
     result.findings += told.findings(pair)
     if seen.wrong:
@@ -297,7 +297,7 @@ class _Seen:
         self._syncs = syncs
         self._upstream = np.array(sorted(syncs), np.int64)
 
-    def take(self, same: Aligned) -> None:
+    def add(self, same: Aligned) -> None:
         self.other_times += int((same.one.timestamp != same.other.timestamp).sum())
         for at in np.flatnonzero(np.isin(same.one.offset, self._upstream)).tolist():
             upstream, downstream = int(same.one.offset[at]), int(same.other.offset[at])

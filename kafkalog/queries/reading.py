@@ -173,7 +173,7 @@ def selected_blocks(
             if picks.count:
                 if fates is not None:
                     found = found or fates.of(chunk.heads)
-                    selection.met.take(block, picks, fates, found)
+                    selection.met.count_picked(block, picks, fates, found)
                 yield SelectedBlock(file.path, chunk, block, picks, fates, found)
             yield from block.findings
         yield from chunk.findings

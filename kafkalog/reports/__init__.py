@@ -19,7 +19,6 @@ from kafkalog.reports.source import (
     WrittenAudit,
     about_cluster,
     columns_of,
-    rows_with,
     source_of,
     source_of_verification,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "number_of",
     "page",
     "prometheus",
-    "rows_with",
     "shortened",
     "source_of",
     "source_of_verification",

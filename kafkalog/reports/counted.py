@@ -5,18 +5,18 @@ What no record of the coordinator is about is counted in each of its partitions;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.quantities import CLOCKS_MS
-from kafkalog.reports.source import AuditSource, Steps, among, rows_with
+from kafkalog.reports.source import AuditSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     found = Counted()
     ends = _Ends(asked)
     for steps in source.steps():
-        ends.take(steps, found)
+        ends.add(steps, found)
     ends.last(found)
     ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
@@ -134,10 +134,9 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     unended: dict[str, set[tuple[Any, ...]]] = {"hanging": set(), "undecided": set()}
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
-        if not logs.issuperset(columns["log"]):
-            chosen &= np.fromiter((log in logs for log in columns["log"]), bool, len(chosen))
-        is_over = chosen & rows_with(columns, "state", ("committed", "aborted"))
-        ended.take(columns, is_over)
+        chosen &= columns.texts("log").among(logs)
+        is_over = chosen & columns.texts("state").among(("committed", "aborted"))
+        ended.add(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
             place = row["topic"], row["partition"]
             if row["state"] in unended and row["cause"] not in _DECIDED:
@@ -172,13 +171,14 @@ class _EndedAlone:
         self._ends = ends
         broken = source.notes(frozenset({"atomicity-broken"}))
         self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
+        self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
         self._markers: list[NDArray[np.int64]] = []
         self._commits: list[NDArray[np.bool_]] = []
 
-    def take(self, columns: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_]) -> None:
+    def add(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
         """Count some rows, those that `ended`."""
         found = self._found
-        by_hand = ended & rows_with(columns, "cause", ("administrator-abort",))
+        by_hand = ended & columns.texts("cause").among(("administrator-abort",))
         left = by_hand | (ended & ~self._ends.have(columns))
         self._leave_out_torn(columns, left)
         places = np.flatnonzero(left)
@@ -189,7 +189,7 @@ class _EndedAlone:
         found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
-        commits = rows_with(columns, "state", ("committed",))[plain]
+        commits = columns.texts("state").among(("committed",))[plain]
         epochs = columns["marker_epoch"][plain]
         raised = epochs > columns["producer_epoch"][plain]
         self._markers.append(_key(columns["producer_id"][plain][raised], epochs[raised]))
@@ -197,13 +197,13 @@ class _EndedAlone:
         found.alone_committed += int(np.count_nonzero(commits & ~raised))
         found.alone_aborted += int(np.count_nonzero(~commits & ~raised))
 
-    def _leave_out_torn(self, columns: Mapping[str, NDArray[Any]], left: NDArray[np.bool_]) -> None:
+    def _leave_out_torn(self, columns: Columns, left: NDArray[np.bool_]) -> None:
         if not self._torn:
             return
-        offsets = np.array([offset for *_, offset in self._torn], np.int64)
-        for row in np.flatnonzero(left & np.isin(columns["first_offset"], offsets)).tolist():
-            of_row = columns["log"][row], int(columns["producer_id"][row]), int(columns["first_offset"][row])
-            left[row] = of_row not in self._torn
+        places = np.flatnonzero(left & np.isin(columns["first_offset"], self._torn_offsets))
+        some = columns.take(places, "log", "producer_id", "first_offset")
+        for place, row in zip(places.tolist(), some.rows(), strict=True):
+            left[place] = row not in self._torn
 
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
@@ -214,13 +214,13 @@ class _EndedAlone:
             self._found.alone_aborted += len(firsts) - commits
 
 
-def _rows(columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
+def _rows(columns: Columns, chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
     places = np.flatnonzero(chosen)
     if not len(places):
         return
-    some = {name: column[places].tolist() for name, column in columns.items()}
-    for cells in zip(*some.values(), strict=True):
-        yield dict(zip(some, cells, strict=True))
+    some = columns.take(places)
+    for cells in zip(*(some[name].tolist() for name in some.names), strict=True):
+        yield dict(zip(some.names, cells, strict=True))
 
 
 class _Ends:
@@ -234,46 +234,49 @@ class _Ends:
         self._times: list[NDArray[np.int64]] = []
         self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
-    def take(self, steps: Steps, found: Counted) -> None:
+    def add(self, steps: Columns, found: Counted) -> None:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
-        if not len(steps.states):
+        if not len(steps):
             return
-        same = steps.are_same
-        before = np.append(self._state, steps.states[:-1])
+        same, states, times = steps["is_same"], steps["state"], steps["last_update_timestamp_ms"]
+        producers, epochs = steps["producer_id"], steps["producer_epoch"]
+        before = np.append(self._state, states[:-1])
         before[~same] = _NOTHING
-        decides = among(steps.states, _DECIDES) & ~among(before, (*_DECIDES, *_IDLE))
+        decides = np.isin(states, _DECIDES) & ~np.isin(before, (*_DECIDES, *_IDLE))
         # Of some the decision was cleaned away, and only that it was carried out is here.
-        decides |= among(steps.states, _ENDS) & ~among(before, (*_DECIDES, *_ENDS))
-        commits = among(steps.states, (_DECIDES[0], _ENDS[0]))
+        decides |= np.isin(states, _ENDS) & ~np.isin(before, (*_DECIDES, *_ENDS))
+        commits = np.isin(states, (_DECIDES[0], _ENDS[0]))
         found.committed += int(np.count_nonzero(decides & commits))
         found.aborted += int(np.count_nonzero(decides & ~commits))
-        self._keys.append(_key(steps.producer_ids[decides], steps.epochs[decides]))
-        self._times.append(steps.times[decides])
+        self._keys.append(_key(producers[decides], epochs[decides]))
+        self._times.append(times[decides])
         if not same[0]:
             self.last(found)
-        for number in np.flatnonzero(among(steps.states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
+        for number in np.flatnonzero(np.isin(states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
             found.opened.append(_opened(steps, number))
-        renewed = same[1:] & (steps.producer_ids[1:] != steps.producer_ids[:-1]) & (steps.epochs[:-1] >= _LAST_EPOCH)
+        renewed = same[1:] & (producers[1:] != producers[:-1]) & (epochs[:-1] >= _LAST_EPOCH)
         for number in (np.flatnonzero(renewed) + 1).tolist():
-            found.renewed.append((steps.name(number), int(steps.producer_ids[number]), int(steps.times[number])))
+            found.renewed.append((steps.texts("transactional_id")[number], int(producers[number]), int(times[number])))
         self._note(steps, same, before, found)
-        self._state = int(steps.states[-1])
-        self._last = _opened(steps, len(steps.states) - 1)
+        self._state = int(states[-1])
+        self._last = _opened(steps, len(steps) - 1)
 
-    def _note(self, steps: Steps, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
+    def _note(self, steps: Columns, same: NDArray[np.bool_], before: NDArray[Any], found: Counted) -> None:
         """Note the timeouts of what is aborted, and which id's newest record raises its epoch with another timeout."""
         if not self._asked:
             return
-        for number in np.flatnonzero(among(steps.states, _DECIDES[1:])).tolist():
-            if (name := steps.name(number)) in self._asked:
-                found.timeouts[name, int(steps.times[number])] = int(steps.timeouts[number])
-        other = np.append(False, steps.timeouts[1:] != steps.timeouts[:-1]) & same
+        names, states, timeouts = steps.texts("transactional_id"), steps["state"], steps["timeout_ms"]
+        times = steps["last_update_timestamp_ms"]
+        for number in np.flatnonzero(np.isin(states, _DECIDES[1:])).tolist():
+            if (name := names[number]) in self._asked:
+                found.timeouts[name, int(times[number])] = int(timeouts[number])
+        other = np.append(False, timeouts[1:] != timeouts[:-1]) & same
         raises = (
-            other & among(steps.states, (TransactionState.EMPTY,)) & among(before, _ENDS) & np.append(~same[1:], True)
+            other & np.isin(states, (TransactionState.EMPTY,)) & np.isin(before, _ENDS) & np.append(~same[1:], True)
         )
         for number in np.flatnonzero(raises).tolist():
-            if (name := steps.name(number)) in self._asked:
-                found.raised[name] = int(steps.timeouts[number])
+            if (name := names[number]) in self._asked:
+                found.raised[name] = int(timeouts[number])
 
     def last(self, found: Counted) -> None:
         """Note what the newest id has open: its records are all taken."""
@@ -281,7 +284,7 @@ class _Ends:
             found.opened.append(self._last)
         self._state = _NOTHING
 
-    def have(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def have(self, columns: Columns) -> NDArray[np.bool_]:
         """Say of which rows of ``transactions`` the decision is here: of its epoch, and not later than the marker.
 
         A decision ends one transaction of a log. Before Kafka 4.0 the next one has the same epoch.
@@ -309,10 +312,11 @@ class _Ends:
         return found
 
 
-def _opened(steps: Steps, number: int) -> OpenTransaction:
-    return OpenTransaction(
-        steps.name(number), int(steps.producer_ids[number]), int(steps.started[number]), int(steps.timeouts[number])
+def _opened(steps: Columns, number: int) -> OpenTransaction:
+    producer_id, since, timeout = (
+        int(steps[name][number]) for name in ("producer_id", "start_timestamp_ms", "timeout_ms")
     )
+    return OpenTransaction(steps.texts("transactional_id")[number], producer_id, since, timeout)
 
 
 def _key(producer_ids: NDArray[Any], epochs: NDArray[Any]) -> NDArray[np.int64]:

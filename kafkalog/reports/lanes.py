@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.quantities import all_plausible, by_number, plausible
 from kafkalog.reports.source import AuditSource
 
@@ -29,7 +29,6 @@ __all__ = [
     "Axis",
     "Folded",
     "Lane",
-    "TimeSpans",
     "cut_lanes",
     "fold_quiet",
     "is_time",
@@ -214,21 +213,11 @@ def partition_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 # markers of a log a record was written between their times.
 
 
-class TimeSpans(NamedTuple):
-    """When transactions were under way on the brokers' clock, in ms; an end is NONE while open.
+def on_brokers_clock(logs: NDArray[np.int64], columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return when rows of ``transactions`` began and ended, in ms; `logs` numbers the log of each.
 
-    `known` says which have a time at all; of the others both are NONE.
-    """
-
-    begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    known: NDArray[np.bool_]
-
-
-def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> TimeSpans:
-    """Return when rows of ``transactions`` were under way; `logs` numbers the log of each.
-
-    A producer's time is taken where it lies between the markers around its record, else the nearer of their times.
+    An end is NONE while open; both are of a row without any time. A producer's time is taken where it lies between the
+    markers around its record, else the nearer of their times.
     """
     first, last, marker = (columns[name] for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms"))
     first = np.where(all_plausible(first), first, NONE)
@@ -242,7 +231,7 @@ def on_brokers_clock(logs: NDArray[np.int64], columns: Mapping[str, NDArray[Any]
     begins = np.where((begins != NONE) & (begins < earliest), earliest, begins)
     begins = np.where((begins == NONE) & (earliest != NONE), earliest, begins)
     ends = np.where(ended != NONE, ended, np.where(has_marker, np.maximum(last, begins), NONE))
-    return TimeSpans(begins, ends, begins != NONE)
+    return begins, ends
 
 
 def _bounds(
@@ -300,16 +289,14 @@ def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -
     pieces = [piece for columns in source.transactions() for piece in _timed(columns, logs, lane_of)]
     if not pieces:
         return []
-    brokers = [piece.markers for piece in pieces]
-    axis = time_axis(
-        np.concatenate([piece.first for piece in pieces]), np.concatenate([piece.last for piece in pieces]),
-        np.concatenate(brokers),
-    )  # fmt: skip
+    every = Columns.concat([piece.transactions for piece in pieces], ("first", "last", "marker"))
+    markers = every["marker"]
+    axis = time_axis(every["first"], every["last"], markers[all_plausible(markers)])
     lanes: dict[Any, Lane] = {}
     for piece in pieces:
         lane = lanes.setdefault(piece.name, Lane(str(piece.name), axis, _empty(width), piece.row))
-        last = np.where(piece.last == NONE, axis.last, piece.last)
-        _draw_states(lane, piece.states, piece.first, last)
+        some = piece.transactions
+        _draw_states(lane, some["state"], some["first"], np.where(some["last"] == NONE, axis.last, some["last"]))
     return sorted(
         lanes.values(),
         key=lambda lane: (-lane.worst, lane.name.startswith("__"), by_number(lane.name)),
@@ -318,22 +305,19 @@ def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """Transactions of one lane: their states, `first` and `last` times, NONE while open, and their markers' times."""
+
     name: Any
     row: Mapping[str, Any]
-    states: NDArray[Any]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]  # NONE: open
-    markers: NDArray[np.int64]
+    transactions: Columns
 
 
-def _timed(columns: Mapping[str, NDArray[Any]], logs: Mapping[str, Any], lane_of: str) -> Iterator[_Piece]:
-    names: dict[Any, int] = {}
-    numbers = np.fromiter(
-        (names.setdefault(log, len(names)) for log in columns["log"].tolist()), np.int64, len(columns["log"])
-    )
-    spans = on_brokers_clock(numbers, columns)
-    marked = columns["marker_timestamp_ms"]
-    some = (columns["first_offset"] != NONE) & spans.known
+def _timed(columns: Columns, logs: Mapping[str, Any], lane_of: str) -> Iterator[_Piece]:
+    numbers, _ = columns.texts("log").numbered()
+    begins, ends = on_brokers_clock(numbers, columns)
+    some = (columns["first_offset"] != NONE) & (begins != NONE)
+    spans = Columns({"state": columns.texts("state"), "first": begins, "last": ends,
+                     "marker": columns["marker_timestamp_ms"]})  # fmt: skip
     for log, in_log in _groups(columns["log"], some):
         if log not in logs:
             continue
@@ -341,9 +325,7 @@ def _timed(columns: Mapping[str, NDArray[Any]], logs: Mapping[str, Any], lane_of
         groups = [(name, in_log)] if lane_of == "log" else _groups(columns[lane_of], in_log)
         for value, rows in groups:
             if value is not None and value != NONE:
-                row = logs[log] if lane_of == "log" else {}
-                markers = marked[rows][all_plausible(marked[rows])]
-                yield _Piece(value, row, columns["state"][rows], spans.begins[rows], spans.ends[rows], markers)
+                yield _Piece(value, logs[log] if lane_of == "log" else {}, spans.take(rows))
 
 
 def _groups(keys: NDArray[Any], chosen: NDArray[Any]) -> Iterator[tuple[Any, NDArray[np.int64]]]:

@@ -6,7 +6,6 @@ import json
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -14,8 +13,8 @@ import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
-from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.texts import TextColumn
+from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
@@ -38,22 +37,16 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.topics import Metadata
     from kafkalog.auditing.verification import Verification
-    from kafkalog.kafka.state_records import StateColumns
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
 __all__ = [
-    "DECIDING",
     "AuditSource",
     "ClusterRead",
-    "Decisions",
-    "Steps",
     "WrittenAudit",
     "about_cluster",
-    "among",
     "columns_of",
     "leader_changes",
     "leader_words",
-    "rows_with",
     "source_of",
     "source_of_verification",
     "transaction_rows",
@@ -61,31 +54,6 @@ __all__ = [
 
 
 Row = dict[str, Any]
-
-
-class Decisions(NamedTuple):
-    """The coordinator's decisions: their times (int64, ms), transactional ids (objects), whether they abort (bool)."""
-
-    times: NDArray[np.int64]
-    transactional_ids: NDArray[Any]
-    aborts: NDArray[np.bool_]
-
-
-class Steps(NamedTuple):
-    """Records of the coordinator, those of an id together and in their order, a column each.
-
-    `are_same` says which are of the transactional id of the one before, also before the first one; `name` returns the
-    id of one. States are numbers of `TransactionState`, -1 for a tombstone; the others are int64, times in ms.
-    """
-
-    are_same: NDArray[np.bool_]
-    name: Callable[[int], str]
-    states: NDArray[Any]
-    producer_ids: NDArray[np.int64]
-    epochs: NDArray[np.int64]
-    times: NDArray[np.int64]
-    started: NDArray[np.int64]
-    timeouts: NDArray[np.int64]
 
 
 class ClusterRead(NamedTuple):
@@ -112,7 +80,11 @@ _OF_CLEANINGS: Final = (".cleaned", ".swap")
 
 _MOST_LOGS: Final = 1000  # that one thing is known of: a screen shows ten
 
-DECIDING: Final = ("prepare_commit", "prepare_abort")  # the states of the records that decide
+_STEP: Final = {  # columns of the table ``coordinator``, and what the coordinator's records call them
+    "state": "state", "producer_id": "producer_id", "producer_epoch": "producer_epoch",
+    "last_update_timestamp_ms": "last_update_timestamp", "start_timestamp_ms": "start_timestamp",
+    "timeout_ms": "timeout_ms",
+}  # fmt: skip
 
 
 class AuditSource(Protocol):
@@ -142,17 +114,15 @@ class AuditSource(Protocol):
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table, each a dict by column."""
 
-    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
-        """Yield the table ``transactions``, some thousand rows at a time, as its columns by name.
+    def transactions(self) -> Iterator[Columns]:
+        """Yield the table ``transactions``, some thousand rows at a time."""
 
-        A column of numbers is int64 with NONE where there is none, one of text has objects.
+    def steps(self) -> Iterator[Columns]:
+        """Yield columns of the table ``coordinator``, some thousand rows at a time.
+
+        The records of an id are together and in their order; `is_same` says which are of the id of the one before,
+        also before the first one. `state` is the number of a `TransactionState`, -1 for a tombstone.
         """
-
-    def decisions(self) -> Iterator[Decisions]:
-        """Yield the records of the table ``coordinator`` that decide a transaction, some thousand rows at a time."""
-
-    def steps(self) -> Iterator[Steps]:
-        """Yield all records of the table ``coordinator``, some thousand rows at a time."""
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         """Yield the rows of ``findings`` of these codes, none of which is about transactions by the thousand."""
@@ -209,32 +179,20 @@ class _AuditInMemory(_Summed):
             return iter(self._incidents)
         return rows
 
-    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Columns]:
         for cluster in self._audit.clusters:
             for log in cluster.logs:
-                yield from map(_TextsAsObjects, transaction_columns(log))
+                yield from transaction_columns(log)
 
-    def decisions(self) -> Iterator[Decisions]:
+    def steps(self) -> Iterator[Columns]:
         for cluster in self._audit.clusters:
             states = cluster.coordinator.states
-            chosen = np.flatnonzero(np.isin(states["state"], [TransactionState[word.upper()] for word in DECIDING]))
-            names = np.array([*states.ids.take(states["transactional_id"][chosen])], dtype=object)
-            aborts = states["state"][chosen] == TransactionState.PREPARE_ABORT
-            yield Decisions(states["last_update_timestamp"][chosen], names, aborts)
-
-    def steps(self) -> Iterator[Steps]:
-        for cluster in self._audit.clusters:
-            ids = cluster.coordinator.states["transactional_id"]
-            are_same = np.append(False, ids[1:] == ids[:-1])[: len(ids)]
+            ids = states["transactional_id"]
+            is_same = ~group_begins(ids)
             for start in range(0, len(ids), _AT_ONCE):
-                end = min(start + _AT_ONCE, len(ids))
-                some = cluster.coordinator.states.take(np.arange(start, end))
-                yield Steps(
-                    are_same[start:end], partial(_id_of, some), some["state"],
-                    some["producer_id"].astype(np.int64), some["producer_epoch"].astype(np.int64),
-                    some["last_update_timestamp"].astype(np.int64), some["start_timestamp"].astype(np.int64),
-                    some["timeout_ms"].astype(np.int64),
-                )  # fmt: skip
+                some = slice(start, start + _AT_ONCE)
+                numbers = {name: states[of][some].astype(np.int64) for name, of in _STEP.items()}
+                yield Columns({"transactional_id": states.ids.take(ids[some]), "is_same": is_same[some], **numbers})
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         for cluster in self._audit.clusters:
@@ -302,51 +260,6 @@ def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
     return len(spans[-1].value.replicas) if spans else 0
 
 
-def _id_of(states: StateColumns, row: int) -> str:
-    [name] = states.ids.take(states["transactional_id"][row : row + 1])
-    return str(name)
-
-
-class _TextsAsObjects(Mapping[str, "NDArray[Any]"]):
-    """Columns, those of texts as objects once they are asked for: most readers need few, and of some rows alone."""
-
-    def __init__(self, columns: Columns) -> None:
-        self._columns: dict[str, Any] = {name: columns.column(name) for name in columns.names}
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        column = self._columns[name]
-        if isinstance(column, TextColumn):
-            self._columns[name] = column.objects()
-        found: NDArray[Any] = self._columns[name]
-        return found
-
-    def among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
-        """Say in which rows a column has one of some words."""
-        column = self._columns[name]
-        return column.among(words) if isinstance(column, TextColumn) else among(column, words)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-
-def rows_with(columns: Mapping[str, Any], name: str, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Say which rows of ``AuditSource.transactions`` have one of some words in a column of texts."""
-    if isinstance(columns, _TextsAsObjects):
-        return columns.among(name, words)
-    return among(columns[name], words)
-
-
-def among(column: NDArray[Any], values: Iterable[object]) -> NDArray[np.bool_]:
-    """Say which cells of a column are one of a few values."""
-    found = np.zeros(len(column), bool)
-    for value in values:
-        found |= column == value
-    return found
-
-
 class _VerificationInMemory(_Summed):
     __slots__ = ("_found",)
     tables = frozenset(table.name for table in VERIFY_TABLES)
@@ -361,13 +274,10 @@ class _VerificationInMemory(_Summed):
         names = TABLES[table].names
         return (dict(zip(names, row, strict=True)) for row in rows_of_verification(self._found, table))
 
-    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+    def transactions(self) -> Iterator[Columns]:
         return iter(())
 
-    def decisions(self) -> Iterator[Decisions]:
-        return iter(())
-
-    def steps(self) -> Iterator[Steps]:
+    def steps(self) -> Iterator[Columns]:
         return iter(())
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
@@ -406,44 +316,25 @@ def leader_words(row: Mapping[str, Any]) -> str:
     return f"leader epoch {row['leader_epoch']} from offset {row['first_offset']} on: {leader}{change}{since}"
 
 
-def transaction_rows(
-    source: AuditSource, where: Callable[[Mapping[str, NDArray[Any]]], NDArray[np.bool_]] | None = None
-) -> Iterator[Row]:
+def transaction_rows(source: AuditSource, where: Callable[[Columns], NDArray[np.bool_]] | None = None) -> Iterator[Row]:
     """Yield the rows of ``transactions``, or those that are chosen, for what is written row by row."""
     for columns in source.transactions():
-        chosen = slice(None) if where is None else np.flatnonzero(where(columns))
-        for cells in zip(*(columns[name][chosen].tolist() for name in columns), strict=True):
-            yield {name: None if cell == NONE else cell for name, cell in zip(columns, cells, strict=True)}
+        chosen = columns if where is None else columns.take(np.flatnonzero(where(columns)))
+        for row in chosen.rows():
+            yield dict(zip(chosen.names, row, strict=True))
 
 
-def columns_of(source: AuditSource, table: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return columns of a table whole: int64 with NONE where there is none, texts as objects; JSON is no column.
+def columns_of(source: AuditSource, table: str, names: tuple[str, ...]) -> Columns:
+    """Return columns of a table whole; JSON is no column.
 
     Raises UnreadableError if an audit that was written has not this table.
     """
     if table not in source.tables:
         raise UnreadableError(f"this audit has no table {table}: make it again without --table")
     if isinstance(source, WrittenAudit):
-        batches = [[_column(batch.column(name)) for name in names] for batch in source.batches(table, names)]
-        rows = zip(*batches, strict=True) if batches else ([] for _ in names)
-    else:
-        found = list(source.rows(table))
-        rows = ([[row[name] for row in found]] for name in names)
-    kinds = {column.name: column.type for column in TABLES[table].columns}
-    return {name: _whole(parts, kinds[name]) for name, parts in zip(names, rows, strict=True)}
-
-
-def _whole(parts: Sequence[Any], kind: str) -> NDArray[Any]:
-    """Put the parts of a column together."""
-    arrays: list[NDArray[Any]] = []
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            arrays.append(part)
-        elif kind.startswith("int"):
-            arrays.append(np.array([NONE if cell is None else cell for cell in part], np.int64))
-        else:
-            arrays.append(np.fromiter(part, object, len(part)))
-    return np.concatenate([np.empty(0, np.int64 if kind.startswith("int") else object), *arrays])
+        return Columns.concat(source.columns(table, names), names)
+    are_texts = {column.name for column in TABLES[table].columns if not column.type.startswith("int")}
+    return Columns.of_rows(({name: row[name] for name in names} for row in source.rows(table)), names, are_texts)
 
 
 # The tables of an audit that was written as Parquet, as reports read them.
@@ -536,35 +427,29 @@ class WrittenAudit:
             for row in batch.to_pylist():
                 yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
 
-    def transactions(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+    def columns(self, table: str, names: tuple[str, ...]) -> Iterator[Columns]:
+        """Yield columns of a table, some thousand rows at a time. Raises UnreadableError."""
+        for batch in self.batches(table, names):
+            try:
+                found = Columns.from_arrow(batch.select(names))
+            except TypeError as error:
+                raise UnreadableError(f"{self._folder}: the table {table} is another one: {error}") from error
+            yield found
+
+    def transactions(self) -> Iterator[Columns]:
         """Yield the table ``transactions`` as columns."""
-        for batch in self.batches("transactions"):
-            yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+        return self.columns("transactions", TABLES["transactions"].names)
 
-    def decisions(self) -> Iterator[Decisions]:
-        """Yield the coordinator's decisions."""
-        import pyarrow.compute as pc
-
-        wanted = ("last_update_timestamp_ms", "transactional_id", "state")
-        for batch in self.batches("coordinator", wanted):
-            chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
-            times, names, states = (_column(chosen.column(name)) for name in wanted)
-            yield Decisions(times, names, states == DECIDING[1])
-
-    def steps(self) -> Iterator[Steps]:
+    def steps(self) -> Iterator[Columns]:
         """Yield the coordinator's records."""
-        wanted = (
-            "transactional_id", "state", "producer_id", "producer_epoch", "last_update_timestamp_ms",
-            "start_timestamp_ms", "timeout_ms",
-        )  # fmt: skip
         last: object = None
-        for batch in self.batches("coordinator", wanted):
-            if batch.num_rows:
-                names, words, *others = (_column(batch.column(name)) for name in wanted)
-                are_same = np.append(names[0] == last, names[1:] == names[:-1]).astype(bool)
-                states = np.fromiter((_STATES.get(word, TOMBSTONE) for word in words), np.int64, len(words))
-                yield Steps(are_same, names.item, states, *others)
-                last = names[-1]
+        for some in self.columns("coordinator", ("transactional_id", *_STEP)):
+            numbers, words = some.texts("state").numbered()
+            states = [*(_STATES.get(word, TOMBSTONE) for word in words), TOMBSTONE]
+            names = some["transactional_id"]
+            is_same = np.append(names[:1] == last, names[1:] == names[:-1]).astype(bool)
+            yield some.with_columns({"state": np.array(states, np.int64)[numbers], "is_same": is_same})
+            last = names[-1] if len(names) else last
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         """Yield the findings of these codes."""
@@ -639,12 +524,6 @@ def _sizes(folder: str, below: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def _deciding() -> Any:
-    import pyarrow as pa
-
-    return pa.array(DECIDING)
-
-
 def _as_written(origin: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says. Raises TypeError where a part that is shown is not what was written."""
     for name in ("started_ms", "ended_ms"):
@@ -658,12 +537,3 @@ def _as_written(origin: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(file, dict) for file in origin.get("files", ())):
         raise TypeError("files has what is no object")
     return origin
-
-
-def _column(array: Any) -> NDArray[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_integer(array.type):
-        return np.asarray(pc.fill_null(array.cast(pa.int64()), NONE))
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=object)

@@ -96,12 +96,6 @@ _HIGHEST: Final = 2**63 - 2  # the log's end is one more
 
 _OFFSETS: Final = 2**31  # that a segment can hold: its indexes have relative offsets of 32 bits
 
-_NOT_INCREASING: Final = 1  # the kernel's numbers of the rules
-
-_EPOCH_DECREASING: Final = 2
-
-_IMPOSSIBLE: Final = 4
-
 
 def allowed_offsets(base_offset: int | None) -> tuple[int, int]:
     """Return the lowest and the highest offset of a segment that begins at `base_offset`, where that is known."""
@@ -140,7 +134,7 @@ class BatchOrder:
             row, rule = headers.order(heads.cells, row, heads.count, self._state)
             if not rule:
                 break
-            if rule == _IMPOSSIBLE:
+            if rule == buffers.OFFSET_IMPOSSIBLE:
                 self.impossible.append(row)
             elif row > first:
                 before, epoch = heads.cell(buffers.LAST_OFFSET, row - 1), heads.cell(buffers.LEADER_EPOCH, row - 1)
@@ -152,7 +146,7 @@ class BatchOrder:
         position, size = heads.cell(buffers.POSITION, row), heads.cell(buffers.SIZE, row)
         first, last = heads.cell(buffers.BASE_OFFSET, row), heads.cell(buffers.LAST_OFFSET, row)
         first = last if first == buffers.NONE else first
-        if rule == _NOT_INCREASING:
+        if rule == buffers.OFFSET_NOT_INCREASING:
             return Finding.of(
                 "offset-not-increasing",
                 file,
@@ -163,7 +157,7 @@ class BatchOrder:
                 needed=before + 1,
                 found=first,
             )
-        if rule == _EPOCH_DECREASING:
+        if rule == buffers.LEADER_EPOCH_DECREASING:
             now = heads.cell(buffers.LEADER_EPOCH, row)
             return Finding.of(
                 "leader-epoch-decreasing",

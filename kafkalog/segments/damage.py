@@ -6,7 +6,7 @@ whole batch with higher offsets, the file's end, a zero tail, or a torn or damag
 offset; whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and the
 search for the next whole batch starts inside the damaged one.
 
-`decide` says what is damaged; `next_damage` makes the chunk and the findings of it.
+`decide` says what is damaged; ``damage_chunk.py`` makes the chunk and the findings of it.
 """
 
 from __future__ import annotations
@@ -14,76 +14,46 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kafkalog.findings import Finding
 from kafkalog.kafka.batch import (
     MAGIC_AT,
     SIZE_UP_TO_MAGIC,
     CellTable,
-    checked_from,
-    last_offset_of,
     magic_of,
-    offset_of,
-    set_magic,
-    set_size,
-    size_of,
     smallest_size,
 )
 from kafkalog.kafka.layout import RECORD_BATCH
-from kafkalog.kernel import buffers, checksums, headers, search
+from kafkalog.kernel import buffers, search
 from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
-from kafkalog.segments.resync import Extent
+from kafkalog.segments.resync import WholeBatch
 
-__all__ = ["Damage", "crowded", "decide", "gather", "next_damage", "passed", "set_passed"]
+__all__ = ["Damage", "Wrong", "crowded", "decide", "gather", "passed", "set_passed"]
 
-_OFFSET_SIZE: Final = RECORD_BATCH.position("batch_length")
 _FIRST_READ: Final = 256  # bytes; steps grow, so that short runs of zeros cost little
-
-
-def declared_size(head: bytes) -> int:
-    """Return the size that a header gives, 0 if it can't be a batch's."""
-    if len(head) < SIZE_UP_TO_MAGIC:
-        return 0
-    size = size_of(head)
-    return size if size >= smallest_size(magic_of(head)) else 0
 
 
 def next_offset(head: bytes) -> int | None:
     """Return the offset after the batch by its header, None if the header does not give it."""
-    if len(head) < RECORD_BATCH.size or magic_of(head) < 2:
+    if len(head) < RECORD_BATCH.size:
         return None
-    after = last_offset_of(head) + 1
-    return after if -(2**63) <= after < 2**63 else None
-
-
-def _counted(head: bytes, expected: int) -> int:
-    """Return the offset after the batch by its count, if that is possible: either field may be the damaged one."""
-    base, *_, count = RECORD_BATCH.packed.unpack(head)
-    return int(base + count) if count > 0 and base + count < 2**63 else expected
+    after = search.leads_to(head, 0)
+    return None if after == buffers.NONE else after
 
 
 def end_is_believed(cursor: Cursor, end: int, head: bytes) -> bool:
-    """Say whether what is at the declared end of the batch of `head` can follow it."""
+    """Say whether what is at the declared end of the batch of `head` may follow it."""
     there = cursor.source.read(end, RECORD_BATCH.size)
     if not there or (not any(there) and len(there) >= SIZE_UP_TO_MAGIC and zero_tail(cursor, end) is not None):
         return True
-    following = cursor.resync.whole(end)
-    expected = next_offset(head)
-    if following is not None:
-        if expected is None or following.base_offset is None:
-            return following.last_offset > offset_of(head)
-        return following.base_offset >= min(expected, _counted(head, expected))
-    # Torn or damaged itself: only its first field can be used.
-    offset = there[:_OFFSET_SIZE]
-    offsets = () if expected is None else (expected, _counted(head, expected))
-    return any(offset == one.to_bytes(_OFFSET_SIZE, "big", signed=True)[: len(offset)] for one in offsets)
+    padded = there.ljust(RECORD_BATCH.size, b"\0")
+    is_whole = cursor.resync.whole(end) is not None
+    return search.may_follow(head.ljust(RECORD_BATCH.size, b"\0"), 0, padded, 0, len(there), is_whole)
 
 
-def next_whole(cursor: Cursor, start: int) -> Extent | None:
+def next_whole(cursor: Cursor, start: int) -> WholeBatch | None:
     """Find the next whole batch from `start` on; a source without one is read to its end."""
     end = cursor.source.size
     stop = sys.maxsize if end is None else end
@@ -178,12 +148,13 @@ def passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
     if resumed.position >= window.position + window.stop:
         return False
     cursor.damages += 1
-    _add(crowd, _place(here, resumed))
+    _add(crowd, _place_cells(here, resumed))
     window.start = resumed.position - window.position
     return True
 
 
-def _place(position: int, resumed: Resumed) -> memoryview:
+def _place_cells(position: int, resumed: Resumed) -> memoryview:
+    """Return a place as ``search.gather`` gives it."""
     expected = buffers.NONE if resumed.expected is None else resumed.expected
     return memoryview(array("q", [position, resumed.position - position, resumed.is_proved, expected]))
 
@@ -199,7 +170,7 @@ def _add(crowd: CrowdedPlaces, places: memoryview) -> None:
 def set_passed(chunk: Chunk, position: int, resumed: Resumed) -> None:
     """Make a place the one that a chunk passes over."""
     chunk.crowd = CrowdedPlaces(chunk.file)
-    _add(chunk.crowd, _place(position, resumed))
+    _add(chunk.crowd, _place_cells(position, resumed))
     chunk.crowd.after.append(0)
 
 
@@ -210,7 +181,7 @@ def crowded(cursor: Cursor, here: int) -> Resumed:
         stop = end_of_file(cursor) if found is None else found.position
         at = _hop(cursor, at, stop)
         head = cursor.source.read(at, RECORD_BATCH.size)
-        end = at + declared_size(head)
+        end = at + (search.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0)
         is_batch = at < end and found is not None and cursor.resync.reaches(end)
         if at >= stop or not is_batch or not end_is_believed(cursor, end, head):
             break
@@ -222,12 +193,7 @@ def crowded(cursor: Cursor, here: int) -> Resumed:
 def _hop(cursor: Cursor, at: int, stop: int) -> int:
     """Go from header to header by their sizes, as long as these do not lead past `stop`."""
     while at < stop:
-        piece = cursor.source.read(at, min(WINDOW, stop - at))
-        inside = 0
-        while size := declared_size(piece[inside : inside + SIZE_UP_TO_MAGIC]):
-            if at + inside + size > stop:
-                return at + inside
-            inside += size
+        inside = search.hop(cursor.source.read(at, min(WINDOW, stop - at)), 0, stop - at)
         if not inside:
             return at
         at += inside
@@ -250,7 +216,7 @@ class Wrong(StrEnum):
     OVER_LIMIT = "over-limit"  # a whole batch that is larger than a reader accepts
     LENGTH = "length"  # of a batch in which only this field is wrong
     CHECKSUM = "checksum"  # the CRC of a batch whose length may be right
-    EXTENT = "extent"  # a batch whose length and CRC are both wrong
+    END_LOST = "end-lost"  # a batch whose length and CRC are both wrong
     TORN = "torn"  # the file ends inside a batch
     PREALLOCATED = "preallocated"  # zeros to the file's end
     ZEROS = "zeros"  # zeros elsewhere, outside batches
@@ -285,20 +251,20 @@ def decide(cursor: Cursor) -> Damage:
     cursor.damages += 1
     if cursor.is_crowded:
         return _crowd(cursor, here)
-    place = _Place(cursor, here)
-    if place.magic in (0, 1):
+    begun = _Begun(cursor, here)
+    if begun.magic in (0, 1):
         cursor.legacy = True
     return (
-        place.whole_but_for_magic_or_limit()
-        or place.preallocated()
-        or place.whole_but_for_length()
-        or place.no_header()
-        or place.broken()
+        begun.whole_but_for_magic_or_limit()
+        or begun.preallocated()
+        or begun.whole_but_for_length()
+        or begun.no_header()
+        or begun.broken()
     )
 
 
-class _Place:
-    """Where a batch should begin, and what its header says, as far as there is one."""
+class _Begun:
+    """A batch that should begin here and is not whole: what its header says, as far as there is one."""
 
     def __init__(self, cursor: Cursor, here: int) -> None:
         self.cursor = cursor
@@ -393,7 +359,7 @@ class _Place:
             return self.mismatch(is_proved=False)
         real = found.position - self.here
         resumed = self.resumed(found.position)
-        return Damage(Wrong.EXTENT, self.here, real, resumed, head=self.head, declared=self.size)
+        return Damage(Wrong.END_LOST, self.here, real, resumed, head=self.head, declared=self.size)
 
     def mismatch(self, *, is_proved: bool) -> Damage:
         """A batch that has the size in its header, but whose CRC does not match."""
@@ -415,237 +381,3 @@ def _crowd(cursor: Cursor, here: int) -> Damage:
         return zeros
     resumed = crowded(cursor, here)
     return Damage(Wrong.CROWDED, here, resumed.position - here, resumed)
-
-
-# What a reader gets for damage: the rows of a batch, as far as it can be read, and the findings about it.
-
-
-def next_damage(cursor: Cursor) -> Chunk:
-    """Make the chunk of the damage at the cursor: one row if there is a batch, otherwise none."""
-    damage = decide(cursor)
-    cursor.heads.count = 0
-    chunk = _CHUNKS[damage.wrong](damage, cursor)
-    if chunk.crowd is None:
-        chunk.resumed.append(damage.resumed)
-    return chunk
-
-
-def _wrong_magic(damage: Damage, cursor: Cursor) -> Chunk:
-    """Read a batch of magic 2, whatever its magic byte says."""
-    data = bytearray(cursor.source.read(damage.position, damage.size))
-    set_magic(data, 2)
-    _take(cursor, data, damage.position)
-    return _with_magic(damage, cursor, cursor.ordered(cursor.chunk(data, damage.position)))
-
-
-def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
-    """Report the wrong magic of a batch whose CRC is that of magic 2.
-
-    The row keeps a magic above 2; 0 and 1 would give it another layout.
-    """
-    magic = damage.false_magic
-    if magic is None:
-        return chunk
-    if magic > 2:
-        cursor.heads.set(buffers.MAGIC, 0, magic)
-    offset = cursor.heads.cell(buffers.BASE_OFFSET, 0)
-    chunk.examined.append(
-        cursor.finding(
-            "magic-wrong",
-            f"the batch at offset {offset} has magic {magic}, but its CRC matches as that of a magic 2 batch",
-            position=damage.position + MAGIC_AT,
-            length=1,
-            offset=offset,
-            needed=2,
-            found=magic,
-        )
-    )
-    return chunk
-
-
-def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch above the limit whose CRC, computed in pieces, matches: its records are not read."""
-    _header_row(damage, cursor)
-    cursor.heads.set(buffers.VALID, 0, 1)
-    chunk = cursor.ordered(cursor.chunk())
-    limit = cursor.limits.max_batch_bytes
-    chunk.examined.append(
-        cursor.finding(
-            "batch-over-limit",
-            f"the batch has {damage.size} bytes, more than --max-batch-bytes {limit}: its records were not read",
-            position=damage.position,
-            length=damage.size,
-            offset=cursor.heads.cell(buffers.BASE_OFFSET, 0),
-            needed=limit,
-            found=damage.size,
-        )
-    )
-    return _with_magic(damage, cursor, chunk)
-
-
-def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
-    """Read a batch by the length that its CRC proves."""
-    data = bytearray(cursor.source.read(damage.position, damage.size))
-    set_size(data, damage.size)
-    _take(cursor, data, damage.position)
-    chunk = cursor.ordered(cursor.chunk(data, damage.position))
-    chunk.examined.append(_length_finding(damage, cursor, None))
-    return chunk
-
-
-def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch whose bytes are lost up to the next whole batch."""
-    _header_row(damage, cursor)
-    chunk = cursor.chunk()
-    chunk.examined.append(_length_finding(damage, cursor, damage.size))
-    return chunk
-
-
-def _length_finding(damage: Damage, cursor: Cursor, lost: int | None) -> Finding:
-    """Report a length that does not lead to the next batch; `lost` is the lost bytes, None if the batch is read."""
-    return cursor.finding(
-        "batch-length-wrong",
-        f"the batch has {damage.declared} bytes by its header, but the next whole batch or the end of the file is"
-        f" {damage.size} bytes after its start",
-        position=damage.position,
-        length=lost,
-        offset=cursor.heads.cell(buffers.LAST_OFFSET, 0),
-        needed=damage.size,
-        found=damage.declared,
-    )
-
-
-def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch whose CRC does not match its bytes."""
-    here, size, is_old = damage.position, damage.size, magic_of(damage.head) < 2
-    if damage.is_decoded:
-        data = bytearray(cursor.source.read(here, size))
-        _take(cursor, data, here)
-        chunk = cursor.chunk(data, here)
-    else:
-        _header_row(damage, cursor)
-        chunk = cursor.chunk()
-    stored = cursor.heads.cell(buffers.CRC, 0)
-    computed = _checksum(cursor, here + checked_from(magic_of(damage.head)), here + size, is_old=is_old)
-    offset = cursor.heads.cell(buffers.LAST_OFFSET, 0)
-    chunk.examined.append(
-        cursor.finding(
-            "crc-mismatch",
-            f"the CRC of the batch that ends at offset {offset} does not match: stored {stored:#010x},"
-            f" computed {computed:#010x}",
-            position=here,
-            length=size,
-            offset=offset,
-            needed=stored,
-            found=computed,
-        )
-    )
-    last = cursor.order.last_offset
-    if last is not None and offset > last:
-        following = cursor.resync.whole(here + size)
-        if following is not None and following.base_offset is not None:
-            cursor.order.reach(min(offset, following.base_offset - 1))  # its highest possible offset
-    return chunk
-
-
-def _checksum(cursor: Cursor, start: int, stop: int, *, is_old: bool) -> int:
-    crc = 0
-    sum_of = checksums.crc32 if is_old else checksums.crc32c
-    for at in range(start, stop, WINDOW):
-        data = cursor.source.read(at, min(WINDOW, stop - at))
-        crc = sum_of(data, 0, len(data), crc)
-    return crc
-
-
-def _torn(damage: Damage, cursor: Cursor) -> Chunk:
-    """The part of a batch that the file ends in; no finding if the reader asked for that end."""
-    chunk = cursor.chunk()
-    if cursor.source.is_cut:
-        return chunk
-    last = cursor.order.last_offset
-    after = "" if last is None else f" after offset {last}"
-    chunk.examined.append(
-        cursor.finding(
-            "batch-truncated",
-            f"the file ends inside a batch{after}: the batch needs {damage.declared} bytes, {damage.size} are there",
-            position=damage.position,
-            length=damage.size,
-            needed=damage.declared,
-            found=damage.size,
-        )
-    )
-    return chunk
-
-
-def _preallocated(damage: Damage, cursor: Cursor) -> Chunk:
-    chunk, zeros = cursor.chunk(), damage.size
-    chunk.examined.append(
-        cursor.finding(
-            "tail-preallocated",
-            f"the file ends in {zeros} zero bytes",
-            position=damage.position,
-            length=zeros,
-            found=zeros,
-        )
-    )
-    return chunk
-
-
-def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
-    """Bytes that belong to no batch."""
-    is_zero = damage.wrong is Wrong.ZEROS
-    what = "zero bytes" if is_zero else "bytes that are no batch"
-    before = damage.before
-    where = "at the end of the file" if before is None else f"before the batch that ends at offset {before}"
-    chunk = cursor.chunk()
-    chunk.examined.append(
-        cursor.finding(
-            "bytes-zero" if is_zero else "bytes-unreadable",
-            f"{damage.size} {what}, {where}",
-            position=damage.position,
-            length=damage.size,
-            needed="a batch",
-            found=what,
-        )
-    )
-    return chunk
-
-
-def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
-    """Bytes that belong to no batch, in a file with much damage."""
-    chunk = cursor.chunk()
-    set_passed(chunk, damage.position, damage.resumed)
-    return chunk
-
-
-def _take(cursor: Cursor, data: bytearray, position: int) -> None:
-    """Put the header of the one batch in `data` into the table, whether its CRC matches or not."""
-    headers.read(data, 0, len(data), position, cursor.heads.cells, 0)
-    cursor.heads.count = 1
-
-
-def _header_row(damage: Damage, cursor: Cursor) -> None:
-    """Put the header's fields into the table although the batch is not whole; the row says that its CRC is wrong."""
-    padded = bytearray(damage.head.ljust(RECORD_BATCH.size, b"\0"))
-    smallest = smallest_size(magic_of(padded))
-    set_size(padded, smallest)
-    headers.read(padded, 0, smallest, damage.position, cursor.heads.cells, 0)
-    size = damage.declared if damage.wrong is Wrong.EXTENT else damage.size
-    cursor.heads.set(buffers.SIZE, 0, size)
-    cursor.heads.set(buffers.VALID, 0, 0)
-    cursor.heads.set(buffers.SECTION_START, 0, -1)
-    cursor.heads.count = 1
-
-
-_CHUNKS: Final[dict[Wrong, Callable[[Damage, Cursor], Chunk]]] = {
-    Wrong.MAGIC: _wrong_magic,
-    Wrong.OVER_LIMIT: _over_limit,
-    Wrong.LENGTH: _wrong_length,
-    Wrong.CHECKSUM: _mismatch,
-    Wrong.EXTENT: _wrong_extent,
-    Wrong.TORN: _torn,
-    Wrong.PREALLOCATED: _preallocated,
-    Wrong.ZEROS: _no_batch,
-    Wrong.NO_BATCH: _no_batch,
-    Wrong.CROWDED: _crowded,
-}

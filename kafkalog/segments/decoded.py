@@ -281,20 +281,20 @@ class Decoder:
         else:
             try:
                 data = decompress(codec, payload, min(left, self.limit), magic=magic)
-                self.expansion.take(position, len(data), cells[buffers.COUNT, row])
+                self.expansion.count(position, len(data), cells[buffers.COUNT, row])
                 return data
             except OverLimitError:
                 if left < self.limit:
                     self.expansion.stop(position, cell(buffers.SIZE, row), cell(buffers.LAST_OFFSET, row))
                     return None
-                self.expansion.take(position, self.limit)
+                self.expansion.count(position, self.limit)
                 found = self.finding(
                     "decompression-over-limit", row,
                     f"{len(payload)} bytes of {CODECS[codec]} decompress to more than --max-decompressed-bytes"
                     f" {self.limit}",
                 )  # fmt: skip
             except DecompressionError as error:
-                self.expansion.take(position, error.size)
+                self.expansion.count(position, error.size)
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(buffers.VALID, row) else None
 
@@ -353,7 +353,7 @@ class Decoder:
             buf, heads.cells, first, heads.count, content, self.limit, buf, content, zstd_at_once
         )
         if row > first:
-            self.expansion.take(positions[row - 1], size, records)
+            self.expansion.count(positions[row - 1], size, records)
         return row, content[:size]
 
     def decoded(

@@ -200,7 +200,7 @@ class _Segment:
             picks = Picks(picks.rows, min(picks.count, self._left))
             self._left -= picks.count
         if picks.count and self._fates is not None and self._found is not None:
-            self.selection.met.take(block, picks, self._fates, self._found)
+            self.selection.met.count_picked(block, picks, self._fates, self._found)
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:

@@ -21,6 +21,7 @@ from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_E
 from kafkalog.kernel import buffers
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import scan
+from kafkalog.settle import Reason, lowered
 
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"]
 
@@ -78,12 +79,15 @@ def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: 
     if entries.zeros:
         noun = "entry" if len(entries.rows) == 1 else "entries"
         findings.append(
-            Finding.of(
-                "index-preallocated",
-                file,
-                f"{entries.zeros} zero bytes after {len(entries.rows)} {noun}",
-                position=(entries.slots * size) - entries.zeros,
-                found=entries.zeros,
+            lowered(
+                Finding.of(
+                    "index-preallocated",
+                    file,
+                    f"{entries.zeros} zero bytes after {len(entries.rows)} {noun}",
+                    position=(entries.slots * size) - entries.zeros,
+                    found=entries.zeros,
+                ),
+                Reason.MAY_BE_WRITTEN_TO,
             )
         )
     if entries.rest:

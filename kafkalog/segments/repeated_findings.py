@@ -14,10 +14,10 @@ from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
 from kafkalog.segments.chunk import CROWDED, Chunk
 
-__all__ = ["DamagedExtents", "FileFindings", "counted", "is_extent"]
+__all__ = ["DamagedPlaces", "FileFindings", "counted", "is_of_damage"]
 
 
-class DamagedExtents:
+class DamagedPlaces:
     """Where the bytes of one damage code are in a file, in the order in which they were found."""
 
     __slots__ = ("first", "lengths", "positions")
@@ -97,7 +97,7 @@ def counted(findings: Iterable[Finding]) -> list[Finding]:
     return kept.all()
 
 
-def is_extent(finding: Finding) -> bool:
+def is_of_damage(finding: Finding) -> bool:
     """Say whether a finding is about bytes that are damaged."""
     return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)
 
@@ -109,21 +109,21 @@ class FileFindings:
     """
 
     def __init__(
-        self, is_counted: Callable[[Finding], bool] = is_extent, table: str | None = "extents of kafkalog verify"
+        self, is_counted: Callable[[Finding], bool] = is_of_damage, table: str | None = "extents of kafkalog verify"
     ) -> None:
         self._is_counted = is_counted
         self._table = table
         self._kept: list[Finding] = []
-        self._extents: dict[str, DamagedExtents] = {}
+        self._damaged: dict[str, DamagedPlaces] = {}
         self._places: dict[tuple[str, int | None], _Places] = {}
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
         is_counted, code = self._is_counted(finding), finding.code
         if not is_counted or self._table is not None:
-            many: DamagedExtents | _Places
+            many: DamagedPlaces | _Places
             if is_counted:
-                many = self._extents.get(code) or self._extents.setdefault(code, DamagedExtents(finding))
+                many = self._damaged.get(code) or self._damaged.setdefault(code, DamagedPlaces(finding))
             else:
                 place = code, finding.producer_id
                 many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
@@ -140,25 +140,25 @@ class FileFindings:
 
     def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
         """Count these places if those of the code are only counted; say whether they are."""
-        extents = self._extents.get(code)
-        if extents is None or len(extents) <= limit.IN_A_FILE:
+        damaged = self._damaged.get(code)
+        if damaged is None or len(damaged) <= limit.IN_A_FILE:
             return False
-        extents.extend(positions, lengths)
+        damaged.extend(positions, lengths)
         return True
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""
         if not self._kept:
             return self._kept
-        extents = {code: many for code, many in self._extents.items() if len(many) > limit.IN_A_FILE}
+        damaged = {code: many for code, many in self._damaged.items() if len(many) > limit.IN_A_FILE}
         places = {place: many for place, many in self._places.items() if len(many) > limit.IN_A_FILE}
-        if not extents and not places:
+        if not damaged and not places:
             return self._kept
         found = []
         for finding in self._kept:
-            one: DamagedExtents | _Places | None
+            one: DamagedPlaces | _Places | None
             if self._is_counted(finding):
-                one = extents.get(finding.code)
+                one = damaged.get(finding.code)
             else:
                 one = places.get((finding.code, finding.producer_id))
             if one is None:

@@ -1,11 +1,11 @@
 """Finding the next whole batch after damaged bytes, in time linear in what is searched.
 
-A candidate is a plausible header whose checksum matches its whole extent. Checking each from scratch would be quadratic
+A candidate is a plausible header whose checksum matches its whole length. Checking each from scratch would be quadratic
 for bytes made to look like headers, so:
 
-- small extents are summed when they are met (``search.find``);
-- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``checksums.shift``);
-- on average there may be one such far extent for every 64 bytes, and one in 128 bytes that ends in another block than
+- small batches are summed when they are met (``search.find``);
+- sums of prefixes, one for each 4 KiB, give the sum of any other bytes in constant time (``headers.shift``);
+- on average there may be one such far batch for every 64 bytes, and one in 128 bytes that ends in another block than
   the one before or is an old message; more are skipped, and a finding reports that;
 - answers are kept, and after the same bytes were searched several times, offsets no longer narrow the search.
 """
@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 from kafkalog.kafka import batch
 from kafkalog.kafka.batch import CODEC_MASK
 from kafkalog.kafka.layout import MESSAGE_V0, RECORD_BATCH
-from kafkalog.kernel import buffers, checksums, search
+from kafkalog.kernel import buffers, headers, search
 
-__all__ = ["Extent", "Resync"]
+__all__ = ["Resync", "WholeBatch"]
 
 Read = Callable[[int, int], bytes | bytearray | memoryview]
 
@@ -31,7 +31,7 @@ _BLOCK: Final = search.BLOCK
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = batch.checked_from(2)
 _OF_MESSAGES: Final = [(batch.layout_of(magic).size, batch.smallest_size(magic)) for magic in (0, 1)]
-_BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be looked at
+_BYTES_FOR_FAR: Final = 64  # bytes searched for each far batch that may be looked at
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
 _ANSWERS: Final = 80
@@ -40,10 +40,10 @@ _FREE: Final = 64 << 20  # bytes that may be searched however often
 _ENDLESS: Final = 1 << 62
 _HINTS: Final = 64  # positions of other files that are tried before bytes are searched
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are computed in one file
-_LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
+_LEGACY_BYTES: Final = 4 << 30  # the same of bytes that a damaged or big old message may have
 
 
-class Extent(NamedTuple):
+class WholeBatch(NamedTuple):
     """A whole batch: its position and its offsets. `base_offset` is None for a wrapper of magic 0 or 1."""
 
     position: int
@@ -53,13 +53,13 @@ class Extent(NamedTuple):
     last_offset: int
 
 
-def _extent(position: int, head: bytes) -> Extent:
+def _whole_batch(position: int, head: bytes) -> WholeBatch:
     """Read a whole batch's header."""
     magic, offset = batch.magic_of(head), batch.offset_of(head)
     if magic > 1:
-        return Extent(position, batch.size_of(head), magic, offset, batch.last_offset_of(head))
+        return WholeBatch(position, batch.size_of(head), magic, offset, batch.last_offset_of(head))
     is_wrapper = MESSAGE_V0.read("attributes", head) & CODEC_MASK
-    return Extent(position, batch.size_of(head), magic, None if is_wrapper else offset, offset)
+    return WholeBatch(position, batch.size_of(head), magic, None if is_wrapper else offset, offset)
 
 
 class Resync:
@@ -78,7 +78,7 @@ class Resync:
         self._anchor = 0
         self._prefixes = array("Q", [0])  # CRC-32C from the anchor on up to each block
         self._legacy_work = _LEGACY_WORK
-        self._legacy_extents = _LEGACY_EXTENTS
+        self._legacy_bytes = _LEGACY_BYTES
         self._answers: deque[_Answer] = deque(maxlen=_ANSWERS)
         self._blocks: list[tuple[int, bytes]] = [(-1, b""), (-1, b"")]  # read last: of a start and of an end
         self._state = array("q", bytes(8 * buffers.SEEK_CELLS))  # the kernel's; see candidate
@@ -88,7 +88,7 @@ class Resync:
         self._loads = _FAR_AT_FIRST
         self._searched = 0
 
-    def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
+    def whole(self, position: int, *, legacy: bool = True) -> WholeBatch | None:
         """Return the batch at `position` if it is whole and its checksum matches."""
         head = bytes(self._read(position, RECORD_BATCH.size))
         if len(head) < batch.SIZE_UP_TO_MAGIC:
@@ -108,13 +108,13 @@ class Resync:
 
     def holds_message(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
-        if not batch.smallest_size(0) <= size <= self._legacy_extents:
+        if not batch.smallest_size(0) <= size <= self._legacy_bytes:
             return False
-        self._legacy_extents -= size
+        self._legacy_bytes -= size
         crc = 0
         for at in range(position + batch.checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
-            crc = checksums.crc32(data, 0, len(data), crc)
+            crc = headers.crc32(data, 0, len(data), crc)
         head = self._read(position, MESSAGE_V0.size)
         return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
 
@@ -125,7 +125,7 @@ class Resync:
 
     def forget(self, position: int) -> None:
         """Promise not to ask for anything before `position` again; a block before it may still be read."""
-        while self._answers and (oldest := self._answers[-1].extent) is not None and oldest.position < position:
+        while self._answers and (oldest := self._answers[-1].found) is not None and oldest.position < position:
             self._answers.pop()
         blocks = (position - self._anchor) // _BLOCK
         if position > self._anchor + (len(self._prefixes) - 1) * _BLOCK:  # the sums do not reach so far
@@ -136,19 +136,19 @@ class Resync:
             self._anchor += blocks * _BLOCK
             self._state[buffers.SEEK_TAIL_BLOCK] = -1
 
-    def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> Extent | None:
+    def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> WholeBatch | None:
         """Find the first whole batch that begins in [`start`, `stop`) and has offsets above `above`."""
         if self._searched > _AGAIN * start + _FREE:
             above = None
         for answer in self._answers:
             if answer.low <= start and stop <= answer.high and answer.legacy == legacy and answer.serves(start, above):
-                found = answer.extent
+                found = answer.found
                 return found if found is not None and found.position < stop else None
-        extent = self._search(start, stop, above, legacy)
-        self._answers.appendleft(_Answer(start, stop, above, legacy, extent))
-        return extent
+        found = self._search(start, stop, above, legacy)
+        self._answers.appendleft(_Answer(start, stop, above, legacy, found))
+        return found
 
-    def _search(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
+    def _search(self, start: int, stop: int, above: int | None, legacy: bool) -> WholeBatch | None:
         first = bisect_right(self._hints, start)
         for hint in self._hints[first : first + _HINTS]:
             if hint < stop and (known := self._usable(self.whole(hint, legacy=legacy), above)):
@@ -157,10 +157,10 @@ class Resync:
         return self._scan(start, stop, above, legacy)
 
     @staticmethod
-    def _usable(extent: Extent | None, above: int | None) -> Extent | None:
-        return extent if extent is not None and (above is None or extent.last_offset > above) else None
+    def _usable(found: WholeBatch | None, above: int | None) -> WholeBatch | None:
+        return found if found is not None and (above is None or found.last_offset > above) else None
 
-    def _scan(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
+    def _scan(self, start: int, stop: int, above: int | None, legacy: bool) -> WholeBatch | None:
         step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
             before = (start - self._anchor) % _BLOCK
@@ -213,13 +213,13 @@ class Resync:
         """Return how many headers were skipped because there were too many."""
         return self._state[buffers.SEEK_BEYOND]
 
-    def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
+    def _decided(self, position: int, head: bytes, what: int) -> WholeBatch | None:
         """Return the batch that the kernel found to be whole, or that a far checksum shows to be whole."""
         if what == search.WHOLE:
-            return _extent(position, head)
+            return _whole_batch(position, head)
         return self._batch(position, head) if batch.magic_of(head) == 2 else self._message(position, head)
 
-    def _batch(self, position: int, head: bytes) -> Extent | None:
+    def _batch(self, position: int, head: bytes) -> WholeBatch | None:
         if len(head) < RECORD_BATCH.size:
             return None
         _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
@@ -230,9 +230,9 @@ class Resync:
             return None
         if self._crc32c(position + _CRC_FROM, position + size) != crc:
             return None
-        return _extent(position, head)
+        return _whole_batch(position, head)
 
-    def _message(self, position: int, head: bytes) -> Extent | None:
+    def _message(self, position: int, head: bytes) -> WholeBatch | None:
         if len(head) < MESSAGE_V0.size:
             return None
         _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
@@ -249,16 +249,16 @@ class Resync:
             return None
         self._legacy_work -= size
         data = self._read(position + batch.MAGIC_AT, size - batch.MAGIC_AT)
-        if len(data) < size - batch.MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
+        if len(data) < size - batch.MAGIC_AT or headers.crc32(data, 0, len(data)) != crc:
             return None
-        return _extent(position, head)
+        return _whole_batch(position, head)
 
     def _crc32c(self, start: int, stop: int) -> int:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
-            return int(checksums.crc32c(data, 0, len(data)))
+            return int(headers.crc32c(data, 0, len(data)))
         before = self._prefix(start, 0)
-        return int(self._prefix(stop, 1) ^ checksums.shift(before, stop - start))
+        return int(self._prefix(stop, 1) ^ headers.shift(before, stop - start))
 
     def _prefix(self, stop: int, slot: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`; `slot` is the place of the block read last."""
@@ -271,13 +271,13 @@ class Resync:
                 break
             crc = self._prefixes[-1]
             for block in range(whole):
-                crc = checksums.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
+                crc = headers.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
                 self._prefixes.append(crc)
         begin = self._anchor + number * _BLOCK
         if self._blocks[slot][0] != begin:
             self._blocks[slot] = begin, bytes(self._read(begin, _BLOCK))
         data = self._blocks[slot][1]
-        return int(checksums.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
+        return int(headers.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
 
 
 class _Answer(NamedTuple):
@@ -287,12 +287,12 @@ class _Answer(NamedTuple):
     high: int
     above: int | None
     legacy: bool
-    extent: Extent | None
+    found: WholeBatch | None
 
     def serves(self, start: int, above: int | None) -> bool:
         """Say whether a search from `start` on would have the same result."""
         if self.above is not None and (above is None or above < self.above):
             return False
-        if self.extent is None:
+        if self.found is None:
             return True
-        return start <= self.extent.position and (above is None or self.extent.last_offset > above)
+        return start <= self.found.position and (above is None or self.found.last_offset > above)

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkalog.columns.named import Columns
+from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
@@ -590,9 +591,9 @@ class _Copier:
 
     def copy(self, parts: Columns, rows: NDArray[np.int64]) -> None:
         """Copy these of the stretches; small ones are read and written together."""
-        waiting: list[_Extent] = []
+        waiting: list[_WaitingStretch] = []
         for position, size, batches in parts.take(rows).tuples("position", "size", "batches"):
-            part = _Extent(position, size, batches)
+            part = _WaitingStretch(position, size, batches)
             is_large = part.size > _SMALL or part.batches > CHUNK_ROOM
             if waiting and (is_large or part.position + part.size - waiting[0].position > WINDOW):
                 self._small(waiting)
@@ -604,7 +605,7 @@ class _Copier:
         if waiting:
             self._small(waiting)
 
-    def _small(self, parts: Sequence[_Extent]) -> None:
+    def _small(self, parts: Sequence[_WaitingStretch]) -> None:
         begin, heads, pieces = parts[0].position, self._heads, []
         data = memoryview(self._source.read(begin, parts[-1].position + parts[-1].size - begin))
         for part in parts:
@@ -618,7 +619,7 @@ class _Copier:
             pieces.append(data[start:stop])
         self._write(memoryview(b"".join(pieces)))
 
-    def _large(self, part: _Extent) -> None:
+    def _large(self, part: _WaitingStretch) -> None:
         batches = 0
         for chunk in scan_source(_Part(self._source, part.position, part.size), limits=self._limits):
             if chunk.goes_on_at is not None or 0 in chunk.heads.column(buffers.VALID):
@@ -629,11 +630,11 @@ class _Copier:
         if batches != part.batches:
             raise self._changed(part)
 
-    def _changed(self, part: _Extent) -> UnreadableError:
+    def _changed(self, part: _WaitingStretch) -> UnreadableError:
         return UnreadableError(f"{self._source.name}: the file changed while it was read, at position {part.position}")
 
 
-class _Extent(NamedTuple):
+class _WaitingStretch(NamedTuple):
     """Where a stretch is, and how many batches it has."""
 
     position: int
@@ -705,8 +706,7 @@ class SalvageSums:
         before = np.where(copied < 0, self.last, made["last_offset"][copied])
         is_lost = ~taken & (why != _PREALLOCATED)
         holes = before[is_lost]
-        is_other = np.ones(len(holes), bool)
-        is_other[1:] = holes[1:] != holes[:-1]
+        is_other = group_begins(holes)
         if len(holes) and self.holes:
             is_other[0] = holes[0] != self.holes[-1]
         self.holes += holes[is_other].tolist()

@@ -68,7 +68,7 @@ class Met:
                 self.first_offset = first
             self.last_offset = max(last, -1 if self.last_offset is None else self.last_offset)
 
-    def take(self, block: RecordBlock, picks: Picks, fates: Fates, found: BatchFates) -> None:
+    def count_picked(self, block: RecordBlock, picks: Picks, fates: Fates, found: BatchFates) -> None:
         """Count the picked records of a block of a log; `found` is what became of their batches."""
         import numpy as np
 

@@ -33,7 +33,7 @@ from kafkalog.kafka.layout import (
     TIME_INDEX_ENTRY,
     Layout,
 )
-from kafkalog.kernel import buffers, checksums
+from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.tables.dump_tables import FIELDS
@@ -324,7 +324,7 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
 
 def _checksum(source: Source, start: int, stop: int, *, legacy: bool) -> int:
     crc = 0
-    sum_of = checksums.crc32 if legacy else checksums.crc32c
+    sum_of = headers.crc32 if legacy else headers.crc32c
     for at in range(start, stop, _PIECE):
         data = source.read(at, min(_PIECE, stop - at))
         crc = sum_of(data, 0, len(data), crc)
@@ -396,7 +396,7 @@ def _batch_there(index: str, position: int) -> Found:
 
 
 def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
-    computed = str(checksums.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
+    computed = str(headers.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
     for field in fields_of(PRODUCER_SNAPSHOT, "ProducerSnapshot", data[: PRODUCER_SNAPSHOT.size], 0):
         yield file, compared(field, computed, "all bytes after it") if field.name == "crc" else field
     number, _ = divmod(position - PRODUCER_SNAPSHOT.size, PRODUCER_STATE_ENTRY.size)

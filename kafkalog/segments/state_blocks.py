@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import ranges
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.findings import Finding
@@ -58,7 +58,7 @@ def read_state_columns(
     """
     reader = StateReader(file, log)
     for chunk in possible_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
-        reader.take(chunk)
+        reader.add(chunk)
     return reader.result()
 
 
@@ -76,12 +76,12 @@ class StateReader:
         self._topics = Numbered()
         self._findings: list[Finding] = []
 
-    def take(self, chunk: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Take in the records of a chunk."""
         self._findings += [finding for finding in chunk.findings if finding.code == OVER_BUDGET]
         for block in chunk.records(self._cells):
             if block.recs.count:
-                self._take(block)
+                self._add_block(block)
 
     def result(self) -> StateColumns:
         """Return all records taken in."""
@@ -94,7 +94,7 @@ class StateReader:
         columns.findings = self._findings
         return columns
 
-    def _take(self, block: RecordBlock) -> None:
+    def _add_block(self, block: RecordBlock) -> None:
         reader, recs = self._block, block.recs
         reader.read(block.buf, recs)
         facts, keys, values, cells = (table.numpy() for table in (reader.facts, reader.keys, reader.values, recs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from kafkalog.tables.manifest import Run
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    from _typeshed import SupportsWrite
     from numpy.typing import NDArray
     from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for modules that name the type
     from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
@@ -29,6 +31,7 @@ __all__ = [
     "ArrowBatches",
     "Cells",
     "Column",
+    "GuardedFile",
     "Lists",
     "Numbers",
     "ParquetFile",
@@ -39,8 +42,8 @@ __all__ = [
     "arrow_schema",
     "arrow_table",
     "chosen_schema",
+    "column_of_arrow",
     "gathered",
-    "parquet_encodings",
     "row_count",
     "spark_schema",
 ]
@@ -369,6 +372,30 @@ class ArrowBatches:
         return last[1]
 
 
+def column_of_arrow(array: pa.Array) -> NDArray[np.int64] | Numbers | tuple[bytes, NDArray[Any], NDArray[Any]]:
+    """Return an array's whole numbers, least where there is none; its truths; or its texts as pieces of bytes.
+
+    Of texts it is the bytes, where each begins and its size, -1 for none: equal ones are one piece. Raises TypeError
+    for any other type.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(array.type):
+        return np.asarray(pc.fill_null(array.cast(pa.int64()), np.iinfo(np.int64).min))
+    if pa.types.is_boolean(array.type):
+        there = None if not array.null_count else np.asarray(array.is_valid())
+        return Numbers(np.asarray(pc.fill_null(array, pa.scalar(value=False))), there)
+    if not pa.types.is_string(array.type):
+        raise TypeError(f"a column can't be of {array.type}")
+    coded = array.dictionary_encode()
+    _, offsets, data = coded.dictionary.buffers()
+    ends = np.frombuffer(offsets, np.int32)[: len(coded.dictionary) + 1]
+    numbers = np.asarray(pc.fill_null(coded.indices, -1))  # the last piece is no text
+    return bytes(data or b""), np.append(ends[:-1], 0)[numbers], np.append(np.diff(ends), -1)[numbers]
+
+
 def arrow_batch(column_of: Callable[[str], Column], schema: pa.Schema) -> pa.RecordBatch:
     """Make one batch of what `column_of` returns for each of the schema's names."""
     return ArrowBatches(schema).made(column_of)
@@ -378,14 +405,9 @@ def arrow_batch(column_of: Callable[[str], Column], schema: pa.Schema) -> pa.Rec
 # half of the time in which a dictionary is tried that so many different ones never get.
 _RISING: Final = ("_ms", "offset", "position", "sequence")
 
-
-def parquet_encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Return how Parquet's writer encodes a table's columns: as differences, or with a dictionary if one is smaller."""
-    rising = [field.name for field in schema if field.name.endswith(_RISING)]
-    return {
-        "use_dictionary": [name for name in _leaves(schema) if name not in rising],
-        "column_encoding": dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-    }
+# Of these, too, the smallest and largest value are said, where readers can leave out row groups by them: neighbours are
+# often equal. Not of keys and values, which may have megabytes each.
+_GROUPED: Final = frozenset({"producer_id"})
 
 
 def _leaves(schema: pa.Schema) -> Iterator[str]:
@@ -401,32 +423,82 @@ def _leaves(schema: pa.Schema) -> Iterator[str]:
             yield field.name
 
 
+class GuardedFile:
+    """A stream as pyarrow writes to it, while its own writer is called.
+
+    Pyarrow's writers also end a file when they are collected: after an interrupt, when nobody wants that end.
+    """
+
+    closed = False
+
+    def __init__(self, stream: SupportsWrite[bytes]) -> None:
+        self._stream = stream
+        self._position = 0
+        self._is_wanted = False
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Let what pyarrow writes through."""
+        self._is_wanted = True
+        try:
+            yield
+        finally:
+            self._is_wanted = False
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or a buffer of pyarrow's."""
+        if self._is_wanted:
+            self._stream.write(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._position
+
+    def flush(self) -> None:
+        """Do nothing: whoever opened the stream also ends it."""
+
+    def close(self) -> None:
+        """Do nothing, as `flush`."""
+
+
 _GROUP_ROWS: Final = 1 << 17
-_GROUP_BYTES: Final = 32 << 20
+_GROUP_BYTES: Final = 64 << 20  # a group takes several times its size while it is written
+_PAGE_ROWS: Final = 1 << 14  # written at once
 
 
 class ParquetFile:
-    """Writes batches of a table; `sink` is a path or an open stream of pyarrow's. Needs pyarrow.
+    """Writes batches of a schema to an open stream as Parquet, in row groups of some size. Needs pyarrow.
 
     `rows` are those given so far; `run` is said in the footer.
     """
 
-    def __init__(self, sink: Any, table: Table, run: Run | None = None) -> None:
+    def __init__(self, stream: SupportsWrite[bytes], schema: pa.Schema, run: Run | None = None) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._schema = arrow_schema(table)
         about = {} if run is None else run._asdict()
         self._about = {f"kafkalog.{name}": str(value) for name, value in about.items() if value is not None}
-        self._writer = pq.ParquetWriter(
-            sink, self._schema, compression="zstd", store_schema=False, write_page_checksum=True,
-            **parquet_encodings(self._schema),
-        )  # fmt: skip
-        self._batches: list[pa.RecordBatch] = []
+        self._about |= schema.metadata or {}
+        rising = [field.name for field in schema if field.name.endswith(_RISING) and pa.types.is_integer(field.type)]
+        ordered = [*rising, *(field.name for field in schema if field.name in _GROUPED)]
+        self._file = GuardedFile(stream)
+        with self._file.wanted():
+            self._writer = pq.ParquetWriter(
+                pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
+                use_dictionary=[name for name in _leaves(schema) if name not in rising],
+                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+                write_statistics=ordered or False, write_batch_size=_PAGE_ROWS, write_page_checksum=True,
+            )  # fmt: skip
+        self._held: list[pa.RecordBatch] = []
         self.rows = self._rows = self._bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows; they are kept until they make a row group."""
-        self._batches.append(batch)
+        if self._bytes + batch.nbytes > _GROUP_BYTES:
+            self._flush()
+        self._held.append(batch)
         self.rows += batch.num_rows
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -434,17 +506,19 @@ class ParquetFile:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and the meanings of the columns."""
+        """Write what is left, and the meanings of the columns; the stream stays open."""
         self._flush()
-        self._writer.add_key_value_metadata(self._schema.metadata | self._about)
-        self._writer.close()
+        with self._file.wanted():
+            self._writer.add_key_value_metadata(self._about)
+            self._writer.close()
 
     def _flush(self) -> None:
-        if self._batches:
+        if self._held:
             import pyarrow as pa
 
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-        self._batches, self._rows, self._bytes = [], 0, 0
+            held, self._held, self._rows, self._bytes = self._held, [], 0, 0
+            with self._file.wanted():
+                self._writer.write_table(pa.Table.from_batches(held))
 
 
 def row_count(file: Any) -> int:

@@ -19,7 +19,7 @@ __all__ = [
     "TRANSACTION_COSTS",
 ]
 
-SPACE_CERTAINTIES: Final = ("proved", "likely")
+SPACE_CERTAINTIES: Final = ("proved", "possible")
 
 SPACE: Final = Table(
     "space",

@@ -177,7 +177,7 @@ REMOTE_HOLDS: Final = {
 SPACE_CAUSES: Final = {
     "open-transaction": "The cleaner does not pass the last stable offset. Retention does.",
     "cleaner-stopped": "Several partitions of the broker could be cleaned, and were not. The files can't show that the"
-    " cleaner's thread ended, so certainty is likely; the broker's log says kafka-log-cleaner-thread … Stopped.",
+    " cleaner's thread ended, so certainty is possible; the broker's log says kafka-log-cleaner-thread … Stopped.",
     "partition-uncleanable": "A batch that the cleaner can't read: its records can't be decompressed or decoded. A"
     " wrong CRC alone does not stop it.",
     "cleaning-disabled": "log.cleaner.enable=false, which also ends the retention of compact,delete topics; an empty"

@@ -28,7 +28,7 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
@@ -47,10 +47,7 @@ from kafkalog_spark.session import at_work
 
 __all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "WorkAudit", "bulk_audit", "incident_rows"]
 
-# The incidents of a bulk audit: the driver makes them as a local audit does, of the few rows that matter.
-
-
-OF_TASKS: Final = (NOTABLE.name, EXPLAINED, LOST)
+OF_TASKS: Final = (NOTABLE.name, EXPLAINED, LOST)  # the few rows that incidents are made of, which tasks send
 
 Row = tuple[Any, ...]
 
@@ -59,7 +56,7 @@ def incident_rows(
     judged: JudgedFrame, clusters: Sequence[Cluster], logs: Sequence[LogPlace], around: Mapping[int, Surroundings],
     findings: Mapping[int, list[Finding]],
 ) -> list[Row]:  # fmt: skip
-    """Return the rows of the table ``incidents`` of all clusters."""
+    """Return the rows of the table ``incidents`` of all clusters, made as a local audit makes them."""
     collected: dict[tuple[str, int], list[Row]] = {}
     for key, contents in judged.kinds.items():
         rows = collected.setdefault(key, [])
@@ -123,9 +120,8 @@ def bulk_audit(
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
-    with at_work(session, planned=True):
+    with at_work(session, storage, planned=True):
         started = time.monotonic()
-        set_storage_options(storage)
         clusters, unreadable = open_clusters(paths)
         logs = logs_of(clusters, None if "visible" in tables else share_bytes)
         nodes = sum(len(cluster.nodes) for cluster in clusters)

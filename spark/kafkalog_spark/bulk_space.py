@@ -29,7 +29,7 @@ from kafkalog.auditing.space import (
 )
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
@@ -72,8 +72,7 @@ def bulk_space(
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
     options, storage = options or SpaceOptions(), storage or StorageOptions()
-    with at_work(session):
-        set_storage_options(storage)
+    with at_work(session, storage):
         clusters, unreadable = open_clusters(paths)
         done = BulkSpace(unreadable=unreadable)
         run = _Run(session, clusters, options, storage, frozenset(tables), done, progress)
@@ -158,14 +157,7 @@ class _Run:
                 about = self.about[row["cluster"]]
                 self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
         judging = space_tasks.JudgeSpace(
-            self.about,
-            self.tables,
-            self.first,
-            self.options.limits,
-            self.storage,
-            self.options.keys,
-            self.seal,
-            work,
+            self.storage, self.seal, work, self.about, self.tables, self.first, self.options.limits, self.options.keys
         )
         with kept(mapped(read, judging, space_tasks.MADE)) as made:
             yield made
@@ -177,7 +169,7 @@ class _Run:
         if kinds:
             states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
             rows = made.where(F.col("kind").isin(kinds)).repartition("kind", "cluster", "key")
-            join = space_tasks.JoinSpace(states, self.seal, self.storage, output.work)
+            join = space_tasks.JoinSpace(self.storage, self.seal, output.work, states)
             joined = mapped(rows.sortWithinPartitions("kind", "cluster", "key"), join, space_tasks.MADE)
             with kept(joined) as made_of_all:
                 parts += _parts(made_of_all, "join what directories cost", self.progress)

@@ -21,19 +21,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
 from kafkalog import limit
-from kafkalog.auditing.partition import SegmentScan
+from kafkalog.auditing.partition import SegmentScan, open_at_start
 from kafkalog.auditing.pipeline import (
     Clock,
     KeptScans,
     KnownSegment,
     LogPlace,
-    coordinator_for,
     groups_of,
-    read_conflict,
-    read_counts,
-    read_summary,
     segments_of,
-    write_place,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
 from kafkalog.files.limits import Limits
@@ -43,7 +38,7 @@ from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import shares_of
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
-from kafkalog_spark.between_tasks import rows_of
+from kafkalog_spark.between_tasks import Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.parts import PART, PartFile, read_part
 
@@ -149,6 +144,7 @@ class SparkExecutor:
     kept: KeptScans
     report: Callable[[str], object]
     run: Run | None = None  # said in the files that tasks write
+    seal: Seal = field(default_factory=Seal)
 
     @contextmanager
     def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]) -> Iterator[ScannedFrame]:
@@ -160,24 +156,11 @@ class SparkExecutor:
         directories = len({log.node.path for log in logs})
         what = f"scan {len(places):,} segments of {directories:,} directories"
         with kept(mapped(spread(rows, number, "task"), scan, scan_tasks.SCANNED)) as frame:
-            heads = frame.where("row_no = 0 and share = 0")
-            names = (
-                "log",
-                "split_no",
-                "size",
-                "newest",
-                "newest_broker",
-                "findings",
-                "opened",
-                "scanned_ms",
-                "sha256",
-                "producers",
-                "asked",
-            )
+            heads = frame.where("row_no = 0 and share = 0").drop("group", "share", "row_no", "kind", "content")
             findings = 0
             scanned = ScannedFrame(self, frame, {}, [], {})
             reused = Reused(hashed=self.kept.keeping.hashed)
-            for row in fetched(heads.select(*names), what, self.report).to_pylist():
+            for row in fetched(heads, what, self.report).to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
@@ -196,12 +179,11 @@ class SparkExecutor:
 
     def open_offsets(self, logs: Sequence[LogPlace], scanned: ScannedFrame) -> DataFrame:
         """Return rows of ``judge_tasks.OPENED``."""
-        rows = scanned.frame.unionByName(self._frame("counted", _places(logs), scan_tasks.SCANNED))
+        rows = scanned.frame.unionByName(self._frame("counted", self._places(logs), scan_tasks.SCANNED))
         number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
         in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
-        return mapped(
-            in_order, judge_tasks.OpenOffsets(self.storage, self.kept, limit.IN_A_LOG + 1), judge_tasks.OPENED
-        )
+        task = judge_tasks.OpenOffsets(self.storage, self.kept, self.seal, limit.IN_A_LOG + 1)
+        return mapped(in_order, task, judge_tasks.OPENED)
 
     @contextmanager
     def judge(
@@ -220,7 +202,7 @@ class SparkExecutor:
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
         judge = judge_tasks.Judge(
-            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.run
+            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.seal, self.run
         )  # fmt: skip
         with kept(mapped(in_order, judge, judge_tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
@@ -245,13 +227,13 @@ class SparkExecutor:
             if row["kind"] in self.kinds:
                 continue
             if row["kind"] == "counts":
-                of_task, of_tables = read_counts(row["content"])
+                of_task, of_tables = self.seal.unpacked(row["content"])
                 codes.update(of_task)
                 sizes.update(of_tables)
             elif row["kind"] == PART:
                 parts.append(read_part(row["content"]))
             else:
-                log, summary = row["rows"], read_summary(row["content"])
+                log, summary = row["rows"], self.seal.unpacked(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
         add_requests({name: sizes[of_task] for name, of_task in judge_tasks.ASKED.items()})
         findings: dict[int, list[Finding]] = {}
@@ -260,28 +242,35 @@ class SparkExecutor:
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
             number = max(1, min(_key_shares(logs), sizes["keys"] // KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
-            found = mapped(in_order, judge_tasks.conflict, judge_tasks.CONFLICTS)
+            found = mapped(in_order, partial(judge_tasks.conflict, seal=self.seal), judge_tasks.CONFLICTS)
             for row in fetched(found, "compare partitions by their producers", self.report).to_pylist():
-                finding = conflict_finding(*read_conflict(row["content"]), directories)
+                one, other = self.seal.unpacked(row["content"])
+                finding = conflict_finding(one, other, directories)
                 findings.setdefault(row["cluster"], []).append(finding)
         return JudgedFrame(
             kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
         )
 
-    @staticmethod
+    def _places(self, logs: Iterable[LogPlace]) -> Iterator[tuple[Any, ...]]:
+        """Yield where each log is, for each share of it."""
+        for log in logs:
+            for share, _ in shares_of(log.shares):
+                yield scan_tasks.routed(log.group, share, log.number, 0, "log", self.seal.packed(log))
+
     def _routed(
-        logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[tuple[Any, ...]]:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
-        yield from _places(logs)
+        yield from self._places(logs)
         for of_one in groups_of(logs):
             first = of_one[0]
             if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
                 continue
-            said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
-            for number, message in enumerate(said):
+            said = _coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
+            for number, part in enumerate(said.parts()):
+                content = self.seal.packed(part)
                 for share, _ in shares_of(first.shares):
-                    yield scan_tasks.routed(first.group, share, judge_tasks.COORDINATOR, number, "coordinator", message)
+                    yield scan_tasks.routed(first.group, share, judge_tasks.COORDINATOR, number, "coordinator", content)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
         return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.storage)
@@ -291,11 +280,18 @@ class SparkExecutor:
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
 
 
-def _places(logs: Iterable[LogPlace]) -> Iterator[tuple[Any, ...]]:
-    """Yield where each log is, for each share of it."""
-    for log in logs:
-        for share, _ in shares_of(log.shares):
-            yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
+def _coordinator_for(
+    logs: Sequence[LogPlace], producers: NDArray[np.int64] | None, coordinator: Coordinator
+) -> Coordinator:  # fmt: skip
+    """Return what concerns one partition, given as its replicas' logs and the producer ids in their segments.
+
+    Producers of transactions that were open before the logs begin are only in their snapshots.
+    """
+    directory = logs[0].directory
+    ids = [np.empty(0, np.int64) if producers is None else producers]
+    if len(coordinator.states):
+        ids += [open_at_start(log.directory, lambda _: None)["producer_id"] for log in logs]
+    return coordinator.for_partition(directory.topic, directory.partition, np.unique(np.concatenate(ids)))
 
 
 def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator[tuple[str, bytes]]:

@@ -39,7 +39,7 @@ from kafkalog.provenance import (
     replace_folder,
 )
 from kafkalog.tables import Table
-from kafkalog.tables.arrow import ParquetFile
+from kafkalog.tables.arrow import ParquetFile, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
@@ -475,7 +475,7 @@ class Output:
         with self._in_words():
             self.filesystem.create_dir(self.work_path)
             with closing(HashedStream(self.filesystem.open_output_stream(f"{self.work_path}/{name}"))) as stream:
-                file = ParquetFile(stream, table, self.run)
+                file = ParquetFile(stream, arrow_schema(table), self.run)
                 for batch in batches:
                     file.write(batch)
                 file.close()

@@ -23,13 +23,6 @@ from kafkalog.auditing.pipeline import (
     KeptScans,
     LogPlace,
     judge_partition,
-    read_coordinator,
-    read_keys,
-    read_place,
-    write_conflict,
-    write_counts,
-    write_keys,
-    write_summary,
 )
 from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
@@ -44,7 +37,7 @@ from kafkalog.auditing.transactions import (
     notable_columns,
     own_epoch_keys,
 )
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
@@ -54,7 +47,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Row, cells, rows_of, spare_modules
+from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
 from kafkalog_spark.parts import PART, PartFile, PartFiles, write_part
 from kafkalog_spark.scan_tasks import KEPT
 
@@ -108,12 +101,13 @@ class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
     Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
-    partitions are compared by are shared out to `key_shares`. `kept` says which scans are kept and taken.
+    partitions are compared by are shared out to `key_shares`. `kept` says which scans are kept and taken. What goes to
+    other tasks and to the driver is under the `seal`.
     """
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions, key_shares: int, kept: KeptScans, run: Run | None,
+        storage: StorageOptions, key_shares: int, kept: KeptScans, seal: Seal, run: Run | None,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
@@ -122,6 +116,7 @@ class Judge:
         self.storage = storage
         self.key_shares = key_shares
         self.kept = kept
+        self.seal = seal
         self.run = run
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -151,15 +146,16 @@ class Judge:
                     last = row[:5]
                     content.append(row[5:])
                 if number == COORDINATOR:
-                    coordinator = read_coordinator(message for _, message in content)
+                    coordinator = Coordinator.of_parts(self.seal.unpacked(part) for _, part in content)
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
-                logs.append(read_place(content[0][1]))
+                logs.append(_place(self.seal, content[0][1]))
                 scans[number] = joined(content[1:], partial(_kept_scan, self.kept, logs[-1]))
             yield from self._judged(share, logs, scans, coordinator, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
         yield from tables.rest()
+        yield ("counts", -1, 0, 0, self.seal.packed((tables.codes, tables.sizes)))
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
@@ -176,7 +172,7 @@ class Judge:
             tables.sizes["keys"] += len(row[-1])
             yield row
         for log_number, log in zip(numbers, found.logs, strict=True):
-            yield ("summary", cluster, number, log_number, write_summary(LogSummary.of(log)))
+            yield ("summary", cluster, number, log_number, self.seal.packed(LogSummary.of(log)))
 
     def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
@@ -187,7 +183,7 @@ class Judge:
                     keys.setdefault(key_share, []).append(some.take(shares == key_share).packed())
             for key_share, of_share in keys.items():
                 for some_keys in Columns.chained(of_share, KEY_COLUMNS).pieces(MESSAGE_ROWS):
-                    yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
+                    yield ("keys", cluster, key_share, len(some_keys), self.seal.packed(some_keys))
 
 
 class OpenOffsets:
@@ -196,9 +192,10 @@ class OpenOffsets:
     Its rows come as those of ``Judge``, but without the coordinator's.
     """
 
-    def __init__(self, storage: StorageOptions, kept: KeptScans, most: int) -> None:
+    def __init__(self, storage: StorageOptions, kept: KeptScans, seal: Seal, most: int) -> None:
         self.storage = storage
         self.kept = kept
+        self.seal = seal
         self.most = most
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -210,10 +207,18 @@ class OpenOffsets:
         rows = cells(batches, "share", "log", "kind", "content")
         for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
             (_, _, _, content), *others = of_log  # the log's own row sorts before all others
-            place = read_place(content)
+            place = _place(self.seal, content)
             scans = joined((row[2:] for row in others), partial(_kept_scan, self.kept, place))
             offsets = open_offsets(place.directory, scans, Share(share, place.shares))
             yield (number, len(offsets), offsets[: self.most].tobytes())
+
+
+def _place(seal: Seal, content: bytes) -> LogPlace:
+    """Return where a log is; of its remote objects each has the size that its listing said."""
+    found: LogPlace = seal.unpacked(content)
+    if found.directory.tier is not None:
+        found.directory.tier.expect_sizes()
+    return found
 
 
 def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> SegmentScan:
@@ -221,17 +226,17 @@ def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> Segmen
     return kept.keeping.again(name, log.directory.segments[number])
 
 
-def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def conflict(batches: Iterable[pa.RecordBatch], seal: Seal) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
     spare_modules()
-    yield from rows_of(_conflicts(cells(batches, "cluster", "share", "content")), CONFLICTS)
+    yield from rows_of(_conflicts(cells(batches, "cluster", "share", "content"), seal), CONFLICTS)
 
 
-def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
+def _conflicts(rows: Iterable[Row], seal: Seal) -> Iterator[Row]:
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
-        keys = Columns.concat([read_keys(content) for *_, content in of_share], KEY_COLUMNS)
+        keys = Columns.concat([seal.unpacked(content) for *_, content in of_share], KEY_COLUMNS)
         for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
-            yield (cluster, write_conflict(one, other))
+            yield (cluster, seal.packed((one, other)))
 
 
 # The tables of what one task judges. Rows of many partitions are put together: making a batch of Arrow costs as much as
@@ -254,14 +259,14 @@ _TABLES: Final[dict[str, Table]] = {**TABLES, NOTABLE.name: NOTABLE, EXPLAINED: 
 class _Tables:
     """What a task makes of its partitions: rows of the `tables` in files, those of the `kinds` for the driver, counts.
 
-    `sizes` are bytes of what else the task sends, by its kind.
+    `codes` counts the findings; `sizes` are bytes of what else the task sends, by its kind.
     """
 
     def __init__(self, tables: tuple[str, ...], kinds: tuple[str, ...], files: PartFiles) -> None:
         self._tables = tables
         self._kinds = kinds
         self._files = files
-        self._codes: Counter[tuple[str, Severity]] = Counter()
+        self.codes: Counter[tuple[str, Severity]] = Counter()
         self.sizes: Counter[str] = Counter()
         self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
         self._columns: dict[tuple[str, int], list[Columns]] = {}  # ditto
@@ -269,9 +274,9 @@ class _Tables:
 
     def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
         """Add what was judged; yield rows of `JUDGED` of what is complete."""
-        self._codes.update((finding.code, finding.severity) for finding in found.findings)
+        self.codes.update((finding.code, finding.severity) for finding in found.findings)
         for log in found.logs:
-            self._codes.update((finding.code, finding.severity) for finding in log.findings)
+            self.codes.update((finding.code, finding.severity) for finding in log.findings)
         for name in (*self._tables, *self._kinds):
             if name in _COLUMNS:
                 for log in found.logs:
@@ -305,7 +310,6 @@ class _Tables:
         for name, cluster in list(self._columns):
             yield from self._together(name, cluster)
         yield from map(_part_row, self._files.close())
-        yield ("counts", -1, 0, 0, write_counts(self._codes, self.sizes))
 
     def _complete(self, name: str, cluster: int) -> Iterator[Row]:
         rows = self._rows[name, cluster]

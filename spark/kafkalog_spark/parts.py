@@ -6,7 +6,7 @@ import hashlib
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -14,7 +14,7 @@ from pyarrow import fs
 from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import ParquetFile
+from kafkalog.tables.arrow import ParquetFile, arrow_schema
 from kafkalog.tables.manifest import Run, TableFile
 
 __all__ = [
@@ -70,27 +70,21 @@ def read_part(content: bytes) -> PartFile:
 
 
 class HashedStream:
-    """An output stream of pyarrow's that knows the size and the SHA-256 of what was written; pyarrow writes to it."""
+    """An output stream of pyarrow's that knows the size and the SHA-256 of what was written."""
 
     def __init__(self, stream: pa.NativeFile) -> None:
         self._stream = stream
         self._digest = hashlib.sha256()
         self.size = 0
-        self.closed = False
 
-    def write(self, data: Any) -> int:
-        """Write bytes, or a buffer of pyarrow's."""
+    def write(self, data: bytes) -> None:
+        """Write bytes."""
         self._digest.update(data)
         self._stream.write(data)
         self.size += len(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Keep what is written in the stream's own buffers."""
 
     def close(self) -> None:
         """Close the stream."""
-        self.closed = True
         self._stream.close()
 
     def file(self, name: str, rows: int | None) -> TableFile:
@@ -117,7 +111,7 @@ class PartFiles:
                 name = _new_name(table)
                 stream = HashedStream(self._filesystem.open_output_stream(f"{self._folder}/{name}"))
                 self._made.append(name)
-                self._open[table] = name, stream, ParquetFile(stream, TABLES[table], self._run)
+                self._open[table] = name, stream, ParquetFile(stream, arrow_schema(TABLES[table]), self._run)
             _, stream, file = self._open[table]
             file.write(batch)
             if stream.size >= _FILE_BYTES:

@@ -15,6 +15,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
+
 __all__ = ["active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
 
 _ALWAYS: Final = {
@@ -100,8 +102,12 @@ def active_session() -> SparkSession | None:
 
 
 @contextmanager
-def at_work(session: SparkSession, *, planned: bool = False) -> Iterator[None]:
-    """Set what the tasks rely on, and restore it afterwards; `planned` says that each stage has its number of tasks."""
+def at_work(session: SparkSession, storage: StorageOptions, *, planned: bool = False) -> Iterator[None]:
+    """Set how the driver reaches object stores, and what the tasks rely on, which is restored afterwards.
+
+    `planned` says that each stage has its number of tasks.
+    """
+    set_storage_options(storage)
     settings = _WHILE_AT_WORK | (_PLANNED if planned else {})
     before = {key: session.conf.get(key, None) for key in settings}
     for key, value in settings.items():

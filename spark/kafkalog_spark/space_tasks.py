@@ -142,7 +142,26 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSpace:
+class _TableTask:
+    """A task that writes rows of tables to files in the folder `work`."""
+
+    storage: StorageOptions
+    seal: Seal
+    work: str
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        spare_modules()
+        set_storage_options(self.storage)
+        tables = _Tables(self.work)
+        yield from tables.batches(self._rows(batches, tables))
+
+    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+        """Add rows of tables; yield other rows of `MADE`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSpace(_TableTask):
     """Judges directories, and makes what each of them adds to the tables.
 
     `first` are the numbers of the replicas that transactions and producers are counted in, `about` has the moment of
@@ -153,21 +172,11 @@ class JudgeSpace:
     tables: frozenset[str]
     first: frozenset[int]
     limits: Limits
-    storage: StorageOptions
     keys: bool
-    seal: Seal
-    work: str
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
-        tables = _Tables(self.work)
-        rows = cells(batches, "number", "cluster", "content")
-        yield from tables.batches(
-            row
-            for number, cluster, content in rows
-            for row in self._directory(number, cluster, self.seal.unpacked(content), tables)
-        )
+    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+        for number, cluster, content in cells(batches, "number", "cluster", "content"):
+            yield from self._directory(number, cluster, self.seal.unpacked(content), tables)
 
     def _directory(self, number: int, cluster: int, log: LogSpace, tables: _Tables) -> Iterator[Row]:
         about = self.about[cluster]
@@ -193,21 +202,12 @@ class JudgeSpace:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinSpace:
+class JoinSpace(_TableTask):
     """Joins the parts of a row, which come together: sorted by kind, cluster and key."""
 
     states: Mapping[int, StateTopic]
-    seal: Seal
-    storage: StorageOptions
-    work: str
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
-        tables = _Tables(self.work)
-        yield from tables.batches(self._joined(batches, tables))
-
-    def _joined(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
         rows = cells(batches, "kind", "cluster", "key", "content")
         for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
             contents = (self.seal.unpacked(content) for *_, content in parts)

@@ -71,6 +71,7 @@ def spark(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.local.dir": str(folder),
+        "spark.python.daemon.module": "warm_daemon",
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
         "spark.sql.shuffle.partitions": "2",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Trouble:
-    """What goes wrong; `folder` is where each attempt of a task leaves a file when it starts."""
+    """What goes wrong; `folder` is where each attempt of a task leaves a file with its first rows."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class Trouble:
         return sorted(int(path.name.split(".")[1]) for path in self.folder.glob(f"{stage}.*"))
 
     def started(self, stage: str) -> int:
-        """Leave word of an attempt, and return its number."""
+        """Leave word of an attempt that has rows, and return its number."""
         context = TaskContext.get()
         assert context is not None  # a task asks
         number = context.attemptNumber()
@@ -121,9 +121,9 @@ class JudgeTwice:
 
 
 def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield some rows, meet trouble, and yield the others."""
-    attempt = trouble.started(stage)
+    """Yield some rows, meet trouble, and yield the others. A task without rows, as Spark 3.5 makes some, meets none."""
     for number, some in enumerate(rows):
+        attempt = trouble.started(stage) if number == 0 else None
         yield some
-        if number == 0:
+        if attempt is not None:
             trouble.strikes(attempt)

@@ -19,6 +19,7 @@ import build
 from invoke import kafkalog
 from kafkalog import limit
 from kafkalog.auditing.incidents import rows_of_audit
+from kafkalog.auditing.pipeline import places
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
@@ -57,8 +58,11 @@ def test_a_segment_a_task(spark: SparkSession, tmp_path: Path) -> None:
     held(done, tmp_path / "out", audit(SOME))
 
 
-def test_the_producers_of_a_log_are_shared_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_producers_of_a_log_are_shared_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     """As those of a log too big for one task: no row is lost, none comes twice, counts add up."""
+    monkeypatch.setattr(places, "LEAST_SHARES", 3)
     tables = tuple(table for table in ALL_TABLES if table != "visible")
     done = run(spark, WHOLE, tmp_path / "out", tables=tables, share_bytes=4096)
 

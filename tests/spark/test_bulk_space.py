@@ -19,12 +19,15 @@ from official import FIXTURES, cases
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOME = sorted(
-    str(data)
-    for case in cases(FIXTURES)
-    for data in case.glob("data*")
-    if any(name in case.name for name in ("hanging", "compact", "epoch", "interleaved", "upgraded", "k4-i"))
-)
+
+def _directories(*names: str) -> list[str]:
+    """The directories of the fixtures that have one of these in their names."""
+    chosen = (case for case in cases(FIXTURES) if any(name in case.name for name in names))
+    return sorted(str(data) for case in chosen for data in case.glob("data*"))
+
+
+FEW = _directories("compact", "epoch", "k4-i")
+SOME = _directories("compact", "epoch", "hanging", "interleaved", "k4-i", "upgraded")
 TABLES = [table.name for table in SPACE_TABLES]
 
 
@@ -32,15 +35,19 @@ def _sorted(rows: Any) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)
 
 
-@pytest.mark.parametrize("split_bytes", [1, 128 << 20])
-def test_rows_are_those_of_a_local_run(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
+@pytest.mark.parametrize(
+    ("split_bytes", "paths", "least"), [(1, FEW, 20), (128 << 20, SOME, 50)], ids=["a directory a task", "packed"]
+)
+def test_rows_are_those_of_a_local_run(
+    spark: SparkSession, tmp_path: Path, split_bytes: int, paths: list[str], least: int
+) -> None:  # fmt: skip
     """Some clusters at once: every table has the local rows; only the incidents of transactions are ``txn-audit``'s."""
     output = Output(str(tmp_path / "out"))
     output.make(overwrite=False)
-    done = bulk_space(spark, SOME, output, SpaceOptions(), tables=TABLES, split_bytes=split_bytes)
-    local = kafkalog.space(SOME, tables=TABLES)
+    done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, split_bytes=split_bytes)
+    local = kafkalog.space(paths, tables=TABLES)
 
-    assert done.directories == sum(1 for _ in local.rows("space")) > 50
+    assert done.directories == sum(1 for _ in local.rows("space")) > least
     for table in TABLES:
         theirs = pq.read_table(tmp_path / "out" / table).to_pylist()
         mine = list(local.rows(table))

@@ -19,8 +19,7 @@ for setting in sys.argv[2:]:
     builder = builder.config(*setting.split("=", 1))
 spark = builder.getOrCreate()
 assert ".connect." in type(spark).__module__
-for view in ("transactions", "records"):
-    print(view, spark.read.format("kafkalog").option("view", view).load(sys.argv[1]).count())
+print(spark.read.format("kafkalog").option("view", "records").load(sys.argv[1]).count())
 found = spark.read.format("kafkalog").load(sys.argv[1]).where("state = 'hanging'").collect()
 print(sorted((row.topic, row.partition, row.first_offset) for row in found))
 spark.stop()
@@ -36,14 +35,12 @@ SETTINGS = (
 def test_a_connected_client_gets_the_same(needs_spark: None) -> None:
     """A server on this machine finds the source by its name, and its workers import it."""
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    pytest.importorskip("pyspark.sql.datasource", reason="data sources came with Spark 4.0")
     ended = subprocess.run(
         [sys.executable, "-c", CLIENT, HANGING, *SETTINGS], capture_output=True, text=True, timeout=300, check=False
     )
-    rows = {view: library_rows(view, HANGING) for view in ("transactions", "records")}
-    hanging = sorted((row[1], row[2], row[7]) for row in rows["transactions"] if "hanging" in row)
+    records = len(library_rows("records", HANGING))
+    hanging = sorted((row[1], row[2], row[7]) for row in library_rows("transactions", HANGING) if "hanging" in row)
 
-    assert ended.stdout.splitlines() == [
-        *(f"{view} {len(of_view)}" for view, of_view in rows.items()),
-        str(hanging),
-    ], ended.stderr
+    assert ended.stdout.splitlines() == [str(records), str(hanging)], ended.stderr
     assert hanging

@@ -138,7 +138,7 @@ def test_a_signal_ends_a_job_at_once(spark: SparkSession) -> None:
     slow = spark.range(0, 2, 1, 2).selectExpr("java_method('java.lang.Thread', 'sleep', 60000L) as slept")
     started = time.monotonic()
     signal.signal(signal.SIGALRM, _ended)
-    signal.setitimer(signal.ITIMER_REAL, 3)
+    signal.setitimer(signal.ITIMER_REAL, 1)
     try:
         with pytest.raises(SystemExit):
             frames.fetched(slow, "sleep", told.append)

@@ -42,7 +42,7 @@ def test_transactions_that_ended_differently(
 ) -> None:
     """Each is found once, whatever the shares."""
     monkeypatch.setattr(executor, "KEY_SHARE_BYTES", share_bytes)
-    monkeypatch.setattr(executor, "KEY_BYTES", 100)
+    monkeypatch.setattr(executor, "KEY_BYTES", 1000)
     data = str(made(tmp_path / "data"))
     done = run(spark, [data], tmp_path / "out", tables=("findings", "transactions"))
 

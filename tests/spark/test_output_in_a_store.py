@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from held import ROOT, in_order, rows_of
+from held import in_order, rows_of
 from pyarrow import fs
 
+from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.files.object_stores import requests_made
 from kafkalog.log_dirs.remote_store import Remote, remote_given
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
@@ -22,6 +23,9 @@ from official import FIXTURES
 pytest.importorskip("moto", reason="an object store to test with needs moto[server]")
 
 from object_store import BUCKET, ENVIRONMENT, ObjectStore, object_store  # after the check for what it needs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TIERED = FIXTURES / "tiered-missing"
 DATA = str(TIERED / "data")
@@ -33,42 +37,22 @@ def store() -> Iterator[ObjectStore]:
         yield store
 
 
-# The command three times, in one process, so that there is one JVM; a command that fails gives up its standard output.
-RUNS = """
-import os, sys
-from kafkalog_cli.main import main
-
-statuses, arguments = os.dup(1), sys.argv[1:]
-for more in ([], [], ["--overwrite"]):
-    sys.argv = ["kafkalog", "txn-audit", "--engine", "spark", "--master", "local[2]", *arguments, *more]
-    try:
-        main()
-    except SystemExit as ended:
-        os.write(statuses, b"\\n%d\\n" % ended.code)
-"""
-
-
-def bulk(store: ObjectStore, *arguments: str) -> list[int]:
-    """Run audits in a process of its own, which knows the store only by its environment."""
-    known = ENVIRONMENT | {"AWS_ENDPOINT_URL": store.endpoint}
-    ended = subprocess.run(
-        [sys.executable, "-c", RUNS, *arguments], capture_output=True, text=True, check=False, timeout=300, cwd=ROOT,
-        env=os.environ | known,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
-    return [int(line) for line in ended.stdout.splitlines() if line.isdigit()]
-
-
 def test_tables_are_written_to_a_store(
-    needs_spark: None, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """The rows of a local audit, in the files that the manifest lists; nothing else is left; --overwrite replaces it.
 
-    A remote tier is in a store, too: what its tasks asked is in the provenance, of all audits of the process.
+    Driver and tasks know the store by their environment alone. A remote tier is in a store, too: what its tasks asked
+    is in the provenance, of all audits of the process.
     """
     uri, tiers = store.uri("audits/today"), store.upload(TIERED / "remote", "tiers")
+    store.name_to(monkeypatch)
+    for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": store.endpoint}.items():
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    arguments = ("txn-audit", "--engine", "spark", DATA, "--remote", tiers, "-o", uri)
+    before = Counter(requests_made())
     with store.counting():
-        ended = bulk(store, DATA, "--remote", tiers, "-o", uri)
+        ended = [kafkalog(*arguments, *more).status for more in ([], [], ["--overwrite"])]
     asked = [one.kind for one in store.asked if one.key.startswith("tiers/")]
     assert ended == [Exit.FINDINGS, Exit.OUTPUT_FAILED, Exit.FINDINGS]
 
@@ -90,9 +74,8 @@ def test_tables_are_written_to_a_store(
     }  # fmt: skip
     with there.open_input_stream("provenance.json") as stream:
         told = json.loads(stream.read())["object_stores"]
-    assert told["read"] == asked.count("GET") > 20
-    assert told["read_bytes"] > 20_000
-    store.name_to(monkeypatch)
+    assert told["read"] - before["read"] == asked.count("GET") > 20
+    assert told["read_bytes"] - before["read_bytes"] > 20_000
     with remote_given(Remote(tiers)):
         found = audit([DATA])
     for table in tables:

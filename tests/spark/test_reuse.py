@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkalog.files.object_stores import StorageOptions
 from kafkalog_spark.between_tasks import spare_modules
 from kafkalog_spark.session import at_work
 
@@ -38,9 +39,9 @@ def test_a_session_gets_its_settings_back(spark: SparkSession) -> None:
     adaptive = "spark.sql.adaptive.enabled"
     for before in ("true", "false"):
         spark.conf.set(adaptive, before)
-        with at_work(spark):
+        with at_work(spark, StorageOptions()):
             assert spark.conf.get(adaptive) == before
-        with at_work(spark, planned=True):
+        with at_work(spark, StorageOptions(), planned=True):
             assert spark.conf.get(adaptive) == "false"
         assert spark.conf.get(adaptive) == before
     spark.conf.unset(adaptive)

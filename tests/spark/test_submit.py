@@ -154,7 +154,7 @@ def test_one_file_with_the_kernel(elsewhere: Elsewhere) -> None:
     assert ended.status == Exit.FINE, ended.err
     assert ended.text.splitlines()[-1].startswith("OK: ")  # spark-submit puts what goes to standard error before it
     _tables(out, [HEALTHY], ["transactions"])
-    compiled = any((ROOT / "kafkalog" / "kernel").glob("checksums*.so"))
+    compiled = any((ROOT / "kafkalog" / "kernel").glob("headers*.so"))
     said = json.loads((out / "provenance.json").read_text())["kernel"]
     assert said == ("compiled" if compiled else "interpreted")
     assert f"({said} kernel)" in alone.stdout.decode()

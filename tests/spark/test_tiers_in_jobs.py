@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from held import held, rows_in, run
 
 import kafkalog
+import kafkalog_spark
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.space import SpaceOptions
 from kafkalog.log_dirs.remote_store import Remote, remote_given
@@ -45,10 +46,8 @@ def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path:
 
 def test_the_data_source_has_the_option(spark: SparkSession) -> None:
     """Records of both tiers, with the store as an option of the read."""
-    found = spark.read.format("kafkalog").option("view", "records").option("remote", STORE).option(
-        "topic", "coupons*"
-    )  # fmt: skip
-    audited = spark.read.format("kafkalog").option("remote", STORE).option("topic", "audit*").load(DATA)
+    found = kafkalog_spark.read(spark, DATA, view="records", remote=STORE, topic="coupons*")
+    audited = kafkalog_spark.read(spark, DATA, remote=STORE, topic="audit*")
 
-    assert found.load(DATA).count() == 139
+    assert found.count() == 139
     assert audited.select("first_offset").where("state = 'committed'").count() > 5

@@ -186,7 +186,7 @@ def dump(
         decoders=decoders,
     )
     outcome = Outcome(Severity[fail_on.upper()])
-    outcome.incomplete = tell_unreadable(found)
+    tell_unreadable(found, outcome)
     inputs = [file for file in files if file != STDIN]
     if form in FOLDERS and (form != "ndjson" or target.is_folder(form)):
         from kafkalog_cli.dumping_rows import dump_files
@@ -203,7 +203,7 @@ def dump(
         with target.stream(inputs) as stream:
             sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
-    outcome.incomplete = tell_lost(found) or outcome.incomplete
+    tell_lost(found, outcome)
     _say_silence(request.selection, outcome)
     return outcome.status(exit_zero=exit_zero)
 
@@ -212,5 +212,5 @@ def _say_silence(selection: Selection, outcome: Outcome) -> None:
     """Say that a filter left nothing, and what there is: then not what was asked for was found."""
     words = None if selection.everything else selection.met.words(of_records=selection.looks_at_records)
     if words is not None:
-        outcome.incomplete = True
+        outcome.nothing_matched()
         say(f"error: {words}")

@@ -95,7 +95,8 @@ def extract(
         raise click.UsageError(f"--format {form} has whole records as they are.")
     if form in ("arrow", "parquet"):
         parquet_engine()
-    paths, is_wrong = without_side_files(unpacked(paths))
+    outcome = Outcome(Severity[fail_on.upper()])
+    paths = without_side_files(unpacked(paths), outcome)
     decoders = decoders_of(key_format, value_format, schema_paths, paths)
     moment = None
     if at is not None:
@@ -106,8 +107,7 @@ def extract(
     if moment is not None:
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
-    outcome = Outcome(Severity[fail_on.upper()])
-    outcome.incomplete = tell_unreadable(found, everywhere=not (lost or incident_id)) or is_wrong
+    tell_unreadable(found, outcome, everywhere=not (lost or incident_id))
     from kafkalog_cli.extracting import (
         at_stake,
         counted,
@@ -123,7 +123,7 @@ def extract(
         found = at_stake(found, filters, incident_id)
     elif committed:
         for line in left_out(found):
-            outcome.incomplete = True
+            outcome.unread()
             say(f"error: {line}")
     elif view == "read-uncommitted":
         found = since_log_start(found)
@@ -139,7 +139,7 @@ def extract(
         say(line)
     words = None if found.selection.everything else met.words(of_records=True)
     if words is not None and not met.records and not outcome.incomplete:
-        outcome.incomplete = True
+        outcome.nothing_matched()
         say(f"error: {words}")
-    outcome.incomplete = tell_lost(found) or outcome.incomplete
+    tell_lost(found, outcome)
     return outcome.status(exit_zero=exit_zero)

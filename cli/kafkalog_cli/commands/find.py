@@ -86,24 +86,25 @@ def find(
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
     if form == "ndjson" and (counts or files_only):
         raise click.UsageError("--count and --files-with-matches write text: --format ndjson has each record.")
-    paths, is_wrong = without_side_files(unpacked(paths))
+    outcome = Outcome(Severity.ERROR)
+    paths = without_side_files(unpacked(paths), outcome)
     find_files = partial(
         filters.find, paths, limits, jobs=jobs, data_only=True, null_value=null_value,
         value=None if value is None else os.fsencode(value), value_pattern=pattern,
     )  # fmt: skip
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form == "ndjson")
-    outcome = Outcome(Severity.ERROR, incomplete=tell_unreadable(found) or is_wrong)
+    tell_unreadable(found, outcome)
     if form == "ndjson":
         from kafkalog_cli.extracting import write_rows
 
         write_rows(form, found, limits, (EVERY_COLUMN,), STDOUT, outcome, limit=max_count)
-        number, outcome.incomplete = found.selection.met.records, outcome.incomplete or outcome.found
+        number = found.selection.met.records
     else:
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
-    outcome.incomplete = tell_lost(found) or outcome.incomplete
+    tell_lost(found, outcome)
     if not number:
         say(f"nothing matches in {len(found.files):,} file{'s' * (len(found.files) != 1)}")
     return outcome.of_search(number)
@@ -126,8 +127,8 @@ def _write(
         try:
             for item in selected_blocks(found.given.get(path) or GivenFile(path), found.selection, limits):
                 if isinstance(item, Finding):
-                    if item.severity >= Severity.ERROR:  # what can't be read may have had some
-                        outcome.incomplete = True
+                    outcome.count(item.severity)
+                    if item.severity >= outcome.fail_on:
                         say(str(item))
                     continue
                 rows = item.rows() if most is None else item.rows()[: most - number]
@@ -140,7 +141,7 @@ def _write(
                 if (files_only and number) or number == most:
                     break
         except UnreadableError as error:
-            outcome.incomplete = True
+            outcome.unread()
             say(f"error: {error}")
         if files_only and number > before:
             stream.write(f"{escape(path)}\n".encode())

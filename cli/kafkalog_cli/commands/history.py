@@ -52,7 +52,9 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
 
     form = row_form(form, target, (NIGHTS,), columns)
     found, unreadable = read(nights)
+    outcome = Outcome(Severity.ERROR)
     for line in unreadable:
+        outcome.unread()
         say(f"error: {line}")
     rows = [tuple(row[name] for name in NIGHTS.names) for one in found for row in one.nights]
     if target.is_folder(form):
@@ -78,7 +80,7 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
         except OSError as error:
             raise OutputError(f"{nights}: {error.strerror}") from error
         say(f"{count:,} kept scans were removed, {size_text(size)}")
-    return Outcome(Severity.ERROR, incomplete=bool(unreadable)).status()
+    return outcome.status()
 
 
 def _lines(found: Sequence[History], zone: Zone) -> Iterator[str]:

@@ -82,13 +82,13 @@ def salvage(
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
-                rows.take(item)
+                rows.add(item)
             rows.findings()
             sink.close()
             rows.nothing_whole()
             mark_copied(str(output.parent))
     except UnreadableError as error:
-        outcome.incomplete = True
+        outcome.unread()
         say(f"error: {error}")
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
@@ -154,7 +154,7 @@ class _SalvagedRows:
         base = parse_name(Path(segment).name).offset
         self.sums = SalvageSums(-1 if base is None else base - 1)
 
-    def take(self, item: SalvagedStretches | Chunk) -> None:
+    def add(self, item: SalvagedStretches | Chunk) -> None:
         """Show stretches, or keep the findings of a chunk."""
         from kafkalog.segments.salvage import SalvagedStretches
         from kafkalog_cli.render.column_lines import write_part

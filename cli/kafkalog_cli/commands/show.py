@@ -82,7 +82,7 @@ def show(places: tuple[_Place, ...], form: str, limits: Limits) -> int:
             except UnsupportedError as error:
                 raise click.UsageError(str(error)) from error
             except UnreadableError as error:
-                outcome.incomplete = True
+                outcome.unread()
                 say(f"error: {error}")
         if sink is not None:
             sink.close()

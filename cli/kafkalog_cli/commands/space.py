@@ -114,10 +114,11 @@ def space(
     topics = {} if topic_configs is None else read_topic_configs(topic_configs)
     options = SpaceOptions(limits, now=now, keys=keys, properties=properties, topics=topics)
     found = measure(paths, options)
+    outcome = Outcome(Severity[fail_on.upper()])
     for line in found.unreadable:
+        outcome.unread()
         say(f"error: {line}")
     if form == "html" or (form == "table" and not wanted and not columns):
-        outcome = Outcome(Severity[fail_on.upper()], incomplete=bool(found.unreadable))
         with target.stream(paths) as stream:
             if form == "html":
                 from kafkalog.reports import space_page
@@ -137,15 +138,15 @@ def space(
     from kafkalog.auditing.incidents import items_of_space
 
     view = ViewOutput(
-        paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
-        exit_zero=exit_zero, incomplete=bool(found.unreadable),
+        paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, outcome=outcome,
+        exit_zero=exit_zero,
     )  # fmt: skip
     return view.write(items_of_space(found, view.names))
 
 
 def _count(outcome: Outcome, finding: Finding) -> None:
     """Count a finding for the exit status, and show it if it is more than a note."""
-    outcome.take(finding)
+    outcome.count_finding(finding)
     if finding.severity > Severity.NOTE:
         say(str(finding))
 

@@ -103,7 +103,10 @@ def timeline(
             shown, folded, width=cells, by_time=by_time, kind=_WORDS[lanes], ascii_only=plain, color=color
         ):
             stream.write(encoded(f"{line}\n"))
-    return Outcome(Severity.ERROR, incomplete=not summary.complete).status()
+    outcome = Outcome(Severity.ERROR)
+    if not summary.complete:
+        outcome.unread()
+    return outcome.status()
 
 
 def _partitions(rows: Any, incident: str | None) -> set[str] | None:

@@ -90,10 +90,11 @@ def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, 
     """Write each table as a file, one without rows, too: it has the columns."""
     for table, batches in tables:
         (folder / table.name).mkdir()
-        file = ParquetFile(folder / table.name / "part-00000.parquet", table, run)
-        for batch in batches:
-            file.write(batch)
-        file.close()
+        with (folder / table.name / "part-00000.parquet").open("wb") as stream:
+            file = ParquetFile(stream, arrow_schema(table), run)
+            for batch in batches:
+                file.write(batch)
+            file.close()
 
 
 def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.tables import Table

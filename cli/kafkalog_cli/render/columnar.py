@@ -10,52 +10,12 @@ from typing import Any, BinaryIO, Final
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.segment_arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema, parquet_encodings
+from kafkalog.tables.arrow import GuardedFile, ParquetFile, Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.row_formats import ChosenColumns
 
 __all__ = ["KEPT_ROWS", "arrow_directory", "arrow_stream", "write_stream"]
 
 KEPT_ROWS: Final = 1 << 14
-_GROUP_ROWS: Final = 1 << 19
-_GROUP_BYTES: Final = 64 << 20
-_PAGE_ROWS: Final = 1 << 14  # written at once
-_GROUPED: Final = frozenset({"producer_id"})  # neighbours are often equal
-
-
-class _File:
-    """A stream as pyarrow writes to it, while its own writer is called.
-
-    Pyarrow's writers also end a file when they are collected: after an interrupt, when nobody wants that end.
-    """
-
-    closed = False
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._position = 0
-        self._is_wanted = False
-
-    @contextmanager
-    def wanted(self) -> Iterator[None]:
-        """Let what pyarrow writes through."""
-        self._is_wanted = True
-        try:
-            yield
-        finally:
-            self._is_wanted = False
-
-    def write(self, data: Any) -> int:
-        if self._is_wanted:
-            self._stream.write(data)
-        self._position += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._position
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class _IpcWriter:
@@ -64,7 +24,7 @@ class _IpcWriter:
     def __init__(self, stream: BinaryIO, schema: Any) -> None:
         import pyarrow as pa
 
-        self._file = _File(stream)
+        self._file = GuardedFile(stream)
         with self._file.wanted():
             # Words that nobody knew are written when they come: a file can't have another dictionary. Only findings
             # name files that were not given, and polars reads no dictionary that grows.
@@ -80,51 +40,7 @@ class _IpcWriter:
             self._writer.close()
 
 
-class _ParquetWriter:
-    """A Parquet file, in row groups of some size."""
-
-    def __init__(self, stream: BinaryIO, schema: Any) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        encodings = parquet_encodings(schema)
-        # The smallest and largest value, where readers can leave out row groups by them: not of keys and values, which
-        # may have megabytes each.
-        ordered = [*encodings["column_encoding"], *(field.name for field in schema if field.name in _GROUPED)]
-        self._metadata = schema.metadata
-        self._held: list[Any] = []
-        self._size = 0
-        self._file = _File(stream)
-        with self._file.wanted():
-            self._writer = pq.ParquetWriter(
-                pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
-                write_statistics=ordered or False, write_batch_size=_PAGE_ROWS, write_page_checksum=True, **encodings,
-            )  # fmt: skip
-
-    def write(self, batch: Any) -> None:
-        if self._size + batch.nbytes > _GROUP_BYTES:  # a group takes several times its size while it is written
-            self._write()
-        self._held.append(batch)
-        self._size += batch.nbytes
-        if self._size >= _GROUP_BYTES or sum(one.num_rows for one in self._held) >= _GROUP_ROWS:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow as pa
-
-        if self._held:
-            held, self._held, self._size = self._held, [], 0
-            with self._file.wanted():
-                self._writer.write_table(pa.Table.from_batches(held))
-
-    def close(self) -> None:
-        self._write()
-        with self._file.wanted():
-            self._writer.add_key_value_metadata(self._metadata or {})
-            self._writer.close()
-
-
-_WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": _ParquetWriter}
+_WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": ParquetFile}
 
 
 class ArrowSink:

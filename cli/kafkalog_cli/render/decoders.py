@@ -14,7 +14,7 @@ from kafkalog.kafka.message_json import kafka_json
 from kafkalog.kafka.message_schema import Release
 from kafkalog.kafka.remote_log_metadata import DELETE_STATES, SEGMENT_STATES
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.kernel.kafka_text import java_text
+from kafkalog.kernel.text import java_text
 
 __all__ = ["DIALECTS", "shown"]
 

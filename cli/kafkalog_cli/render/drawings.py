@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafkalog.certainty import is_proved
 from kafkalog.escape import escape
-from kafkalog.quantities import by_number, iso, plausible, size_text
+from kafkalog.quantities import by_number, iso, plausible, producer_name, size_text
 
 if TYPE_CHECKING:
     from kafkalog import Shown
@@ -143,7 +143,7 @@ def _name(who: Who) -> str:
     _, producer, name, topic = who
     if producer < 0:
         return escape(f"no producer id, to {topic}")
-    return escape(f"producer {producer}" if name is None else f"{name} (producer {producer})")
+    return escape(producer_name(name, producer))
 
 
 def _said(of_who: Mapping[int, int], odd: int, by: str, unit_ms: int) -> str:

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from kafkalog.escape import escape
-from kafkalog.kernel import plans, row_text
+from kafkalog.kernel import plans
+from kafkalog.kernel import text as kernel_text
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
@@ -219,7 +220,7 @@ def _template(
     encoded = tuple((text.encode("utf-8", "surrogateescape"), column) for text, column in parts)
     cells = array("q", [*steps, -1, *words])
     literals.extend(bytes(32))  # so that the writer can copy 32 bytes of any of them, which is cheaper than fewer
-    return RowTemplate(form, encoded, null.encode(), cells, bytes(literals), headers, room + 4 * row_text.SLACK)
+    return RowTemplate(form, encoded, null.encode(), cells, bytes(literals), headers, room + 4 * kernel_text.SLACK)
 
 
 # Lines of JSON and CSV before they are written: collected in a buffer that the kernel's writer fills, too.
@@ -256,13 +257,10 @@ class BlockLines:
         """Write the lines of some rows of a block."""
         block, row, stop = rows.block, rows.start, rows.stop
         while row < stop:
-            row, self._used, why = row_text.row_lines(
-                block.buf, block.cells, block.room, block.valid, row, stop, template.steps, template.literals,
-                template.form, template.line_room, block.weight, self._buffer, self._used,
-            )  # fmt: skip
-            if why == row_text.NO_ROOM:
+            row, self._used, why = kernel_text.row_lines(block, row, stop, template, self._buffer, self._used)
+            if why == kernel_text.NO_ROOM:
                 self.flush()
-            elif why == row_text.BIG:
+            elif why == kernel_text.SPECIAL:
                 self._big(block, row, template)
                 row += 1
 
@@ -302,11 +300,11 @@ class BlockLines:
             return
         mark = b""
         if template.form == plans.SAFE_CSV and column.kind is not Kind.JSON and size:
-            mark = b"'" if row_text.is_marked(block.buf[start], in_base64=not is_text) else b""
-        is_quoted = not template.is_csv or (is_text and row_text.is_quoted(block.buf, start, size))
+            mark = b"'" if kernel_text.is_marked(block.buf[start], in_base64=not is_text) else b""
+        is_quoted = not template.is_csv or (is_text and kernel_text.is_quoted(block.buf, start, size))
         if mark and is_quoted and size < OUT_BYTES:  # a blank after the mark needs no quotes
             marked = mark + bytes(block.buf[start : start + size])
-            is_quoted = row_text.is_quoted(marked, 0, len(marked))
+            is_quoted = kernel_text.is_quoted(marked, 0, len(marked))
         quote = b'"' if is_quoted else b""
         how = plans.CSV if template.is_csv else plans.JSON
         self._long(block, start, size, (quote + mark, quote), how if is_text else plans.IN_BASE64)
@@ -316,7 +314,7 @@ class BlockLines:
         self.write(around[0])
         stop = start + size
         while start < stop:
-            start, self._used = row_text.text_piece(block.buf, start, stop, how, self._buffer, self._used)
+            start, self._used = kernel_text.text_piece(block.buf, start, stop, how, self._buffer, self._used)
             if start < stop:
                 self.flush()
         self.write(around[1])
@@ -327,9 +325,9 @@ class BlockLines:
         is_started = False
         while left > 0:
             before = left
-            position, left, self._used = row_text.headers_piece(
+            position, left, self._used = kernel_text.headers_piece(
                 block.buf, position, left, is_started, template.literals, template.steps, template.headers,
-                template.form, self._buffer, self._used,
+                template.is_csv, self._buffer, self._used,
             )  # fmt: skip
             is_started = is_started or left < before
             if left > 0:
@@ -347,7 +345,7 @@ class BlockLines:
         quote = b'""' if is_csv else b'"'
         self.write(b"," if is_started else b"")
         for at, (start, size) in ((0, (key, key_size)), (6, (value, value_size))):
-            what = row_text.kind_of(block.buf, start, size)
+            what = kernel_text.kind_of(block.buf, start, size)
             texts = (plans.PLAIN, plans.ESCAPED), (plans.BASE64,)
             for word, kinds, how in zip(
                 (at, at + 2), texts, (plans.QUOTED_JSON if is_csv else plans.JSON, plans.IN_BASE64),

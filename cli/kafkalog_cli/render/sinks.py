@@ -10,7 +10,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
-from kafkalog_cli.render.table import TableSink
+from kafkalog_cli.render.text_table import TableSink
 
 if TYPE_CHECKING:
     from kafkalog_cli.output import Target

@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import OfCause
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
+    EVENTS,
     Consumers,
     Event,
     Incident,
     More,
+    Row,
     Since,
     Step,
     Subject,
-    listed,
-    many,
-    offsets,
+    TopicPartition,
 )
 from kafkalog.certainty import POSSIBLE, first_doubt
 from kafkalog.findings import Severity
-from kafkalog.quantities import iso
+from kafkalog.limit import few_groups, grouped
+from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
 __all__ = ["aborted"]
 
-_EVENTS: Final = 20
-_MANY_IDS: Final = 100  # transactional ids of one reason; more become one incident
+_IDS: Final = 100  # of one reason; more become one incident
 _SAID: Final = {
     "takeover": "because another producer took over the transactional id",
     "timeout": "by the coordinator: they were open longer than their timeout",
@@ -53,38 +53,37 @@ class _Abort(NamedTuple):
             return int(self.prepared["last_update_timestamp_ms"])
         return int(self.rows[0]["marker_timestamp_ms"])
 
+    @property
+    def who(self) -> str:
+        """Name whose transaction it was."""
+        return producer_name(self.name, self.producer_id)
+
 
 def aborted(tables: ClusterTables) -> Iterator[Incident]:
     """Yield notes of fenced writers and aborted transactions, one for each transactional id and reason."""
-    groups: dict[str, dict[str | None, list[_Abort]]] = {}
-    for abort in (*_by_coordinator(tables), *_by_administrator(tables)):
-        groups.setdefault(abort.cause, {}).setdefault(abort.name, []).append(abort)
-    for cause, by_name in groups.items():
-        counted = tables.aborted.get(cause)
-        if counted is not None or len(by_name) > _MANY_IDS:
-            yield _incident(tables, [abort for some in by_name.values() for abort in some], counted)
-        else:
-            for some in by_name.values():
-                yield _incident(tables, some, None)
+
+    def key(one: _Abort) -> tuple[object, ...]:
+        return (one.cause,) if one.cause in tables.aborted else (one.cause, one.name)
+
+    for _, some in few_groups((*_by_coordinator(tables), *_by_administrator(tables)), key, 1, _IDS):
+        yield _incident(tables, some, tables.aborted.get(some[0].cause))
 
 
 def _by_coordinator(tables: ClusterTables) -> Iterator[_Abort]:
-    data: dict[tuple[int, int], list[Row]] = {}
-    for rows in tables.transactions.values():
-        for row in rows:
-            if row["state"] == "aborted" and row["marker_epoch"] is not None:
-                data.setdefault((row["producer_id"], row["marker_epoch"]), []).append(row)
+    rows = (row for of_log in tables.transactions.values() for row in of_log if row["marker_epoch"] is not None)
+    aborted_rows = (row for row in rows if row["state"] == "aborted")
+    data = grouped(aborted_rows, lambda row: (row["producer_id"], row["marker_epoch"]))
     for reason, prepared, successor in tables.aborts:
         its = data.get((prepared["producer_id"], prepared["producer_epoch"]), ())
-        rows = [row for row in its if _is_its(row, prepared)]
         who = prepared["transactional_id"], prepared["producer_id"]
-        yield _Abort(*who, reason.cause, reason.certainty, prepared, successor, rows)
+        near = [row for row in its if _is_its(row, prepared)]
+        yield _Abort(*who, reason.cause, reason.certainty, prepared, successor, near)
 
 
 def _is_its(row: Row, prepared: Row) -> bool:
     """Say whether an ABORT marker may be that of a decision: brokers' clocks are never a minute apart."""
     near = abs(row["marker_timestamp_ms"] - prepared["last_update_timestamp_ms"]) <= 60_000
-    return near and f"{row['topic']}-{row['partition']}" in (prepared["partitions"] or ())
+    return near and str(TopicPartition.of(row)) in (prepared["partitions"] or ())
 
 
 def _by_administrator(tables: ClusterTables) -> Iterator[_Abort]:
@@ -105,9 +104,9 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     first, cause = some[0], some[0].cause
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
     names = {abort.name for abort in some}
-    whose = len(names) if counted is None else counted.transactional_ids
+    number_of_ids = len(names) if counted is None else counted.transactional_ids
     subject = Subject(
-        producer_id=first.producer_id if first.name is None else None, name=first.name if whose == 1 else None
+        producer_id=first.producer_id if first.name is None else None, name=first.name if number_of_ids == 1 else None
     )
     uncounted = POSSIBLE if counted is not None and counted.is_possible else None
     certainty = first_doubt([uncounted, *(abort.certainty for abort in some)])
@@ -118,7 +117,7 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     incident.since = Since(first.time, "broker")
     incident.until = Since(some[-1].time if counted is None else counted.until, "broker")
     rows = [row for abort in some for row in abort.rows]
-    incident.partitions = {(row["topic"], row["partition"]) for row in rows} | {
+    incident.partitions = set(map(TopicPartition.of, rows)) | {
         _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
     }
     if counted is not None:
@@ -128,21 +127,19 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     incident.reach((row["first_offset"] for row in rows), (row["last_offset"] for row in rows))
     if rows:
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
-    for abort in some[:_EVENTS]:
+    for abort in some[:EVENTS]:
         incident.events += _events(abort)
-    who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
-    if whose > 1:
-        who = f"{whose} transactional ids"
+    writer = first.who if number_of_ids <= 1 else f"{number_of_ids} transactional ids"
     began = iso(first.time)
     when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
     may = "probably " if certainty == POSSIBLE else ""
     said = said.replace("by the producer itself", f"{may}by the producer itself")
     verb = "was" if number == 1 else "were"
-    incident.title = f"{many(number, 'transaction')} of {who} {verb} aborted {when} {said}."
+    incident.title = f"{many(number, 'transaction')} of {writer} {verb} aborted {when} {said}."
     if cause == "takeover":
         incident.title = (
-            f"The writer of {who} was {may}fenced {when}: another producer took over, and"
+            f"The writer of {writer} was {may}fenced {when}: another producer took over, and"
             f" {many(number, 'open transaction')} {verb} aborted."
         )
     skip = "the records" if incident.records is None else many(incident.records, "record")
@@ -156,21 +153,20 @@ def _row_key(row: Row) -> tuple[str, int, int, int]:
     return row["topic"], row["partition"], row["producer_id"], row["first_offset"]
 
 
-def _place(name: str) -> tuple[str, int]:
+def _place(name: str) -> TopicPartition:
     topic, _, number = name.rpartition("-")
-    return topic, int(number)
+    return TopicPartition(topic, int(number))
 
 
 def _events(abort: _Abort) -> Iterator[Event]:
     if abort.prepared is not None:
         places = listed(abort.prepared["partitions"] or ())
-        who = f"{abort.name} (producer {abort.producer_id})"
-        what = f"The coordinator decided to abort the transaction of {who} in {places}."
+        what = f"The coordinator decided to abort the transaction of {abort.who} in {places}."
         yield Event(abort.time, "broker", abort.prepared["log"], abort.prepared["offset"], what)
     for row in {_row_key(row): row for row in abort.rows}.values():
-        place = f"{row['topic']}-{row['partition']}"
         what = (
-            f"{many(row['records'], 'record')} at {offsets(row['first_offset'], row['last_offset'])} of {place}"
+            f"{many(row['records'], 'record')} at {offset_range(row['first_offset'], row['last_offset'])}"
+            f" of {TopicPartition.of(row)}"
             f" {'was' if row['records'] == 1 else 'were'} aborted by the marker at offset {row['marker_offset']}."
         )
         yield Event(row["marker_timestamp_ms"], "broker", row["log"], row["marker_offset"], what)

@@ -5,55 +5,71 @@ And partitions on brokers whose directories were not given: without a leader, or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
+    EVENTS,
     SHOWN,
     STOPS,
     Consumers,
     Event,
     Incident,
+    Row,
     Since,
     Step,
     Subject,
-    capital,
-    few,
-    listed,
-    many,
-    offsets,
+    TopicPartition,
 )
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
-    SHOWN_OPEN,
     Open,
     abort_steps,
-    open_transactions,
+    open_transaction,
 )
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import is_proved
-from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso
+from kafkalog.limit import few_groups, grouped
+from kafkalog.quantities import capital, iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["OPEN", "describe", "not_given", "stopped"]
+__all__ = ["Blocked", "blocked", "describe", "not_given", "stopped"]
 
-OPEN: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
 _SAID: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
 
 
-def stopped(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
-    """Yield the incidents of transactions that are open, one for each cause."""
-    groups: dict[tuple[object, ...], list[Open]] = {}
-    for one in open_transactions(tables, pool.take(*OPEN)):
-        groups.setdefault(_key(tables, one), []).append(one)
-    for key, every in few(groups, 3):
-        yield _incident(tables, pool, every, str(key[0]))
+class Blocked(NamedTuple):
+    """Open transactions of one cause; `writes` are their partitions and producers."""
+
+    cause: str
+    every: list[Open]
+    writes: frozenset[tuple[TopicPartition, int]]
+
+    def holds(self, finding: Row) -> bool:
+        """Say whether a finding's offset commits are those of one of these transactions."""
+        return (TopicPartition.of(finding), finding["producer_id"]) in self.writes
+
+
+def blocked(tables: ClusterTables, findings: list[Row]) -> list[Blocked]:
+    """Return the transactions that are open, by their cause."""
+    every = (open_transaction(tables, row) for row in findings)
+    return [
+        Blocked(str(key[0]), some, frozenset((one.place, one.row["producer_id"]) for one in some))
+        for key, some in few_groups(every, lambda one: _key(tables, one), 3)
+    ]
+
+
+def stopped(tables: ClusterTables, found: Sequence[Blocked], following: list[Row]) -> Iterator[Incident]:
+    """Yield the incidents of transactions that are open, with the groups whose offset commits they hold back."""
+    held = grouped(following, lambda row: next(at for at, one in enumerate(found) if one.holds(row)))
+    for at, one in enumerate(found):
+        yield _incident(tables, one, held.get(at, []))
 
 
 def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
@@ -77,7 +93,7 @@ def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
 
 def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
     """Return the time without a leader that kept a decision's marker away."""
-    rows = tables.leadership.get((one.row["topic"], one.row["partition"]), [])
+    rows = tables.leadership.get(one.place, ())
     if one.finding["code"] == "transaction-pending":
         return leaderless_now(rows)
     if one.row["cause"] != "marker-missing" or one.decided.prepared is None:
@@ -85,40 +101,39 @@ def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
     return leaderless_at(rows, one.decided.prepared["last_update_timestamp_ms"])
 
 
-def _incident(tables: ClusterTables, pool: Pool, every: list[Open], cause: str) -> Incident:
-    """Make the incident of some open transactions of one cause."""
-    kind = "copy-skewed" if cause == "copied-while-running" else "consumers-stopped"
-    findings = [one.finding for one in every]
-    incident = Incident.of(kind, cause, _subject(every), findings, tables.cluster_id)
+def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Incident:
+    """Make the incident of some open transactions of one cause, and of the offset commits that they hold back."""
+    every = found.every
+    kind = "copy-skewed" if found.cause == "copied-while-running" else "consumers-stopped"
+    first = min(Subject(*one.place, one.row["first_offset"], one.row["producer_id"]) for one in every)
+    incident = Incident.of(kind, found.cause, first, [one.finding for one in every], tables.cluster_id)
     describe(tables, incident, every)
     incident.title = _title(tables, incident, every)
     incident.steps = _steps(tables, incident, every)
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, _stable(tables, every))
-    _with_groups(incident, pool, every)
+    if held:
+        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), EVENTS)
+        said = f"{incident.consumers.read_committed} It holds back {commits}."
+        incident.consumers = incident.consumers._replace(read_committed=said)
+    since = None if incident.since is None else incident.since.time
+    incident.findings += [row["id"] for row in held]
+    incident.events += [Event(since, "broker", row["file"], None, f"{row['message']}.") for row in held]
     return incident
 
 
-def _stable(tables: ClusterTables, every: list[Open]) -> Iterator[tuple[Place, int]]:
-    """Yield the partitions of open transactions with their last stable offsets."""
-    at: dict[Place, int] = {}
+def _stable(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, int]:
+    """Return the partitions of open transactions with their last stable offsets."""
+    at: dict[TopicPartition, int] = {}
     for one in every:
         stable = tables.logs.get(one.finding["log"], {}).get("last_stable_offset")
-        at.setdefault((one.row["topic"], one.row["partition"]), one.row["first_offset"] if stable is None else stable)
-    return iter(at.items())
-
-
-def _subject(every: list[Open]) -> Subject:
-    """Return the first open transaction of some."""
-    return min(
-        Subject(one.row["topic"], one.row["partition"], one.row["first_offset"], one.row["producer_id"])
-        for one in every
-    )
+        at.setdefault(one.place, one.row["first_offset"] if stable is None else stable)
+    return at
 
 
 def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
-    incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
+    incident.partitions |= {one.place for one in every}
     incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
     incident.producer_ids |= {one.row["producer_id"] for one in every}
     # An epoch of a producer is one transaction, in however many partitions.
@@ -126,7 +141,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> No
     incident.reach((one.row["first_offset"] for one in every), (one.row["last_offset"] for one in every))
     incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
-    for one in every[:SHOWN_OPEN]:
+    for one in every[:EVENTS]:
         incident.events += one.decided.events(tables, one.place)
         incident.events.append(_opened(one))
         incident.events += _not_listed(tables, one)
@@ -159,7 +174,7 @@ def _lost_leader(without: Leaderless, one: Open) -> Event:
 
 
 def _opened(one: Open) -> Event:
-    place = offsets(one.row["first_offset"], one.row["last_offset"])
+    place = offset_range(one.row["first_offset"], one.row["last_offset"])
     since = one.since
     time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
     begun = "" if since is None or since.latest is None else f" It began {since.words.removeprefix('some time ')}."
@@ -171,7 +186,7 @@ def _opened(one: Open) -> Event:
 
 
 def _consumers(tables: ClusterTables, every: list[Open], records: int) -> Consumers:
-    at: dict[str, tuple[int, int]] = {}
+    at: dict[TopicPartition, tuple[int, int]] = {}
     for one in every:
         log = tables.logs.get(one.finding["log"], {})
         end, stable = log.get("log_end_offset"), log.get("last_stable_offset")
@@ -181,9 +196,7 @@ def _consumers(tables: ClusterTables, every: list[Open], records: int) -> Consum
     lines = [
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
-    shown = "; ".join(lines[:SHOWN_OPEN]) + (
-        f"; and in {len(lines) - SHOWN_OPEN} more" if len(lines) > SHOWN_OPEN else ""
-    )
+    shown = "; ".join(lines[:EVENTS]) + (f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else "")
     return Consumers(
         f"{STOPS} {shown}.", f"They get everything, including {many(records, 'record')} of open transactions."
     )
@@ -297,52 +310,27 @@ def _pending_steps(tables: ClusterTables, incident: Incident, every: list[Open])
     return steps
 
 
-def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
-    """Add the groups whose offset commits an open transaction holds back."""
-    numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
-    if not numbers:
-        return
-    whose = {one.row["producer_id"] for one in every}
-    held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
-    if held:
-        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN_OPEN)
-        said = f"{incident.consumers.read_committed} It holds back {commits}."
-        incident.consumers = incident.consumers._replace(read_committed=said)
-    for finding in held:
-        incident.findings.append(finding["id"])
-        incident.events.append(
-            Event(None if incident.since is None else incident.since.time, "broker", finding["file"], None,
-                  f"{finding['message']}.")
-        )  # fmt: skip
-
-
-_EVENTS: Final = 20
 _NOTHING: Final = "Nobody can read a partition without a leader."
 _WAITS: Final = "Nothing from a transaction on whose marker is missing."
 
 
-def not_given(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
+def not_given(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> Iterator[Incident]:
     """Yield an incident for each set of brokers that were not given, with all that is open there."""
-    groups: dict[str, list[Row]] = {}
-    for row in pool.take("decision-elsewhere", "leaderless-elsewhere", when=lambda row: row["severity"] != "note"):
-        groups.setdefault(row["needed"], []).append(row)
-    for needed, rows in groups.items():
+    for needed, rows in grouped(findings, lambda row: str(row["needed"])).items():
         yield _of_brokers(tables, needed, rows)
 
 
 def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident:
     decided = [row for row in rows if row["code"] == "decision-elsewhere"]
     leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
-    partitions, cause = {(row["topic"], row["partition"]) for row in rows}, "no-leader" if leaderless else "decided"
-    subject = Subject(*min(partitions))
+    cause = "no-leader" if leaderless else "decided"
+    subject = Subject(*min(map(TopicPartition.of, rows)))
     incident = Incident.of("consumers-stopped", cause, subject, rows, tables.cluster_id)
-    incident.partitions = partitions
-    times = [
-        leaderless_now(tables.leadership.get((row["topic"], row["partition"]), ())) for row in leaderless[:_EVENTS]
-    ]
-    incident.since = Since.of_brokers(one.since for one in times if one is not None)
-    incident.events = [one.event() for one in times if one is not None]
-    incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:_EVENTS]]
+    states = (tables.leadership.get(TopicPartition.of(row), ()) for row in leaderless[:EVENTS])
+    times = [one for one in map(leaderless_now, states) if one is not None]
+    incident.since = Since.of_brokers(one.since for one in times)
+    incident.events = [one.event() for one in times]
+    incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:EVENTS]]
     what = [f"{many(len(leaderless), 'partition')} without a leader"] if leaderless else []
     what += [f"{many(len(decided), 'partition')} without the markers of decided transactions"] if decided else []
     incident.title = f"These inputs show {' and '.join(what)}, and lack {needed}: {incident.where()}."
@@ -350,7 +338,7 @@ def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident
         " ".join([_NOTHING] * bool(leaderless) + [_WAITS] * bool(decided)), _NOTHING if leaderless else "Everything."
     )
     incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
-    led = sorted({one.leader for one in times if one is not None and one.leader is not None})
+    led = sorted({one.leader for one in times if one.leader is not None})
     if leaderless:
         who = f": start {', '.join(f'broker {leader}' for leader in led[:SHOWN])}, which led before" if led else ""
         incident.steps.append(Step(f"Give these partitions a leader{who}."))

@@ -5,7 +5,7 @@ An audit in this process, one on Spark, and one that was written to files have t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
-from kafkalog.auditing.incidents.incident import Step
+from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
@@ -28,6 +28,7 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterTables",
     "Leadership",
-    "Place",
-    "Pool",
-    "Row",
     "is_lost",
     "needed",
     "place_of",
@@ -51,10 +49,6 @@ __all__ = [
     "tables_of_files",
     "tables_of_rows",
 ]
-
-
-Row = Mapping[str, Any]
-Place = tuple[str, int]
 
 
 class TableRow(Mapping[str, Any]):
@@ -79,23 +73,23 @@ class TableRow(Mapping[str, Any]):
 # The rows of ``leadership`` of some partitions, made when they are asked for, as controllers change them often.
 
 
-class Leadership(Mapping[Place, list[Row]]):
+class Leadership(Mapping[TopicPartition, list[Row]]):
     """The rows of these partitions, oldest first, by topic and number; `log` is the metadata log's directory."""
 
-    def __init__(self, metadata: Metadata, log: str, places: Collection[Place]) -> None:
+    def __init__(self, metadata: Metadata, log: str, places: Collection[TopicPartition]) -> None:
         self._metadata = metadata
         self._log = log
         topics = ((metadata.topic_of(topic_id), number) for topic_id, number in metadata.partitions)
-        known = ((topic.name, number) for topic, number in topics if topic is not None)
+        known = (TopicPartition(topic.name, number) for topic, number in topics if topic is not None)
         self._places = dict.fromkeys(place for place in known if place in places)
 
-    def __getitem__(self, place: Place) -> list[Row]:
+    def __getitem__(self, place: TopicPartition) -> list[Row]:
         if place not in self._places:
             raise KeyError(place)
         rows = leadership_rows(self._metadata, self._log, *place)
         return _named(LEADERSHIP, rows)
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._places)
 
     def __len__(self) -> int:
@@ -122,17 +116,30 @@ class ClusterTables:
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
     _decisions: dict[tuple[int, str, str], list[Row]] | None = None
+    _by_begin: dict[tuple[object, ...], Row] | None = None
     aborts: list[tuple[AbortReason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[str, OfCause] = field(default_factory=dict)
-    gaps: dict[Place, LostRanges] = field(default_factory=dict)
-    leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
-    replicas: dict[Place, list[Row]] = field(default_factory=dict)
+    gaps: dict[TopicPartition, LostRanges] = field(default_factory=dict)
+    leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
+    replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def save(self, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
         """Make the step that writes the records of an incident to a file, those that the filters leave."""
         return Step(text, saves=(*filters, ("-o", name), *self.directories))
+
+    def node_of(self, log: str | None) -> str | None:
+        """Return the broker that a log was copied from, None where its directory does not say it."""
+        node: str | None = self.logs.get(log or "", {}).get("node_id")
+        return node
+
+    def transaction_of(self, finding: Row) -> Row | None:
+        """Return the row of the transaction that a finding is about, None where none begins at its offset."""
+        if self._by_begin is None:
+            rows = (row for of_log in self.transactions.values() for row in of_log)
+            self._by_begin = {(row["log"], row["producer_id"], row["first_offset"]): row for row in rows}
+        return self._by_begin.get((finding["log"], finding["producer_id"], finding["offset"]))
 
     def decisions(self, finding: Row, state: str) -> list[Row]:
         """Return the decisions of this state of a finding's producer that list its partition, oldest first."""
@@ -141,8 +148,7 @@ class ClusterTables:
             for step in (step for steps in self.steps.values() for step in steps if step["state"] in _PREPARED):
                 for place in step["partitions"] or ():
                     self._decisions.setdefault((step["producer_id"], step["state"], place), []).append(step)
-        place = f"{finding['topic']}-{finding['partition']}"
-        return self._decisions.get((finding["producer_id"], state, place), [])
+        return self._decisions.get((finding["producer_id"], state, str(TopicPartition.of(finding))), [])
 
 
 def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
@@ -179,18 +185,12 @@ def tables_of_rows(
     tables = ClusterTables(cluster_id, tuple(node.path for node in nodes), _explained(findings), now=now)
     _take_logs(tables, _named(PARTITIONS, logs))
     _take_gaps(tables, gaps)
-    for row in sorted(_named(NOTABLE, notable), key=_begins):
-        tables.transactions.setdefault(row["log"], []).append(row)
+    tables.transactions = grouped(sorted(_named(NOTABLE, notable), key=_begins), lambda row: str(row["log"]))
     forked = {row["log"] for row in tables.findings if row["code"] == "replicas-fork"}
     for log in tables.transactions.keys() - forked:
         tables.transactions[log] = _without_old(tables.transactions[log])
-    found = {(row["log"], row["producer_id"], row["offset"]) for row in tables.findings}
-    names = {
-        row["transactional_id"]
-        for rows_of_log in tables.transactions.values()
-        for row in rows_of_log
-        if (row["log"], row["producer_id"], row["first_offset"]) in found
-    } - {None}
+    found = filter(None, map(tables.transaction_of, tables.findings))
+    names = {row["transactional_id"] for row in found} - {None}
     producers = {row["producer_id"] for row in tables.findings} - {None}
     aborts = AbortDecisions(coordinator, now)
     tables.aborted = aborts.of_cause
@@ -205,16 +205,15 @@ def tables_of_rows(
     return tables
 
 
-def _places_of(tables: ClusterTables) -> set[Place]:
-    return {(row["topic"], row["partition"]) for row in tables.findings if row["topic"] is not None}
+def _places_of(tables: ClusterTables) -> set[TopicPartition]:
+    return {TopicPartition.of(row) for row in tables.findings if row["topic"] is not None}
 
 
 def _take_leadership(tables: ClusterTables, metadata: Metadata | None, nodes: Sequence[LogDirectory]) -> None:
     """Take who led the partitions that findings are about, and those of the coordinators of what they tell of."""
     if metadata is None:
         return
-    places = {(row["topic"], row["partition"]) for row in tables.findings} - {(None, None)}
-    places |= {place_of(step["log"]) for some in tables.steps.values() for step in some[-1:]}
+    places = _places_of(tables) | {place_of(step["log"]) for some in tables.steps.values() for step in some[-1:]}
     homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     tables.leadership = Leadership(metadata, next(homes, ""), places)
 
@@ -230,10 +229,10 @@ def _without_old(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
 
 
-def place_of(log: str) -> Place:
+def place_of(log: str) -> TopicPartition:
     """Return the partition of a directory, by its name."""
     topic, _, number = log.rstrip("/").rpartition("/")[2].rpartition("-")
-    return topic, int(number) if number.isdecimal() else -1
+    return TopicPartition(topic, int(number) if number.isdecimal() else -1)
 
 
 def tables_of_files(
@@ -255,7 +254,7 @@ def tables_of_files(
 def _take_logs(tables: ClusterTables, rows: Iterable[Row]) -> None:
     for row in rows:
         tables.logs[row["log"]] = row
-        tables.replicas.setdefault((row["topic"], row["partition"]), []).append(row)
+        tables.replicas.setdefault(TopicPartition.of(row), []).append(row)
 
 
 def is_lost(gap: tuple[Any, ...]) -> bool:
@@ -267,10 +266,10 @@ _KIND: Final = GAPS.names.index("kind")
 
 
 def _take_gaps(tables: ClusterTables, gaps: Iterable[tuple[Any, ...]]) -> None:
-    for gap in gaps:
-        log, topic, partition, first, last, cause = _OF_GAP(gap)
-        of_place = tables.gaps.setdefault((topic, partition), LostRanges())
-        of_place.add(log, first, last, unreadable=cause == "unreadable-bytes")
+    for (log, topic, partition), some in grouped(map(_OF_GAP, gaps), lambda gap: gap[:3]).items():
+        first, last = np.array([gap[3:5] for gap in some], np.int64).T
+        unreadable = np.array([gap[5] == "unreadable-bytes" for gap in some])
+        tables.gaps.setdefault(TopicPartition(topic, partition), LostRanges()).add(log, first, last, unreadable)
 
 
 _OF_GAP: Final = itemgetter(
@@ -284,8 +283,8 @@ def _take_partitions(tables: ClusterTables, partitions: Iterable[PartitionAudit]
         directory, gaps = partition.directory, partition.gaps
         lost = gaps.chosen(~gaps.of_kind("legal"))
         if lost:
-            of_place = tables.gaps.setdefault((directory.topic, directory.partition), LostRanges())
-            of_place.extend(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
+            of_place = tables.gaps.setdefault(TopicPartition(directory.topic, directory.partition), LostRanges())
+            of_place.add(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
 
 
 def needed(finding: tuple[Any, ...]) -> bool:
@@ -351,43 +350,3 @@ def _records(
     after = coordinator.after(aborted)
     around = np.concatenate([aborted - 1, aborted, after, coordinator.after(after)])
     return np.setdiff1d(np.append(np.flatnonzero(meant[ids]), around), coordinator.again)
-
-
-# The findings that no incident has explained yet: each is taken once.
-
-
-class Pool:
-    """An audit's findings by code; a story takes those that it explains."""
-
-    def __init__(self, findings: Iterable[Row], codes: Collection[str] | None = None) -> None:
-        self._codes = codes
-        self._by_code: dict[str, list[Row]] = {}
-        for row in findings:
-            self._by_code.setdefault(row["code"], []).append(row)
-
-    def offering(self, codes: Collection[str]) -> Pool:
-        """Return the same findings for a story that explains those of some codes, and can take no others."""
-        offered = Pool((), codes)
-        offered._by_code = self._by_code
-        return offered
-
-    def take(self, *codes: str, when: Callable[[Row], bool] = lambda _: True) -> list[Row]:
-        """Take the findings of some codes, of each code in the order reported; those given back come last."""
-        taken = []
-        for code in codes:
-            if self._codes is not None and code not in self._codes:
-                raise KeyError(code)
-            of_code = self._by_code.get(code, ())
-            taken += [row for row in of_code if when(row)]
-            self._by_code[code] = [row for row in of_code if not when(row)]
-        return taken
-
-    def give_back(self, row: Row) -> None:
-        """Leave a finding to other stories."""
-        self._by_code.setdefault(row["code"], []).append(row)
-
-    def rest(self) -> list[Row]:
-        """Take all that are left."""
-        rows = [row for of_code in self._by_code.values() for row in of_code]
-        self._by_code.clear()
-        return rows

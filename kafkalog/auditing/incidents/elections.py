@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
+    EVENTS,
     SHOWN,
     Consumers,
     Event,
     Incident,
     Kept,
+    Row,
     Since,
     Step,
     Subject,
-    capital,
-    listed,
-    many,
-    offsets,
+    TopicPartition,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.open_transactions import (
@@ -29,33 +28,47 @@ from kafkalog.auditing.incidents.open_transactions import (
     Open,
     abort_steps,
     decided,
-    open_transactions,
+    open_transaction,
 )
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.certainty import is_proved
-from kafkalog.quantities import iso
+from kafkalog.limit import grouped
+from kafkalog.quantities import capital, iso, listed, many, offset_range
 
-__all__ = ["elections"]
+__all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]
 
 _TOGETHER_MS = 10_000  # elections of one broker within this time are one incident
-_EVENTS = 20
 
 
 @dataclass(slots=True)
-class _Loss:
-    """What one partition lost: its elections, the forks, and the findings about transactions that follow."""
+class Elected:
+    """What happened in one partition: its elections, the forks, and the findings that follow."""
 
-    place: Place
+    place: TopicPartition
     elections: list[Unclean]
     forks: list[Row] = field(default_factory=list)
-    lost: list[Row] = field(default_factory=list)
+    lost: list[Row] = field(default_factory=list)  # committed transactions without a marker
     unread: list[Row] = field(default_factory=list)  # the directories that may show a loss
     records: list[Row] = field(default_factory=list)  # the first records that differ after a fork of a state partition
     hanging: list[Open] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Row]:
+        """Return all that is said of it."""
         return [*self.forks, *self.records, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
+
+    @property
+    def since_ms(self) -> int | None:
+        """Return when the first election was, None where no metadata log shows one."""
+        return self.elections[0].row["since_ms"] if self.elections else None
+
+    def follows(self, tables: ClusterTables, finding: Row) -> None:
+        """Take in a finding that follows."""
+        if finding["code"] == "transaction-hanging":
+            self.hanging.append(open_transaction(tables, finding))
+        else:
+            of_code = {"atomicity-broken": self.lost, "state-replicas-differ": self.records}
+            of_code.get(finding["code"], self.unread).append(finding)
 
 
 @dataclass(slots=True)
@@ -73,151 +86,127 @@ class _Fork:
         return sum(self.counts.values())
 
     def said(self) -> str:
-        """Say how many records of which fate there are."""
+        """Say which offsets only one replica has, and how many records of which fate there are."""
         apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
-        return many(self.records, "record") + (f" ({apart})" if apart else "")
+        first, last = self.kept.first_offset, self.kept.last_offset
+        return (
+            f"{offset_range(first, last)} of {TopicPartition.of(self.row)} (leader epoch {self.row['found']})"
+            f" {'exists' if first == last else 'exist'} only on {self.kept.holder}: {many(self.records, 'record')}"
+            f"{f' ({apart})' if apart else ''}."
+        )
 
 
-def elections(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
+def elected(tables: ClusterTables, forks: list[Row]) -> dict[TopicPartition, Elected]:
+    """Return the partitions with an election of a replica that was not in sync, or with a fork of the replicas."""
+    by_place = grouped(forks, TopicPartition.of)
+    known = {place: list(unclean_elections(rows)) for place, rows in tables.leadership.items()}
+    places = dict.fromkeys([*by_place, *(TopicPartition(*place) for place, found in known.items() if found)])
+    return {place: Elected(place, known.get(place, []), by_place.get(place, [])) for place in places}
+
+
+def elections(
+    tables: ClusterTables, found: Mapping[TopicPartition, Elected], following: list[Row]
+) -> Iterator[Incident]:
     """Yield an incident for each broker that became leader without being in sync, with all that was lost by it.
 
     Without a metadata log, a fork of the replicas shows the same, if a transaction lost its marker by it.
     """
-    losses = [loss for loss in _losses(tables, pool) if loss.findings]
-    groups: dict[tuple[object, ...], list[_Loss]] = {}
-    latest: dict[int, tuple[int, tuple[object, ...]]] = {}  # by the broker: its last election and that one's group
-    for loss in sorted(losses, key=lambda loss: (_elected_ms(loss) or 0, loss.place)):
-        groups.setdefault(_key(loss, latest), []).append(loss)
-    for together in groups.values():
+    for row in following:
+        found[TopicPartition.of(row)].follows(tables, row)
+    groups: list[list[Elected]] = []
+    newest: dict[int, list[Elected]] = {}  # by the broker
+    for one in sorted(found.values(), key=lambda one: (one.since_ms or 0, one.place)):
+        if not one.findings:
+            continue
+        group = newest.get(one.elections[0].leader) if one.elections else None
+        if group is None or (group[-1].since_ms or 0) < (one.since_ms or 0) - _TOGETHER_MS:
+            group = []
+            groups.append(group)
+        if one.elections:
+            newest[one.elections[0].leader] = group
+        group.append(one)
+    for together in groups:
         yield _incident(tables, together)
 
 
-def _elected_ms(loss: _Loss) -> int | None:
-    return loss.elections[0].row["since_ms"] if loss.elections else None
-
-
-def _key(loss: _Loss, latest: dict[int, tuple[int, tuple[object, ...]]]) -> tuple[object, ...]:
-    """Return the group of a loss, of which none is older: the broker that was elected, and when."""
-    if not loss.elections:
-        return loss.place
-    leader, since = loss.elections[0].leader, _elected_ms(loss) or 0
-    before, key = latest.get(leader, (-1, ()))
-    if not key or before < since - _TOGETHER_MS:
-        key = (leader, since)
-    latest[leader] = since, key
-    return key
-
-
-def _losses(tables: ClusterTables, pool: Pool) -> Iterator[_Loss]:
-    by_place: dict[Place, _Loss] = {}
-    for row in pool.take("replicas-fork", when=lambda row: row["last_offset"] is not None):  # else verify compared them
-        place = (row["topic"], row["partition"])
-        if place not in by_place:
-            by_place[place] = _Loss(place, list(unclean_elections(tables.leadership.get(place, ()))))
-        by_place[place].forks.append(row)
-    for place, rows in tables.leadership.items():
-        if place not in by_place and (found := list(unclean_elections(rows))):
-            by_place[place] = _Loss(place, found)
-    for row in pool.take(
-        "atomicity-broken", when=lambda row: row["found"] == "no marker" and _may_follow(row, by_place)
-    ):
-        loss = by_place[row["topic"], row["partition"]]
-        if _before(tables, _decision(tables, row), loss):
-            loss.lost.append(row)
-        else:
-            pool.give_back(row)
-    for one in open_transactions(tables, pool.take("transaction-hanging", when=lambda row: _may_follow(row, by_place))):
-        loss = by_place[one.row["topic"], one.row["partition"]]
-        if one.row["cause"] == "marker-missing" and _before(tables, one.decided.prepared, loss):
-            loss.hanging.append(one)
-        else:
-            pool.give_back(one.finding)
-    for row in pool.take("state-replicas-differ", when=lambda row: _may_follow(row, by_place)):
-        by_place[row["topic"], row["partition"]].records.append(row)
-    for row in pool.take("election-elsewhere", when=lambda row: _may_follow(row, by_place)):
-        by_place[row["topic"], row["partition"]].unread.append(row)
-    return iter(by_place.values())
-
-
-def _may_follow(row: Row, by_place: dict[Place, _Loss]) -> bool:
-    return (row["topic"], row["partition"]) in by_place
-
-
-def _decision(tables: ClusterTables, finding: Row) -> Row | None:
+def newest_commit(tables: ClusterTables, finding: Row) -> Row | None:
     """Return the newest commit of a finding's producer that lists its partition."""
     steps = tables.decisions(finding, "prepare_commit")
     return steps[-1] if steps else None
 
 
-def _before(tables: ClusterTables, prepared: Row | None, loss: _Loss) -> bool:
+def may_have_lost(tables: ClusterTables, prepared: Row | None, there: Elected) -> bool:
     """Say whether an election may have lost a decision's marker: there was a leader before it, who took the marker.
 
     Without metadata, whatever made the fork may have.
     """
-    if not loss.elections:
-        return bool(loss.forks)
+    if not there.elections:
+        return bool(there.forks)
     decided = -1 if prepared is None else prepared["last_update_timestamp_ms"]
-    leaderless = leaderless_at(tables.leadership.get(loss.place, ()), decided)
-    return prepared is not None and leaderless is None and decided <= loss.elections[-1].row["since_ms"]
+    leaderless = leaderless_at(tables.leadership.get(there.place, ()), decided)
+    return prepared is not None and leaderless is None and decided <= there.elections[-1].row["since_ms"]
 
 
-def _incident(tables: ClusterTables, together: Sequence[_Loss]) -> Incident:
-    findings = [row for loss in together for row in loss.findings]
-    electing = [loss for loss in together if loss.elections]
-    kind = "records-lost" if electing or any(loss.lost or loss.hanging for loss in together) else "replicas-diverged"
+def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
+    electing = [one for one in together if one.elections]
+    kind = "records-lost" if electing or any(one.lost or one.hanging for one in together) else "replicas-diverged"
     cause = "unclean-election" if electing else "replicas-differ"
-    subject = Subject(*min(loss.place for loss in together))
-    incident = Incident.of(kind, cause, subject, findings, tables.cluster_id)
-    hanging = [one for loss in together for one in loss.hanging]
+    findings = [row for one in together for row in one.findings]
+    incident = Incident.of(kind, cause, Subject(*min(one.place for one in together)), findings, tables.cluster_id)
+    hanging = [one for there in together for one in there.hanging]
     if hanging:
         describe(tables, incident, hanging)
-    incident.partitions |= {loss.place for loss in together}
-    forks = [[_fork(tables, row) for row in loss.forks] for loss in together]
-    forked: list[str] = []
-    for loss, of_loss in zip(together, forks, strict=True):
-        _tell(incident, loss, of_loss, forked)
-        _tell_lost(tables, incident, loss)
+    incident.partitions |= {one.place for one in together}
+    forks = [[_fork(tables, row) for row in one.forks] for one in together]
+    for there, of_place in zip(together, forks, strict=True):
+        _tell(tables, incident, there, of_place)
+    every = list(chain.from_iterable(forks))
     if electing:
-        incident.since = Since.of_brokers([_elected_ms(electing[0])])
-    _offsets_of(incident)
-    incident.consumers = _consumers(incident, hanging=bool(hanging))
-    incident.title = _title(incident, together, forked)
+        incident.since = Since.of_brokers([electing[0].since_ms])
+    if len(incident.partitions) > 1:
+        incident.first_offset = incident.last_offset = None
+    elif every:  # else those of the hanging transactions
+        incident.first_offset = min(fork.kept.first_offset for fork in every)
+        incident.last_offset = max(fork.kept.last_offset for fork in every)
+        incident.records = incident.lost_records
+    gone = "They get the new leader's records, and never those that only the other replica has."
+    waits = f"{incident.consumers.read_committed} " if hanging else ""
+    incident.consumers = Consumers(f"{waits}{gone}", gone)
+    incident.title = _title(incident, together, every)
     if not is_proved(incident.certainty):
         incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = _save(tables, [fork for of_loss in forks for fork in of_loss])
-    incident.steps += _steps(tables, incident, together, hanging)
+    incident.steps = [*_save(tables, every), *_steps(tables, incident, together, hanging)]
     return incident
 
 
-def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], forked: list[str]) -> None:
-    """Say who became leader, and what only other replicas hold."""
-    place = f"{loss.place[0]}-{loss.place[1]}"
-    for election in loss.elections:
-        incident.events += _elected(place, election)
-    incident.events += (Event(None, "broker", row["file"], row["offset"], row["message"]) for row in loss.records)
-    begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
+def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:
+    """Say who became leader, what only other replicas hold, and what was decided of what lost its marker."""
+    for election in there.elections:
+        incident.events += _elected(there.place, election)
+    incident.events += map(Event.of, there.records)
     for fork in forks:
-        _tell_fork(incident, loss, fork, forked)
-        begun |= {
-            (row["producer_id"], row["producer_epoch"]) for row in fork.transactions if row["first_offset"] is not None
-        }
+        _tell_fork(incident, there, fork)
     if records := max((fork.records for fork in forks), default=0):  # several replicas may hold the same records
         incident.lost_records = (incident.lost_records or 0) + records
-    incident.transactions = (incident.transactions or 0) + len(begun) - len(loss.hanging)
-
-
-def _tell_lost(tables: ClusterTables, incident: Incident, loss: _Loss) -> None:
-    """Say what the coordinator decided of transactions whose markers are lost."""
-    for row in loss.lost:
-        decision = _decision(tables, row)
+    open_ones = {(one.row["producer_id"], one.row["producer_epoch"]) for one in there.hanging}
+    begun = {
+        (row["producer_id"], row["producer_epoch"])
+        for fork in forks
+        for row in fork.transactions
+        if row["first_offset"] is not None
+    }
+    incident.transactions = (incident.transactions or 0) + len(open_ones | begun) - len(there.hanging)
+    for row in there.lost:
+        event, decision = Event.of(row), newest_commit(tables, row)
         if decision is not None:
             incident.transactional_ids.add(decision["transactional_id"])
-        when = None if decision is None else decision["last_update_timestamp_ms"]
-        where = (row["file"], row["offset"]) if decision is None else (decision["log"], decision["offset"])
-        incident.events.append(Event(when, "broker", *where, row["message"]))
+            event = event._replace(
+                time=decision["last_update_timestamp_ms"], file=decision["log"], offset=decision["offset"]
+            )
+        incident.events.append(event)
 
 
-def _elected(place: str, election: Unclean) -> Iterator[Event]:
+def _elected(place: TopicPartition, election: Unclean) -> Iterator[Event]:
     row, before = election.row, election.last_in_sync
     was = ""
     if before is not None:
@@ -236,8 +225,7 @@ def _elected(place: str, election: Unclean) -> Iterator[Event]:
 def _fork(tables: ClusterTables, row: Row) -> _Fork:
     """Tell the records apart that only one replica holds: control records are none of anybody's."""
     first, last = row["offset"], row["last_offset"]
-    node = tables.logs.get(row["log"], {}).get("node_id")
-    kept = Kept(row["log"], node, row["topic"], row["partition"], first, last)
+    kept = Kept(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
     rows = [one for one in tables.transactions.get(row["log"], ()) if _reaches(one, first)]
     markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
     counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)
@@ -285,17 +273,13 @@ def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tu
     return [(one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 < other[0]]
 
 
-def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, forked: list[str]) -> None:
+def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     """Say what only one replica holds, and whose it is."""
-    row, kept = fork.row, fork.kept
-    first, last = kept.first_offset, kept.last_offset
-    incident.kept.append(kept)
+    first = fork.kept.first_offset
+    incident.kept.append(fork.kept)
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
-    of_them = f" Of them {listed(whose, _EVENTS)}." if whose else ""
-    verb = "exists" if first == last else "exist"
-    said = f"{offsets(first, last)} of {row['topic']}-{row['partition']} (leader epoch {row['found']}) {verb} only"
-    forked.append(f"{said} on {_node(kept)}: {fork.said()}.")
-    incident.events.append(Event(_elected_ms(loss), "broker", row["log"], first, f"{capital(forked[-1])}{of_them}"))
+    of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
+    incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
     incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
     incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
 
@@ -317,65 +301,43 @@ def _whose(row: Row, first: int) -> str:
     )
     if row["marker_timestamp_ms"] is not None:
         fate += f" ({iso(row['marker_timestamp_ms'])})"
-    return f"{offsets(begin, row['last_offset'])} belong to a transaction of {name}, {fate}"
+    return f"{offset_range(begin, row['last_offset'])} belong to a transaction of {name}, {fate}"
 
 
-def _node(kept: Kept) -> str:
-    return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
-
-
-def _offsets_of(incident: Incident) -> None:
-    """Set the offsets that are affected: those of the forks, of one partition; else of the hanging transactions."""
-    if len(incident.partitions) > 1:
-        incident.first_offset = incident.last_offset = None
-        return
-    if incident.kept:
-        incident.first_offset = min(kept.first_offset for kept in incident.kept)
-        incident.last_offset = max(kept.last_offset for kept in incident.kept)
-        incident.records = incident.lost_records
-
-
-def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
-    gone = "They get the new leader's records, and never those that only the other replica has."
-    if not hanging:
-        return Consumers(gone, gone)
-    return Consumers(f"{incident.consumers.read_committed} {gone}", gone)
-
-
-def _title(incident: Incident, together: Sequence[_Loss], forked: Sequence[str]) -> str:
+def _title(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork]) -> str:
     where = incident.where()
-    electing = next((loss for loss in together if loss.elections), None)
+    electing = next((there for there in together if there.elections), None)
     if electing is None:
-        return f"The replicas of {where} have different histories: {' '.join(forked[:1])}"
+        return f"The replicas of {where} have different histories: {' '.join(one.said() for one in forks[:1])}"
     election = electing.elections[0]
     title = (
         f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
     )
-    if forked and len(together) == 1:
-        return f"{title}: {forked[0]}"
+    if forks and len(together) == 1:
+        return f"{title}: {forks[0].said()}"
     if incident.lost_records is not None:
         return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
-    if all(loss.findings == loss.unread for loss in together):
+    if all(there.findings == there.unread for there in together):
         return f"{title}: what the old leader had not replicated may be lost. These inputs do not show it."
     return f"{title}: what the old leader had not replicated is lost."
 
 
-def _is_given(tables: ClusterTables, together: Sequence[_Loss], broker: int) -> bool:
+def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -> bool:
     """Say whether a broker's copies of the partitions are among the inputs."""
-    return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(loss.place, ())) for loss in together)
+    return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
 def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
-    for fork in forks[:_EVENTS]:
+    for fork in forks[:EVENTS]:
         kept = fork.kept
         text = (
-            f"Save the copy on {_node(kept)} before its broker starts: it truncates"
-            f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
+            f"Save the copy on {kept.holder} before its broker starts: it truncates"
+            f" {offset_range(kept.first_offset, kept.last_offset)} when it follows the new leader."
         )
         steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
-    wanted = [f"{fork.kept.topic}-{fork.kept.partition} {offsets(*span)}" for fork in forks for span in fork.wanted]
+    wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
@@ -388,13 +350,13 @@ def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
     return steps
 
 
-def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected], hanging: list[Open]) -> list[Step]:
     steps: list[Step] = []
-    needed = dict.fromkeys(row["needed"] for loss in together for row in loss.unread)
+    needed = dict.fromkeys(row["needed"] for there in together for row in there.unread)
     steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
                            " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
     if not incident.kept and not needed:
-        before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
+        before = next((one.last_in_sync for there in together for one in there.elections if one.last_in_sync), None)
         if before is not None and _is_given(tables, together, before["leader"]):
             steps.append(
                 Step(f"Look for a copy or a backup of broker {before['leader']}'s directory from before it followed the"
@@ -410,15 +372,15 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss],
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
         steps += abort_steps(tables, hanging)
-    for loss in together[:SHOWN]:
-        if loss.forks:
-            steps += _go_on(tables, loss)
+    for there in together[:SHOWN]:
+        if there.forks:
+            steps += _go_on(tables, there)
     return steps
 
 
-def _go_on(tables: ClusterTables, loss: _Loss) -> Iterator[Step]:
+def _go_on(tables: ClusterTables, there: Elected) -> Iterator[Step]:
     """Yield how groups go on that had read what is lost, from the first offset that is."""
-    row = min(loss.forks, key=lambda row: int(row["offset"]))
-    ends = [one["log_end_offset"] for one in tables.replicas.get(loss.place, ()) if one["log"] != row["log"]]
+    row = min(there.forks, key=lambda row: int(row["offset"]))
+    ends = [one["log_end_offset"] for one in tables.replicas.get(there.place, ()) if one["log"] != row["log"]]
     epoch = int(row["found"]) if (row["found"] or "").isdecimal() else None
-    return after_fork(tables, loss.place, row["offset"], epoch, max(ends, default=None))
+    return after_fork(tables, there.place, row["offset"], epoch, max(ends, default=None))

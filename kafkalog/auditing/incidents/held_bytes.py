@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, few
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, TopicPartition
 from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
-from kafkalog.certainty import POSSIBLE, PROVED, is_proved
+from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
+from kafkalog.limit import few_groups
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import SPACE
@@ -75,14 +76,14 @@ def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
 
     A broker whose cleaner stopped is one incident, whatever number of partitions wait.
     """
-    groups: dict[tuple[object, ...], list[Weighed]] = {}
-    for one in logs:
+
+    def key(one: Weighed) -> tuple[object, ...]:
         cause, directory = one.verdicts[0].cause, one.log.directory
-        if cause in _KIND_OF:
-            whole = cause == "cleaner-stopped"
-            key = (one.log.node.node_id,) if whole else (directory.topic, directory.partition)
-            groups.setdefault((cause, one.log.node.cluster_id, *key), []).append(one)
-    return [_incident(key, some) for key, some in few(groups, 2)]
+        whose = (one.log.node.node_id,) if cause == "cleaner-stopped" else (directory.topic, directory.partition)
+        return cause, one.log.node.cluster_id, *whose
+
+    held = (one for one in logs if one.verdicts[0].cause in _KIND_OF)
+    return [_incident(cause, some) for cause, some in few_groups(held, key, 2)]
 
 
 def _of_transactions(found: Space) -> list[Incident]:
@@ -123,12 +124,12 @@ def _is_about(incident: Incident, held: Weighed) -> bool:
 def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     (cause, cluster), first = (str(key[0]), key[1]), held[0].log
     whole = cause == "cleaner-stopped"
-    place = min((one.log.directory.topic, one.log.directory.partition) for one in held)
-    subject = Subject(name=first.node.node_id) if whole else Subject(*place)
     kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
+    places = {TopicPartition(one.log.directory.topic, one.log.directory.partition) for one in held}
+    subject = Subject(name=first.node.node_id) if whole else Subject(*min(places))
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
-    incident.certainty = PROVED if all(is_proved(one.certainty) for one in found) else POSSIBLE
-    incident.partitions = {(one.log.directory.topic, one.log.directory.partition) for one in held}
+    incident.certainty = first_doubt(one.certainty for one in found)
+    incident.partitions = places
     incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
         incident.first_offset = found[0].since_offset
@@ -138,10 +139,9 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
     size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    likely = " (likely)" if incident.certainty == POSSIBLE else ""
-    incident.title = f"{_SAID[cause].format(where=incident.where())}{likely}{size}."
-    seen = INCIDENT_KINDS[kind].consumers
-    incident.consumers = Consumers(seen, seen)
+    doubt = "" if is_proved(incident.certainty) else f" ({incident.certainty})"
+    incident.title = f"{_SAID[cause].format(where=incident.where())}{doubt}{size}."
+    incident.consumers = Consumers.alike(INCIDENT_KINDS[kind].consumers)
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
     for verdict in found:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from kafkalog.certainty import PROVED, first_doubt
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
-from kafkalog.quantities import by_number, iso
+from kafkalog.quantities import by_number, iso, listed
 from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = [
+    "EVENTS",
     "LISTED",
     "SHOWN",
     "STOPS",
@@ -22,17 +23,30 @@ __all__ = [
     "Incident",
     "Kept",
     "More",
+    "Row",
     "Since",
     "Step",
     "Subject",
-    "capital",
-    "few",
-    "listed",
-    "listed_of",
-    "many",
-    "offsets",
-    "severity_of",
+    "TopicPartition",
 ]
+
+
+Row = Mapping[str, Any]  # of a table, by its columns' names
+
+
+class TopicPartition(NamedTuple):
+    """A partition, written as Kafka's tools write it: ``orders-0``."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @classmethod
+    def of(cls, row: Row) -> TopicPartition:
+        """Return the partition that a row of a table is about."""
+        return cls(row["topic"], row["partition"])
 
 
 class Since(NamedTuple):
@@ -80,15 +94,13 @@ class Since(NamedTuple):
 
 LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
 
+EVENTS: Final = 20  # findings or transactions of an incident that have events and steps of their own
+
 SHOWN: Final = 3  # things that a sentence names
 
 STOPS: Final = "They stop at"  # how it begins what blocked consumers get
 
-_MOST: Final = 20  # incidents of one cause; more become one
-
 _FINDINGS: Final = 1000
-
-_One = TypeVar("_One")
 
 _TEXT: Final = 10_000  # characters of a title or a text: names come from files
 
@@ -101,6 +113,11 @@ class Event(NamedTuple):
     file: str | None
     offset: int | None
     what: str
+
+    @classmethod
+    def of(cls, finding: Row) -> Event:
+        """Return what a finding says, where it was found; nobody knows when it happened."""
+        return cls(None, "broker", finding["file"], finding["offset"], finding["message"])
 
 
 class Step(NamedTuple):
@@ -137,12 +154,22 @@ class Kept(NamedTuple):
     first_offset: int
     last_offset: int
 
+    @property
+    def holder(self) -> str:
+        """Name who has it."""
+        return self.log if self.node_id is None else f"broker {self.node_id}"
+
 
 class Consumers(NamedTuple):
     """What consumers get of the partitions."""
 
     read_committed: str
     read_uncommitted: str
+
+    @classmethod
+    def alike(cls, text: str) -> Consumers:
+        """Say what both get."""
+        return cls(text, text)
 
 
 class More(NamedTuple):
@@ -171,15 +198,7 @@ class Subject(NamedTuple):
 
 _NO_MORE: Final = More()
 
-_NOTHING_NEW: Final = Consumers("Nothing changes for them.", "Nothing changes for them.")
-
-
-def severity_of(findings: Iterable[Mapping[str, Any]], worst: Severity = Severity.ERROR) -> Severity:
-    """Return the highest severity of some findings, a note where there are none; `worst` is what it may be at most.
-
-    What harms no consumer is at most a warning.
-    """
-    return min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))
+_NOTHING_NEW: Final = Consumers.alike("Nothing changes for them.")
 
 
 @dataclass(slots=True)
@@ -195,7 +214,7 @@ class Incident:
     since: Since | None = None
     until: Since | None = None
     title: str = ""
-    partitions: set[tuple[str, int]] = field(default_factory=set)
+    partitions: set[TopicPartition] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     producer_ids: set[int] = field(default_factory=set)
     transactions: int | None = None
@@ -212,15 +231,17 @@ class Incident:
 
     @classmethod
     def of(
-        cls, kind: str, cause: str, subject: Subject, findings: Collection[Mapping[str, Any]], cluster_id: str | None,
+        cls, kind: str, cause: str, subject: Subject, findings: Collection[Row], cluster_id: str | None,
         *, certainty: str | None = None, worst: Severity = Severity.ERROR,
     ) -> Incident:  # fmt: skip
         """Make the incident of some findings: as severe as the worst of them, and as certain as the least certain.
 
-        `worst` is how severe it may be at most, and `certainty` what is known better than the findings say it.
+        `worst` is how severe it may be at most, as what harms no consumer is a warning, and `certainty` what is known
+        better than the findings say it.
         """
+        severity = min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))
         doubt = certainty or first_doubt(row["certainty"] for row in findings)
-        made = cls(kind, cause, subject, severity_of(findings, worst), cluster_id, doubt)
+        made = cls(kind, cause, subject, severity, cluster_id, doubt)
         made.take(findings)
         return made
 
@@ -246,7 +267,7 @@ class Incident:
             until_ms=None if self.until is None else self.until.time,
             until_clock=None if self.until is None else self.until.clock,
             title=_sentence(self.title),
-            partitions=[f"{topic}-{number}" for topic, number in self._places()[:LISTED]],
+            partitions=list(map(str, self._sorted()[:LISTED])),
             partitions_total=len(self.partitions),
             transactional_ids=sorted(self.transactional_ids, key=by_number)[:LISTED],
             transactional_ids_total=len(self.transactional_ids) + self.more.transactional_ids,
@@ -265,11 +286,15 @@ class Incident:
             findings_total=len(self.findings),
         )
 
-    def take(self, findings: Collection[Mapping[str, Any]]) -> None:
+    def take(self, findings: Collection[Row]) -> None:
         """Take the findings that it explains, with their partitions and producers."""
         self.findings += [row["id"] for row in findings]
-        self.partitions |= {(row["topic"], row["partition"]) for row in findings if row["topic"] is not None}
+        self.partitions |= {TopicPartition.of(row) for row in findings if row["topic"] is not None}
         self.producer_ids |= {row["producer_id"] for row in findings} - {None}
+
+    def tell(self, findings: Sequence[Row]) -> None:
+        """Say what findings say, the first ones."""
+        self.events += map(Event.of, findings[:EVENTS])
 
     def reach(self, first: Iterable[int | None], last: Iterable[int | None]) -> None:
         """Take the first and the last of some offsets, if they are of one partition."""
@@ -277,39 +302,12 @@ class Incident:
             self.first_offset = min((offset for offset in first if offset is not None), default=None)
             self.last_offset = max((offset for offset in last if offset is not None), default=None)
 
-    def _places(self) -> list[tuple[str, int]]:
-        return sorted(self.partitions, key=lambda place: (by_number(place[0]), place[1]))
+    def _sorted(self) -> list[TopicPartition]:
+        return sorted(self.partitions, key=lambda one: (by_number(one.topic), one.partition))
 
     def where(self) -> str:
         """Name the partitions, the first three."""
-        return listed(f"{topic}-{number}" for topic, number in self._places())
-
-
-def few(
-    groups: Mapping[tuple[object, ...], list[_One]], shared: int
-) -> Iterator[tuple[tuple[object, ...], list[_One]]]:
-    """Yield groups with their keys, those of one cause joined if they are many: the first `shared` parts of a key."""
-    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
-    for key in groups:
-        by_cause.setdefault(key[:shared], []).append(key)
-    for cause, keys in by_cause.items():
-        if len(keys) > _MOST:
-            yield cause, [one for key in keys for one in groups[key]]
-        else:
-            yield from ((key, groups[key]) for key in keys)
-
-
-def listed(names: Iterable[str], most: int = SHOWN) -> str:
-    """Name some things, and count the others."""
-    every = list(names)
-    return listed_of(len(every), every[:most])
-
-
-def listed_of(count: int, names: Iterable[str]) -> str:
-    """Name the first of `count` things, and count the others."""
-    some = list(names)
-    shown = ", ".join(some)
-    return shown if count <= len(some) else f"{shown} and {count - len(some)} more"
+        return listed(map(str, self._sorted()))
 
 
 def _sentence(text: str) -> str:
@@ -333,21 +331,3 @@ def _event(event: Event) -> dict[str, Any]:
         "time_ms": event.time, "time_source": event.clock if event.time is not None else None, "file": event.file,
         "offset": event.offset, "what": event.what[:_TEXT],
     }  # fmt: skip
-
-
-# Counts and offsets as sentences have them.
-
-
-def many(number: int, one: str) -> str:
-    """Write a number with its noun."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
-
-
-def offsets(first: int, last: int | None) -> str:
-    """Write a range of offsets."""
-    return f"offset {first}" if last is None or last == first else f"offsets {first}-{last}"
-
-
-def capital(text: str) -> str:
-    """Begin a sentence."""
-    return text[:1].upper() + text[1:]

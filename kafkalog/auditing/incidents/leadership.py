@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.incidents.cluster_tables import Row
-from kafkalog.auditing.incidents.incident import Event
+from kafkalog.auditing.incidents.incident import Event, Row, TopicPartition
 from kafkalog.quantities import iso
 
 __all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
@@ -25,7 +24,7 @@ class Leaderless(NamedTuple):
         """Say when it began."""
         lost = "" if self.leader is None else f": broker {self.leader} had led it"
         until = "" if self.until is None else f", until {iso(self.until)}"
-        what = f"{self.row['topic']}-{self.row['partition']} had no leader from here on{until}{lost}."
+        what = f"{TopicPartition.of(self.row)} had no leader from here on{until}{lost}."
         return Event(self.since, "broker", self.row["log"], self.row["offset"], what)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -75,44 +74,34 @@ class Ranges:
 
 
 class LostRanges:
-    """The gaps of a partition's logs that are not legal."""
+    """The gaps of a partition's logs that are not legal: their offsets, and whether the bytes are there."""
 
     __slots__ = ("_logs",)
 
     def __init__(self) -> None:
-        self._logs: dict[str, tuple[array[int], array[int], array[int]]] = {}
+        self._logs: dict[str, tuple[_Offsets, _Offsets, _Mask]] = {}
 
-    def add(self, log: str, first: int, last: int, *, unreadable: bool) -> None:
-        """Take in a gap of a log; `unreadable` says that the bytes are there."""
-        firsts, lasts, flags = self._of(log)
-        firsts.append(first)
-        lasts.append(last)
-        flags.append(unreadable)
-
-    def extend(self, log: str, first: _Offsets, last: _Offsets, unreadable: _Mask) -> None:
-        """Take in many gaps of a log."""
-        firsts, lasts, flags = self._of(log)
-        firsts.frombytes(first.astype(np.int64).tobytes())
-        lasts.frombytes(last.astype(np.int64).tobytes())
-        flags.frombytes(unreadable.astype(np.int8).tobytes())
-
-    def _of(self, log: str) -> tuple[array[int], array[int], array[int]]:
-        return self._logs.setdefault(log, (array("q"), array("q"), array("b")))
+    def add(self, log: str, first: _Offsets, last: _Offsets, unreadable: _Mask) -> None:
+        """Take in gaps of a log; of those that are `unreadable` the bytes are there."""
+        before = self._of(log)
+        self._logs[log] = (np.append(before[0], first), np.append(before[1], last), np.append(before[2], unreadable))
 
     def unreadable(self, log: str) -> Ranges:
         """Return those of a log whose bytes are there."""
-        firsts, lasts, flags = self._columns(log)
-        return Ranges(firsts[flags], lasts[flags])
+        first, last, unreadable = self._of(log)
+        return Ranges(first[unreadable], last[unreadable])
 
     def of_log(self, log: str) -> Ranges:
         """Return all of a log."""
-        firsts, lasts, _ = self._columns(log)
-        return Ranges(firsts, lasts)
+        first, last, _ = self._of(log)
+        return Ranges(first, last)
 
     def begins_at(self, log: str, offset: int | None) -> bool:
         """Say whether one of a log's begins at an offset."""
-        return offset is not None and offset in self._logs.get(log, ((), (), ()))[0]
+        return offset is not None and bool((self._of(log)[0] == offset).any())
 
-    def _columns(self, log: str) -> tuple[_Offsets, _Offsets, _Mask]:
-        firsts, lasts, flags = self._logs.get(log, (array("q"), array("q"), array("b")))
-        return np.frombuffer(firsts, np.int64), np.frombuffer(lasts, np.int64), np.frombuffer(flags, np.int8) != 0
+    def _of(self, log: str) -> tuple[_Offsets, _Offsets, _Mask]:
+        return self._logs.get(log, (_NONE, _NONE, _NONE.astype(bool)))
+
+
+_NONE: Final = np.empty(0, np.int64)

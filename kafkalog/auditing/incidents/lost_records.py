@@ -6,73 +6,53 @@ between, belongs to the loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Pool, Row
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
+    EVENTS,
     SHOWN,
     STOPS,
     Consumers,
     Event,
     Incident,
     Kept,
+    Row,
     Step,
     Subject,
-    capital,
-    few,
-    listed,
-    listed_of,
-    many,
-    offsets,
+    TopicPartition,
 )
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
-from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transactions
-from kafkalog.auditing.incidents.resume import after_cut, after_damage, around_gap, without_log
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transaction
+from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, around_gap, without_log
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
-from kafkalog.certainty import DAMAGE_BETWEEN, POSSIBLE, is_proved, of_finding
+from kafkalog.certainty import POSSIBLE, is_proved, of_finding
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
+from kafkalog.limit import few_groups, grouped
+from kafkalog.quantities import capital, listed, listed_of, many, offset_range
 
-__all__ = [
-    "LOST",
-    "OBJECTS",
-    "UNREADABLE",
-    "losses",
-    "lost_objects",
-]
+__all__ = ["UNREADABLE", "Loss", "losses", "lost", "lost_objects"]
 
 
-_SHOWN: Final = 20
-_PLACES: Final = 10  # damaged places of a log that are named
 UNREADABLE: Final = frozenset(
     code for code, (kind, cause) in KIND_OF.items()
     if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
 )  # fmt: skip
-LOST: Final = frozenset(
-    {
-        "offset-gap-lost",
-        "offset-gap-unexplained",
-        "log-cut-short",
-        "log-missing",
-        "checkpoint-ahead",
-        "segment-missing",
-        "sequence-broken",
-    }
-)
 _CUT: Final = frozenset({"log-cut-short", "log-missing", "checkpoint-ahead"})
-
 
 # The fields of their batches are damaged, the offset among them.
 _OF_NO_OFFSET: Final = frozenset({"batch-length-wrong", "magic-wrong", "bytes-unreadable", "crc-mismatch"})
 
 
 @dataclass(slots=True)
-class _Loss:
+class Loss:
     """One partition's findings of one cause, and the open transactions that follow from it.
 
     `logs` are the replicas that miss something, and `ranges` the offsets that each misses, where its files show them.
@@ -81,7 +61,7 @@ class _Loss:
     there. It is `spared` if the leader's replica has these.
     """
 
-    place: Place
+    place: TopicPartition
     cause: str
     certainty: str
     findings: list[Row] = field(default_factory=list)
@@ -106,37 +86,40 @@ class _Loss:
         return None if self.state is None else int(self.state["leader"])
 
 
-def losses(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
-    """Yield the incidents of lost and unreadable records."""
-    found: dict[tuple[object, ...], _Loss] = {}
-    for row in pool.take(
-        *sorted(UNREADABLE | LOST), when=lambda row: row["severity"] != "note" and row["topic"] is not None
-    ):
-        cause = _cause(tables, row)
-        key = (cause, _certainty(row), row["topic"], row["partition"])
-        loss = found.setdefault(key, _Loss((row["topic"], row["partition"]), cause, _certainty(row)))
-        loss.findings.append(row)
-    by_place: dict[Place, list[_Loss]] = {}
-    for loss in found.values():
-        by_place.setdefault(loss.place, []).append(loss)
+def lost(tables: ClusterTables, findings: list[Row]) -> dict[TopicPartition, list[Loss]]:
+    """Return what each partition lost, or what can't be read there, by cause: first what can't be read, and is sure."""
+    by_cause = grouped(findings, lambda row: (_cause(tables, row), _certainty(row), TopicPartition.of(row)))
+    every = [Loss(place, cause, certainty, rows) for (cause, certainty, place), rows in by_cause.items()]
+    by_place = grouped(every, lambda loss: loss.place)
     for some in by_place.values():
         some.sort(key=lambda loss: (not loss.unreadable, loss.certainty == POSSIBLE))
         _join_foreign(some)
         for loss in some:
             _place(tables, loss)
-    _follow(tables, pool, by_place)
-    groups: dict[tuple[object, ...], list[_Loss]] = {}
-    for some in by_place.values():
-        for loss in some:
-            groups.setdefault((loss.cause, loss.certainty, loss.spared, *loss.place), []).append(loss)
-    yield from (_incident(tables, together) for _, together in few(groups, 3))
+    return by_place
+
+
+def losses(
+    tables: ClusterTables, found: Mapping[TopicPartition, list[Loss]], following: list[Row]
+) -> Iterator[Incident]:
+    """Yield the incidents of lost and unreadable records; a transaction hangs by what more than offsets shows."""
+    for row in following:
+        some = found[TopicPartition.of(row)]
+        if row["code"] == "transaction-hanging":
+            cut = next(loss for loss in some if loss.cause != "missing-offsets")
+            cut.hanging.append(open_transaction(tables, row))
+        else:
+            some[0].findings.append(row)
+    every = chain.from_iterable(found.values())
+    groups = few_groups(every, lambda loss: (loss.cause, loss.certainty, loss.spared, loss.place), 3)
+    yield from (_incident(tables, together) for _, together in groups)
 
 
 def _cause(tables: ClusterTables, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
     if row["code"] in UNREADABLE:
         return KIND_OF[row["code"]].cause
-    gaps = tables.gaps.get((row["topic"], row["partition"]))
+    gaps = tables.gaps.get(TopicPartition.of(row))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
     return KIND_OF[row["code"]].cause
@@ -147,7 +130,7 @@ def _certainty(row: Row) -> str:
     return of_finding(row, in_checkpoint=in_checkpoint)
 
 
-def _join_foreign(some: list[_Loss]) -> None:
+def _join_foreign(some: list[Loss]) -> None:
     """Join what is missing with a foreign segment of the same partition: it is missing because of it."""
     if some[0].cause == "foreign-segment":
         for other in some[1:]:
@@ -155,7 +138,7 @@ def _join_foreign(some: list[_Loss]) -> None:
         del some[1:]
 
 
-def _place(tables: ClusterTables, loss: _Loss) -> None:
+def _place(tables: ClusterTables, loss: Loss) -> None:
     """Set which offsets are missing in which replica, and whether consumers meet that."""
     loss.logs = sorted({row["log"] for row in loss.findings if row["log"]})
     loss.ranges = {log: found for log in loss.logs if (found := _ranges(tables, loss, log))}
@@ -166,11 +149,11 @@ def _place(tables: ClusterTables, loss: _Loss) -> None:
     for log in loss.seen:
         loss.places = loss.places.with_ranges(loss.ranges.get(log, loss.places))
     loss.spared = loss.led is not None and _has(tables, loss, loss.led)
-    is_named = None not in {tables.logs.get(log, {}).get("node_id") for log in loss.logs}
+    is_named = None not in {tables.node_of(log) for log in loss.logs}
     loss.elsewhere = loss.state is not None and loss.led is None and is_named
 
 
-def _ranges(tables: ClusterTables, loss: _Loss, log: str) -> Ranges:
+def _ranges(tables: ClusterTables, loss: Loss, log: str) -> Ranges:
     """Return the offsets that are missing or unreadable in a replica; none where no file shows them."""
     unreadable = tables.gaps[loss.place].unreadable(log) if loss.unreadable and loss.place in tables.gaps else None
     found: set[tuple[int, int]] = set()
@@ -197,7 +180,7 @@ def _is_after(row: Row, end: int | None) -> bool:
     return bool(0 <= row["offset"] - end < (row["length"] or 0))  # more offsets than bytes are not believed
 
 
-def _lacks(tables: ClusterTables, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
+def _lacks(tables: ClusterTables, loss: Loss, replica: Row, ranges: Ranges) -> Ranges:
     """Return which of some offsets a replica does not have: all, if no file shows what it misses."""
     log, start, end = replica["log"], replica["log_start_offset"], replica["log_end_offset"]
     if log in loss.logs and log not in loss.ranges:
@@ -214,7 +197,7 @@ def _lacks(tables: ClusterTables, loss: _Loss, replica: Row, ranges: Ranges) -> 
 _FAR: Final = 2**62
 
 
-def _has(tables: ClusterTables, loss: _Loss, replica: Row) -> bool:
+def _has(tables: ClusterTables, loss: Loss, replica: Row) -> bool:
     """Say whether a replica has all that consumers miss, as far as files show what that is."""
     return bool(loss.places) and not _lacks(tables, loss, replica, loss.places)
 
@@ -227,26 +210,7 @@ def _missing(row: Row) -> tuple[int, int] | None:
     return row["offset"], row["offset"] + max(1, int(needed) - int(found)) - 1
 
 
-def _follow(tables: ClusterTables, pool: Pool, by_place: dict[Place, list[_Loss]]) -> None:
-    """Take the findings about transactions that follow from a loss in their partition."""
-
-    def here(row: Row) -> bool:
-        return (row["topic"], row["partition"]) in by_place
-
-    for row in pool.take("late-data-adopted", when=lambda row: here(row) and row["certainty"] == DAMAGE_BETWEEN):
-        by_place[row["topic"], row["partition"]][0].findings.append(row)
-    for row in pool.take("atomicity-broken", when=lambda row: here(row) and row["found"] == "no marker"):
-        by_place[row["topic"], row["partition"]][0].findings.append(row)
-    for one in open_transactions(tables, pool.take("transaction-hanging", when=here)):
-        some = by_place[one.row["topic"], one.row["partition"]]
-        cut = next((loss for loss in some if loss.cause != "missing-offsets"), None)
-        if cut is not None and (one.finding["certainty"] == DAMAGE_BETWEEN or one.row["cause"] == "marker-missing"):
-            cut.hanging.append(one)
-        else:
-            pool.give_back(one.finding)
-
-
-def _incident(tables: ClusterTables, together: Sequence[_Loss]) -> Incident:
+def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
     first = together[0]
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
@@ -271,7 +235,7 @@ def _incident(tables: ClusterTables, together: Sequence[_Loss]) -> Incident:
     return incident
 
 
-def _fill(tables: ClusterTables, incident: Incident, together: Sequence[_Loss]) -> None:
+def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
     known_ranges = [loss for loss in together if loss.places]
     if known_ranges:
@@ -285,11 +249,11 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[_Loss]) 
         incident.kept += _kept(tables, loss)
     if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
         incident.lost_records = sum(_lost(tables, loss) for loss in known_ranges)
-    for loss in together[:_SHOWN]:
+    for loss in together[:EVENTS]:
         incident.events += _events(loss)
 
 
-def _lost(tables: ClusterTables, loss: _Loss) -> int:
+def _lost(tables: ClusterTables, loss: Loss) -> int:
     """Return how many of the offsets no replica has that was given."""
     left = loss.places
     for replica in tables.replicas.get(loss.place, ()):
@@ -297,30 +261,29 @@ def _lost(tables: ClusterTables, loss: _Loss) -> int:
     return left.offsets
 
 
-def _events(loss: _Loss) -> Iterator[Event]:
+def _events(loss: Loss) -> Iterator[Event]:
     """Yield each of several damaged places with the way past it, otherwise what was found."""
     if not loss.unreadable or len(loss.places) < 2:
-        for row in loss.findings[:_SHOWN]:
-            yield Event(None, "broker", row["file"], row["offset"], row["message"])
+        yield from map(Event.of, loss.findings[:EVENTS])
         return
     for log in loss.seen:
         places = loss.ranges.get(log, Ranges.of(()))
-        for first, last in places.shown(_PLACES):
-            what = f"{capital(offsets(first, last))} can't be read; the next readable offset is {last + 1}."
+        for first, last in places.shown(PLACES):
+            what = f"{capital(offset_range(first, last))} can't be read; the next readable offset is {last + 1}."
             yield Event(None, "broker", log, first, what)
-        if len(places) > _PLACES:
-            what = f"{len(places) - _PLACES} more places, up to offset {places.last}: kafkalog txn-audit --table gaps."
+        if len(places) > PLACES:
+            what = f"{len(places) - PLACES} more places, up to offset {places.last}: kafkalog txn-audit --table gaps."
             yield Event(None, "broker", log, places.last, what)
 
 
-def _kept(tables: ClusterTables, loss: _Loss) -> Iterator[Kept]:
+def _kept(tables: ClusterTables, loss: Loss) -> Iterator[Kept]:
     """Yield the replicas that have all of the offsets that consumers miss."""
     for row in tables.replicas.get(loss.place, ()):
         if _has(tables, loss, row):
             yield Kept(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
 
 
-def _title(tables: ClusterTables, incident: Incident, together: Sequence[_Loss]) -> str:
+def _title(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> str:
     first, where = together[0], incident.where()
     places = first.places
     shown = _ranges_of(places) if len(together) == 1 else ""
@@ -333,15 +296,14 @@ def _title(tables: ClusterTables, incident: Incident, together: Sequence[_Loss])
         what = f"{what} on {_nodes(tables, first)}" if len(together) == 1 else what
         kept = f" The leader's replica, on broker {first.leader}, has them." if len(together) == 1 else ""
     elif incident.kept:
-        kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
+        kept = f" A whole copy is on {listed(sorted({one.holder for one in incident.kept}))}."
     if first.cause == "foreign-segment":
         if not is_proved(first.certainty):
             return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
         return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = f"; {_following(places)}" if shown else ""
-        cannot = "can't be read" if is_proved(first.certainty) else "may be unreadable"
-        return f"{what} {cannot}: bytes are damaged{following}.{kept}"
+        return f"{what} {_short(first)}: bytes are damaged{following}.{kept}"
     may = "may be" if not is_proved(first.certainty) else verb
     if first.cause == "log-missing":
         return f"{what} {may} lost: there is no .log file, other files know it.{kept}"
@@ -353,9 +315,9 @@ def _title(tables: ClusterTables, incident: Incident, together: Sequence[_Loss])
 def _ranges_of(places: Ranges) -> str:
     """Name the first ranges: ``Offsets 4-5, 14, 20-21 and 3 more``."""
     if len(places) < 2:
-        return capital(offsets(places.first, places.last)) if places else ""
+        return capital(offset_range(places.first, places.last)) if places else ""
     some = places.shown(SHOWN)
-    return f"Offsets {listed_of(len(places), (offsets(*one).partition(' ')[2] for one in some))}"
+    return f"Offsets {listed_of(len(places), (offset_range(*one).partition(' ')[2] for one in some))}"
 
 
 def _following(places: Ranges) -> str:
@@ -367,25 +329,21 @@ def _following(places: Ranges) -> str:
     )  # fmt: skip
 
 
-def _short(first: _Loss) -> str:
+def _short(first: Loss) -> str:
     if first.unreadable:
         return "can't be read" if is_proved(first.certainty) else "may be unreadable"
     return "may be missing" if not is_proved(first.certainty) else "are missing"
 
 
-def _node(kept: Kept) -> str:
-    return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
-
-
-def _nodes(tables: ClusterTables, loss: _Loss) -> str:
+def _nodes(tables: ClusterTables, loss: Loss) -> str:
     """Name the brokers whose replicas miss something."""
-    nodes = sorted({str(tables.logs.get(log, {}).get("node_id")) for log in loss.logs})
+    nodes = sorted({str(tables.node_of(log)) for log in loss.logs})
     return f"broker{'s' * (len(nodes) > 1)} {listed(nodes)}"
 
 
-def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
+def _consumers(incident: Incident, first: Loss, waits: str) -> Consumers:
     if first.place[0] == METADATA_TOPIC:
-        return Consumers("", "")  # brokers and controllers read it
+        return Consumers.alike("")  # brokers and controllers read it
     stop = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
     if first.spared:
         what = "fail" if first.cause == "damaged-bytes" else "miss them"
@@ -393,7 +351,7 @@ def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
             "Those that read from the leader get everything. With replica.selector.class some may read this replica,"
             f" and {what}{stop}."
         )
-        return Consumers(text, text)
+        return Consumers.alike(text)
     if first.cause == "foreign-segment":
         text = "They get the other partition's records in the place of this one's."
     elif first.unreadable:
@@ -413,13 +371,14 @@ def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
     return Consumers(f"{text} {waits}".strip(), text)
 
 
-def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], hanging: list[Open]) -> list[Step]:
     first = together[0]
     if first.spared:
-        return [_fetch_again(tables, loss) for loss in together[:_SHOWN]]
+        return [_fetch_again(tables, loss) for loss in together[:EVENTS]]
     steps = []
-    for kept in incident.kept[:_SHOWN]:
-        text = f"Copy the partition from {_node(kept)}, which has {offsets(kept.first_offset, kept.last_offset)} whole."
+    for kept in incident.kept[:EVENTS]:
+        has = offset_range(kept.first_offset, kept.last_offset)
+        text = f"Copy the partition from {kept.holder}, which has {has} whole."
         steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
     if not incident.kept:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
@@ -446,20 +405,20 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[_Loss],
     return steps
 
 
-def _fetch_again(tables: ClusterTables, loss: _Loss) -> Step:
+def _fetch_again(tables: ClusterTables, loss: Loss) -> Step:
     """Return how a damaged follower becomes whole, if the leader's replica is."""
     assert loss.led is not None
     assert loss.state is not None
     log, whose = loss.led["log"], f"the leader's replica, on broker {loss.leader},"
-    where, nodes = f"{loss.place[0]}-{loss.place[1]}", _nodes(tables, loss)
+    nodes = _nodes(tables, loss)
     ends = [row["log_end_offset"] for row in tables.replicas[loss.place] if row["log"] in loss.logs]
     if any(row["log"] == log and row["severity"] != "note" and _is_loss(row) for row in tables.findings):
-        return Step(f"Do not remove the replica of {where} on {nodes}: {whose} is not whole elsewhere.")
+        return Step(f"Do not remove the replica of {loss.place} on {nodes}: {whose} is not whole elsewhere.")
     if loss.leader not in loss.state["isr"] or loss.led["log_end_offset"] < max(ends):
-        text = f"Do not remove the replica of {where} on {nodes}: {whose} ends before it, or is not in sync."
+        text = f"Do not remove the replica of {loss.place} on {nodes}: {whose} ends before it, or is not in sync."
         return Step.running(f"{text} Read both again later.", *OTHER_BROKERS)
     return Step(
-        f"Stop {nodes}, remove the directory of {where} there and start again: it fetches all of it from broker"
+        f"Stop {nodes}, remove the directory of {loss.place} there and start again: it fetches all of it from broker"
         f" {loss.leader}, whose replica is in sync and was read whole, up to offset {loss.led['log_end_offset'] - 1}."
     )
 
@@ -468,7 +427,7 @@ def _is_loss(row: Row) -> bool:
     return kind_of(row["code"]).kind in ("records-lost", "records-unreadable", "copy-incomplete")
 
 
-def _salvage(loss: _Loss) -> Iterator[Step]:
+def _salvage(loss: Loss) -> Iterator[Step]:
     """Yield the steps that save what can be read of each damaged segment."""
     files = sorted({row["file"] for row in loss.findings if row["file"] and row["log"] in loss.seen})
     for number, file in enumerate(files[:SHOWN], 1):
@@ -478,54 +437,38 @@ def _salvage(loss: _Loss) -> Iterator[Step]:
         name = "SALVAGED.log" if len(files) == 1 else f"SALVAGED-{number}.log"
         yield Step.running(text, "kafkalog salvage", file, ("-o", name))
     if len(files) > SHOWN:
-        yield Step(f"Then the same for {listed(files[SHOWN:], _SHOWN)}.")
+        yield Step(f"Then the same for {listed(files[SHOWN:], EVENTS)}.")
 
 
 # Records that are neither on a broker's disk nor in the remote store: one incident for each partition.
 
-OBJECTS: Final = frozenset(
-    {"remote-offsets-lost", "remote-object-missing", "remote-object-size", "remote-directory-odd"}
-)
 
-
-def lost_objects(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
+def lost_objects(
+    tables: ClusterTables, found: Mapping[TopicPartition, list[Row]], following: list[Row]
+) -> Iterator[Incident]:
     """Yield an incident for each partition with lost offsets, with all that is said of its objects."""
-    rows = list(pool.take(*sorted(OBJECTS), when=lambda row: row["severity"] != "note"))
-    by_place: dict[Place, list[Row]] = {}
-    for row in rows:
-        by_place.setdefault((row["topic"], row["partition"]), []).append(row)
-    groups: dict[tuple[object, ...], list[list[Row]]] = {}
-    for place, some in by_place.items():
-        if any(row["code"] == "remote-offsets-lost" for row in some):
-            groups.setdefault(("objects-missing", *place), []).append(some)
-        else:
-            for row in some:
-                pool.give_back(row)
-    yield from (_objects_incident(tables, together) for _, together in few(groups, 1))
+    every = sorted([*following, *chain.from_iterable(found.values())], key=lambda row: str(row["code"]))
+    for _, rows in few_groups(every, lambda row: ("objects-missing", TopicPartition.of(row)), 1):
+        yield _objects_incident(tables, rows)
 
 
-def _objects_incident(tables: ClusterTables, together: list[list[Row]]) -> Incident:
-    every = [row for some in together for row in some]
-    lost = [row for row in every if row["code"] == "remote-offsets-lost"]
-    place = (every[0]["topic"], every[0]["partition"])
-    ranges = Ranges.of((row["offset"], row["last_offset"]) for row in lost)
-    subject = Subject(*place, ranges.first)
-    incident = Incident.of("records-lost", "objects-missing", subject, every, tables.cluster_id)
+def _objects_incident(tables: ClusterTables, rows: list[Row]) -> Incident:
+    place = TopicPartition.of(rows[0])
+    lost = [(row["offset"], row["last_offset"]) for row in rows if row["code"] == "remote-offsets-lost"]
+    ranges = Ranges.of(lost)
+    incident = Incident.of("records-lost", "objects-missing", Subject(*place, ranges.first), rows, tables.cluster_id)
     incident.records = incident.lost_records = ranges.offsets
     incident.reach([ranges.first], [ranges.last])
-    incident.events = [Event(None, "broker", row["file"], row["offset"], row["message"]) for row in every[:_SHOWN]]
-    one = len(together) == 1
-    shown = listed_of(len(ranges), (offsets(*some) for some in ranges.shown(SHOWN)))
-    what = (
-        f"{shown.capitalize()} of {incident.where()}"
-        if one
-        else f"{many(ranges.offsets, 'offset')} of {incident.where()}"
-    )
+    incident.tell(rows)
+    is_one = len(incident.partitions) == 1
+    what, stop = many(ranges.offsets, "offset"), f"{STOPS} the first such offset."
+    if is_one:
+        what = listed_of(len(ranges), (offset_range(*some) for some in ranges.shown(SHOWN))).capitalize()
+        stop = f"{STOPS} offset {ranges.first}: no progress, and no error."
     verb = "is" if ranges.offsets == 1 else "are"
-    incident.title = f"{what} {verb} neither local nor in the remote store."
-    stop = f"{STOPS} offset {ranges.first}: no progress, and no error." if one else f"{STOPS} the first such offset."
-    incident.consumers = Consumers(stop, stop)
-    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in every)]
-    if one:
-        incident.steps += after_damage(tables, place, ranges, [every[0]["log"]])
+    incident.title = f"{what} of {incident.where()} {verb} neither local nor in the remote store."
+    incident.consumers = Consumers.alike(stop)
+    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
+    if is_one:
+        incident.steps += after_damage(tables, place, ranges, [rows[0]["log"]])
     return incident

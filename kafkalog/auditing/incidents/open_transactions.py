@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row, place_of
-from kafkalog.auditing.incidents.incident import Event, Since, Step, many, offsets
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, place_of
+from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step, TopicPartition
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, many, offset_range, producer_name
 
 __all__ = [
     "AUDIT",
     "COPY_AGAIN",
     "DESCRIBE",
     "OTHER_BROKERS",
-    "SHOWN_OPEN",
     "Decided",
     "Open",
     "abort_steps",
     "decided",
-    "open_transactions",
+    "open_transaction",
+    "row_of",
     "since",
 ]
 
@@ -53,7 +53,7 @@ class Decided(NamedTuple):
         said = self.prepared or self.completed
         return said is not None and said["state"] in ("prepare_commit", "complete_commit")
 
-    def events(self, tables: ClusterTables, place: str) -> Iterator[Event]:
+    def events(self, tables: ClusterTables, place: TopicPartition) -> Iterator[Event]:
         """Say what the coordinator wrote, and once which one: its epoch is the leader epoch of its partition."""
         named: tuple[int, int] | None = None
         for row, what in (
@@ -86,7 +86,7 @@ class Decided(NamedTuple):
 def decided(tables: ClusterTables, row: Row) -> Decided:
     """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there."""
     steps = tables.steps.get(row["transactional_id"] or "", [])
-    place = f"{row['topic']}-{row['partition']}"
+    place = str(TopicPartition.of(row))
     newest = range(len(steps) - 1, -1, -1)
     last = next((at for at in newest if _lists(steps[at], place) and _of(steps[at], row)), None)
     if last is None:
@@ -141,7 +141,7 @@ def since(tables: ClusterTables, row: Row) -> Since | None:
 
 def _created(tables: ClusterTables, row: Row) -> int:
     """Return when a partition was created, -1 where no metadata shows it."""
-    rows = tables.leadership.get((row["topic"], row["partition"]), ())
+    rows = tables.leadership.get(TopicPartition.of(row), ())
     return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
 
 
@@ -158,21 +158,15 @@ COPY_AGAIN: Final = Step.running(
     "NEW_COPY",
 )
 
-SHOWN_OPEN: Final = 20  # transactions of an incident that steps and events name
-
 
 class Open(NamedTuple):
     """An open transaction that a finding reports, with its row of ``notable`` and the coordinator's records."""
 
+    place: TopicPartition
     finding: Row
     row: Row
     decided: Decided
     since: Since | None
-
-    @property
-    def place(self) -> str:
-        """Return the partition as Kafka's tools write it."""
-        return f"{self.row['topic']}-{self.row['partition']}"
 
     @property
     def is_committed(self) -> bool:
@@ -188,39 +182,34 @@ class Open(NamedTuple):
     @property
     def who(self) -> str:
         """Name whose transaction it is."""
-        name, producer = self.row["transactional_id"], self.row["producer_id"]
-        return f"producer {producer}" if name is None else f"{name} (producer {producer})"
+        return producer_name(self.row["transactional_id"], self.row["producer_id"])
 
 
-def open_transactions(tables: ClusterTables, findings: Iterable[Row]) -> list[Open]:
-    """Return the open transactions that findings report."""
-    rows = {
-        (row["log"], row["producer_id"], row["first_offset"]): row
-        for of_log in tables.transactions.values()
-        for row in of_log
-    }
-    found = []
-    for finding in findings:
-        at = finding["log"], finding["producer_id"], finding["offset"]
-        row = rows.get(at) or _row_of(finding)
-        found.append(Open(finding, row, decided(tables, row), since(tables, row)))
-    return found
+def open_transaction(tables: ClusterTables, finding: Row) -> Open:
+    """Return the open transaction that a finding reports."""
+    row = row_of(tables, finding)
+    return Open(TopicPartition.of(row), finding, row, decided(tables, row), since(tables, row))
 
 
-def _row_of(finding: Row) -> Row:
-    """Return what a finding alone says of a transaction: another reading of the log no longer has its row."""
-    empty = dict.fromkeys(
+def row_of(tables: ClusterTables, finding: Row) -> Row:
+    """Return the row of a finding's transaction; what the finding alone says where another reading has none."""
+    return tables.transaction_of(finding) or {**_NOT_KNOWN, "first_offset": finding["offset"], **finding}
+
+
+_NOT_KNOWN: Final = {
+    **dict.fromkeys(
         ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms", "after_commit")
-    )
-    return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
+    ),
+    "state": "undecided",
+}
 
 
 def abort_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
-    to_save = [one for one in every[:SHOWN_OPEN] if one.is_committed]
-    for one in every[:SHOWN_OPEN]:
-        place = offsets(one.row["first_offset"], one.row["last_offset"])
+    to_save = [one for one in every[:EVENTS] if one.is_committed]
+    for one in every[:EVENTS]:
+        place = offset_range(one.row["first_offset"], one.row["last_offset"])
         records = many(one.row["records"] or 0, "record")
         if one.is_committed:
             text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
@@ -239,6 +228,6 @@ def abort_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
             ("--start-offset", one.row["first_offset"]),
         )  # fmt: skip
         steps.append(end if one.is_proved else Step(text))
-    if len(every) > SHOWN_OPEN:
-        steps.append(Step(f"{len(every) - SHOWN_OPEN} more: each finding has its command in the column remedy.", None))
+    if len(every) > EVENTS:
+        steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
     return steps

@@ -5,54 +5,61 @@ The groups are those of ``__consumer_offsets``, where it was given; a group that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Place, Row
-from kafkalog.auditing.incidents.incident import Step, listed, listed_of, many
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, listed, listed_of, many, producer_name
 
-__all__ = ["after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
+__all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
 
 _GROUPS: Final = 5  # that have a line of their own
-_PLACES: Final = 10  # damaged places of a log that are named
+PLACES: Final = 10  # damaged places of a log that are named
 _TRANSACTIONS: Final = 3
 _STOP: Final = "Stop its consumers before: Kafka resets no group that is in use."
 _UNKNOWN: Final = "GROUP"  # as a user replaces it
 
 
-def _reset(text: str, place: Place, offset: int | None, group: str = _UNKNOWN) -> Step:
+def _reset(text: str, place: TopicPartition, offset: int | None, group: str = _UNKNOWN) -> Step:
     """Return the step that moves a group to an offset, without one to the log's start."""
     to = ("--to-earliest",) if offset is None else ("--to-offset", offset)
     return Step.running(
         text, "kafka-consumer-groups.sh --bootstrap-server HOST:PORT",
-        ("--group", group), ("--reset-offsets",), ("--topic", f"{place[0]}:{place[1]}"),
+        ("--group", group), ("--reset-offsets",), ("--topic", f"{place.topic}:{place.partition}"),
         to, ("--execute",),
     )  # fmt: skip
 
 
-def after_damage(tables: ClusterTables, place: Place, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
+def _resets(place: TopicPartition, count: int, stands: Iterable[tuple[GroupAt, int | None, str]]) -> Iterator[Step]:
+    """Yield the steps that move the first of some groups, each with its offset and why, and one for the others."""
+    for group, offset, why in islice(stands, _GROUPS):
+        text = f"Group {group.group} stands at offset {group.offset} of {place}{why} {_STOP}"
+        yield _reset(text, place, offset, group.group)
+    if count > _GROUPS:
+        others = f"The same for {many(count - _GROUPS, 'more group')}."
+        yield Step.running(others, "kafkalog groups --table committed", "DIR")
+
+
+def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
     """Yield how consumers get past the places that can't be read, one after the other."""
     groups = tables.standing.of(place)
-    shown = list(places.shown(_PLACES))
-    named = 0
-    for first, last in shown:
-        for group in _between(groups, first, last):
-            if named < _GROUPS:
-                what = f"it skips {many(last + 1 - group.offset, 'offset')}{_whose(tables, logs, group.offset, last)}"
-                yield _reset(
-                    f"{_who(group, place)}, where nothing can be read up to {last}: let it go on at {last + 1}; {what}."
-                    f" {_STOP}", place, last + 1, group.group,
-                )  # fmt: skip
-            named += 1
-    if named > _GROUPS:
-        yield _more(named - _GROUPS)
+    shown = list(places.shown(PLACES))
+    within = [(group, last) for first, last in shown for group in groups if first <= group.offset <= last]
+    yield from _resets(
+        place, len(within), (
+            (group, last + 1, f", where nothing can be read up to {last}: let it go on at {last + 1}; it skips"
+             f" {many(last + 1 - group.offset, 'offset')}{_whose(tables, logs, group.offset, last)}.")
+            for group, last in within
+        ),
+    )  # fmt: skip
     (first, last), *others = shown
     before = [group for group in groups if group.offset < first]
     if before:
-        yield Step(f"{_names(before)} not come to offset {first} of {place[0]}-{place[1]} yet: a reset now would skip"
+        yield Step(f"{_names(before)} not come to offset {first} of {place} yet: a reset now would skip"
                    " records that can be read.")  # fmt: skip
     lost = many(places.offsets, "offset")
     text = f"Let consumers go on after the damage; they lose {lost}."
@@ -63,34 +70,27 @@ def after_damage(tables: ClusterTables, place: Place, places: Ranges, logs: Sequ
     yield _reset(text, place, last + 1)
 
 
-def after_cut(tables: ClusterTables, place: Place, end: int) -> Iterator[Step]:
+def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterator[Step]:
     """Yield how groups go on that had read past the end of a log that was cut short."""
     beyond = [group for group in tables.standing.of(place) if group.offset > end]
-    for group in beyond[:_GROUPS]:
-        yield _reset(
-            f"{_who(group, place)}, after the log's end at {end}: auto.offset.reset would move it to an end of the log,"
-            f" and it would skip what is written from {end} on. Set it back to {end}; it skips nothing. {_STOP}",
-            place, end, group.group,
-        )  # fmt: skip
-    if len(beyond) > _GROUPS:
-        yield _more(len(beyond) - _GROUPS)
-    yield _reset(
-        f"Set a group back to {end} that had read past the end of {place[0]}-{place[1]}; it skips nothing.", place, end
+    what = (
+        f", after the log's end at {end}: auto.offset.reset would move it to an end of the log, and it would skip what"
+        f" is written from {end} on. Set it back to {end}; it skips nothing."
     )
+    yield from _resets(place, len(beyond), ((group, end, what) for group in beyond))
+    yield _reset(f"Set a group back to {end} that had read past the end of {place}; it skips nothing.", place, end)
 
 
-def without_log(tables: ClusterTables, place: Place) -> Iterator[Step]:
+def without_log(tables: ClusterTables, place: TopicPartition) -> Iterator[Step]:
     """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
     text = "to the start of the empty log that the broker begins: it skips nothing that is there."
-    for group in tables.standing.of(place)[:_GROUPS]:
-        yield _reset(f"{_who(group, place)}. Once the broker runs, set it {text} {_STOP}", place, None, group.group)
-    if len(tables.standing.of(place)) > _GROUPS:
-        yield _more(len(tables.standing.of(place)) - _GROUPS)
-    yield _reset(f"Once the broker runs, set a group of {place[0]}-{place[1]} {text}", place, None)
+    groups = tables.standing.of(place)
+    yield from _resets(place, len(groups), ((one, None, f". Once the broker runs, set it {text}") for one in groups))
+    yield _reset(f"Once the broker runs, set a group of {place} {text}", place, None)
 
 
 def after_fork(
-    tables: ClusterTables, place: Place, first: int, epoch: int | None, log_end: int | None
+    tables: ClusterTables, place: TopicPartition, first: int, epoch: int | None, log_end: int | None
 ) -> Iterator[Step]:
     """Yield how groups go on that had read what only the old leader has, from `first` on, up to its `epoch`.
 
@@ -98,18 +98,18 @@ def after_fork(
     """
     read = [group for group in tables.standing.of(place) if group.offset > first]
     old = [group for group in read if _is_old(group, epoch, log_end)]
-    for group in old[:_GROUPS]:
-        beyond = "" if log_end is None or group.offset <= log_end else f", after the log's end at {log_end}"
-        yield _reset(
-            f"{_who(group, place)}{beyond}, by the history that is lost: it would skip what the new leader wrote from"
-            f" {first} on. Set it back to {first}; it skips nothing. {_STOP}",
-            place, first, group.group,
-        )  # fmt: skip
-    if len(old) > _GROUPS:
-        yield _more(len(old) - _GROUPS)
+    what = (
+        f", by the history that is lost: it would skip what the new leader wrote from {first} on. Set it back to"
+        f" {first}; it skips nothing."
+    )
+    beyond = "" if log_end is None else f", after the log's end at {log_end}"
+    yield from _resets(
+        place, len(old),
+        ((one, first, beyond * (log_end is not None and one.offset > log_end) + what) for one in old),
+    )  # fmt: skip
     doubtful = [group for group in read if group not in old and group.leader_epoch < 0]
     if doubtful:
-        yield Step(f"{_names(doubtful)} read past offset {first} of {place[0]}-{place[1]}, and no commit says in which"
+        yield Step(f"{_names(doubtful)} read past offset {first} of {place}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
     yield _reset(
         f"Reset each group that had read past offset {first} before the election to {first}: it skips nothing, and gets"
@@ -123,7 +123,7 @@ def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
     return log_end is not None and group.offset > log_end
 
 
-def around_gap(tables: ClusterTables, place: Place, places: Ranges) -> Iterator[Step]:
+def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> Iterator[Step]:
     """Yield which groups had read past offsets that are missing, and which have not come there."""
     groups = tables.standing.of(place)
     if not groups:
@@ -136,42 +136,28 @@ def around_gap(tables: ClusterTables, place: Place, places: Ranges) -> Iterator[
     if ahead:
         said.append(f"{_names(ahead)} not come to offset {places.first} yet, and will skip them")
     if said:
-        yield Step(
-            f"In {place[0]}-{place[1]} {'; '.join(said)}. No group needs a reset: consumers go on by themselves."
-        )
+        yield Step(f"In {place} {'; '.join(said)}. No group needs a reset: consumers go on by themselves.")
 
 
-def waiting(tables: ClusterTables, at: Iterable[tuple[Place, int]]) -> Iterator[Step]:
+def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator[Step]:
     """Yield which groups get nothing from the last stable offset of partitions on: a reset helps none of them."""
     said = []
-    for place, stable in at:
+    for place, stable in at.items():
         groups = [f"{group.group} (at {group.offset})" for group in tables.standing.of(place)]
         if groups:
-            said.append(f"at offset {stable} of {place[0]}-{place[1]}: {listed(groups, _GROUPS)}")
+            said.append(f"at offset {stable} of {place}: {listed(groups, _GROUPS)}")
     if said:
         yield Step(
-            f"Groups that wait, or come there: {listed(said, _PLACES)}. They go on by themselves once the transaction"
+            f"Groups that wait, or come there: {listed(said, PLACES)}. They go on by themselves once the transaction"
             " has ended. A reset does not help: brokers give a read_committed consumer nothing from the last stable"
             " offset on."
         )
-
-
-def _between(groups: Sequence[GroupAt], first: int, last: int) -> list[GroupAt]:
-    return [group for group in groups if first <= group.offset <= last]
-
-
-def _who(group: GroupAt, place: Place) -> str:
-    return f"Group {group.group} stands at offset {group.offset} of {place[0]}-{place[1]}"
 
 
 def _names(groups: Sequence[GroupAt]) -> str:
     """Name groups with their offsets, and the verb that goes with them."""
     which = listed((f"{group.group} (at {group.offset})" for group in groups), _GROUPS)
     return f"Group {which} has" if len(groups) == 1 else f"Groups {which} have"
-
-
-def _more(count: int) -> Step:
-    return Step.running(f"The same for {many(count, 'more group')}.", "kafkalog groups --table committed", "DIR")
 
 
 def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
@@ -190,6 +176,5 @@ def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) ->
 
 
 def _of(row: Row) -> str:
-    name, since = row["transactional_id"], row["first_timestamp_ms"]
-    who = f"producer {row['producer_id']}" if name is None else f"{name} (producer {row['producer_id']})"
-    return who if since is None else f"{who} since {iso(since)}"
+    whose, since = producer_name(row["transactional_id"], row["producer_id"]), row["first_timestamp_ms"]
+    return whose if since is None else f"{whose} since {iso(since)}"

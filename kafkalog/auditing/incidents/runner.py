@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
-from kafkalog.auditing.incidents.blocked_consumers import OPEN, not_given, stopped
-from kafkalog.auditing.incidents.cluster_tables import (
-    ClusterTables,
-    Pool,
-    Row,
-    tables_of_audit,
-    tables_of_files,
-)
-from kafkalog.auditing.incidents.elections import elections
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, Subject, few, many
-from kafkalog.auditing.incidents.lost_records import LOST, OBJECTS, UNREADABLE, losses, lost_objects
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
+from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject, TopicPartition
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
-from kafkalog.auditing.incidents.torn_transactions import torn
+from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved, of_finding
+from kafkalog.limit import few_groups, grouped
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
     from kafkalog.tables.arrow import RecordBatch
+from kafkalog.quantities import many
 
 __all__ = [
     "batches_of_audit",
@@ -44,39 +38,17 @@ __all__ = [
 # Directories of several clusters among the inputs: one incident about all of them.
 
 
-def _mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
+def _mixed(rows: list[Row]) -> Iterator[Incident]:
     """Yield an incident if a finding tells that the inputs are of several clusters."""
-    rows = [row for pool in pools for row in pool.take("clusters-mixed")]
     if not rows:
         return
     cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
     incident = Incident.of("clusters-mixed", cause, Subject(), rows, None)
     incident.title = rows[0]["message"]
-    incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
-    alone = "Each cluster has consumers of its own."
-    incident.consumers = Consumers(alone, alone)
+    incident.events = list(map(Event.of, rows))
+    incident.consumers = Consumers.alike("Each cluster has consumers of its own.")
     incident.steps = [Step.running("Give the directories of one cluster if you meant only one.", AUDIT, "DIR")]
     yield incident
-
-
-class _Story(NamedTuple):
-    """One of the stories: what incidents it makes, and of findings of which codes; it is offered no others."""
-
-    tell: Callable[[ClusterTables, Pool], Iterator[Incident]]
-    codes: frozenset[str]
-
-
-_FOLLOWS: Final = {"atomicity-broken", "transaction-hanging"}  # of a loss, where it explains them
-
-# In this order: each story takes the findings that it explains; `others` makes incidents of what is left.
-_STORIES: Final = (
-    _Story(elections, frozenset({"replicas-fork", "state-replicas-differ", "election-elsewhere", *_FOLLOWS})),
-    _Story(losses, frozenset({*LOST, *UNREADABLE, "late-data-adopted", *_FOLLOWS})),
-    _Story(lost_objects, OBJECTS),
-    _Story(torn, frozenset({"atomicity-broken", "late-data-adopted"})),
-    _Story(stopped, frozenset({*OPEN, "offsets-pending"})),
-    _Story(not_given, frozenset({"decision-elsewhere", "leaderless-elsewhere"})),
-)
 
 
 def incidents_of(tables: Iterable[ClusterTables]) -> list[Incident]:
@@ -84,16 +56,20 @@ def incidents_of(tables: Iterable[ClusterTables]) -> list[Incident]:
 
     The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
     """
-    pools = [(cluster, Pool(cluster.findings)) for cluster in tables]
-    found = list(_mixed(pool for _, pool in pools))
-    for cluster, pool in pools:
-        for story in _STORIES:
-            found += story.tell(cluster, pool.offering(story.codes))
-        found += others(cluster, pool)
+    left_of: list[tuple[ClusterTables, Left]] = [(one, grouped(one.findings, _code)) for one in tables]
+    found = list(_mixed([row for _, left in left_of for row in take(left, MIXED)]))
+    for cluster, left in left_of:
+        for story in STORIES:
+            found += story.incidents(cluster, left)
+        found += others(cluster, chain.from_iterable(left.values()))
         found += aborted(cluster)
     for incident in found:
         _copied_first(incident)
     return sorted(found, key=_order)
+
+
+def _code(row: Row) -> str:
+    return str(row["code"])
 
 
 def _copied_first(incident: Incident) -> None:
@@ -154,19 +130,16 @@ def _rows(incidents: Iterable[Incident]) -> list[tuple[Any, ...]]:
 
 # Incidents that findings alone make: one for each kind, cause and partition, or broker.
 
-_EVENTS: Final = 20
 _OFFSETS: Final = ("offset", "last_offset")
 _OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed", "output-damaged"})
 _OF_PRODUCER: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
-def others(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
+def others(tables: ClusterTables, left: Iterable[Row]) -> Iterator[Incident]:
     """Yield the incidents of all findings above a note that are left."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in pool.rest():
-        if row["severity"] != "note":
-            groups.setdefault(_key(tables, row), []).append(row)
-    yield from (_incident(tables, key, rows) for key, rows in few(groups, 3))
+    rows = (row for row in left if row["severity"] != "note")
+    for key, some in few_groups(rows, lambda row: _key(tables, row), 3):
+        yield _incident(tables, key, some)
 
 
 def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
@@ -175,13 +148,9 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
     if row["topic"] is None:
-        return kind, cause, certainty, _node(tables, row), row["code"]
+        return kind, cause, certainty, tables.node_of(row["log"]), row["code"]
     who = row["producer_id"] if kind in _OF_PRODUCER else None
     return kind, cause, certainty, row["topic"], row["partition"], who
-
-
-def _node(tables: ClusterTables, row: Row) -> object:
-    return tables.logs.get(row["log"] or "", {}).get("node_id")
 
 
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
@@ -190,37 +159,37 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     incident = Incident.of(kind, cause, subject, rows, tables.cluster_id, certainty=certainty)
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
-    for row in rows[:_EVENTS]:
-        incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(tables, row)))
+    incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
-    said = _OF_CAUSE.get(cause) or (_SAID if is_proved(certainty) else _MAY)[kind]
+    words = INCIDENT_KINDS[kind]
+    said = _OF_CAUSE.get(cause) or (words.title if is_proved(certainty) else words.doubtful or words.title)
     incident.title = f"{said} {where}: {_message(tables, worst)}"
     if len({row["code"] for row in rows}) > 1:
         incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     elif len(rows) > 1:
         incident.title = f"{said} {where}. {CATALOGUE[worst['code']].meaning}"
-    consumers = _OF_TWICE if cause == "partition-twice" else INCIDENT_KINDS[kind].consumers
+    consumers = _OF_TWICE if cause == "partition-twice" else words.consumers
     if cause == "odd-batches":
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
-    incident.consumers = Consumers(consumers, consumers)
+    incident.consumers = Consumers.alike(consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
 
 
 def _message(tables: ClusterTables, row: Row) -> str:
     """Return what a finding says, with the replica's name: an incident is about several."""
-    node = _node(tables, row)
+    node = tables.node_of(row["log"])
     name = str(row["log"]) if node is None else f"Broker {node}'s replica"
     return str(row["message"]).replace("This replica", name, 1)
 
 
 def _subject(tables: ClusterTables, kind: str, rows: list[Row]) -> Subject:
     """Return whom the findings of an incident are about: the first partition, or the broker."""
-    places = [(row["topic"], row["partition"]) for row in rows if row["topic"] is not None]
+    places = [TopicPartition.of(row) for row in rows if row["topic"] is not None]
     code = min(row["code"] for row in rows)
     if not places:
-        return Subject(name=f"{_node(tables, rows[0])} {code}")
+        return Subject(name=f"{tables.node_of(rows[0]['log'])} {code}")
     who = rows[0]["producer_id"] if kind in _OF_PRODUCER else None
     return Subject(*min(places), producer_id=who, name=code if kind in _OF_CLUSTER else None)
 
@@ -231,35 +200,3 @@ _OF_CAUSE: Final = {
     "odd-batches": "Batches are not as Kafka writes them in",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."
-_SAID: Final = {
-    "consumers-stopped": "An open transaction stops read_committed consumers of",
-    "records-lost": "Records are missing in",
-    "records-unreadable": "Records can't be read in",
-    "retention-blocked": "Old records are kept in",
-    "transaction-torn": "A transaction ended differently in its partitions, in",
-    "wrong-fate": "The marker of another transaction ended records in",
-    "writer-fenced": "A producer was fenced in",
-    "transactions-aborted": "Transactions were aborted in",
-    "cleaner-stopped": "The cleaner stopped in",
-    "remote-store-behind": "The remote store is not as it should be for",
-    "side-files-wrong": "Side files are not those of the log in",
-    "replicas-diverged": "Replicas differ in",
-    "mirror-differs": "A mirror does not have the records of",
-    "copy-incomplete": "The inputs do not have all of",
-    "copy-skewed": "The files are of different moments in",
-    "clusters-mixed": "The inputs are of several clusters:",
-    "too-many-to-judge": "There is more than an audit judges in",
-    "output-damaged": "An output of kafkalog is not what was written:",
-}
-_MAY: Final = {
-    **_SAID,
-    "consumers-stopped": "An open transaction may stop read_committed consumers of",
-    "records-lost": "Records may be missing in",
-    "records-unreadable": "Records may be unreadable in",
-    "transaction-torn": "A transaction may have ended differently in its partitions, in",
-    "wrong-fate": "The marker of another transaction may have ended records in",
-    "side-files-wrong": "Side files may not be those of the log in",
-    "replicas-diverged": "Replicas may differ in",
-    "copy-incomplete": "The inputs may not have all of",
-    "copy-skewed": "The files may be of different moments in",
-}

@@ -4,54 +4,51 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import chain
 
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Pool, Row
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, listed, many, offsets
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.incident import (
+    EVENTS,
+    Consumers,
+    Event,
+    Incident,
+    Row,
+    Since,
+    Step,
+    Subject,
+    TopicPartition,
+)
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.quantities import by_number, iso
+from kafkalog.limit import OF_A_CAUSE, grouped
+from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]
 
-_MOST = 20  # incidents of one kind; more become one for each partition
+_Ended = tuple[Row, Row | None]  # a finding about a transaction, and the transaction's row where there is one
 
 
-def torn(tables: ClusterTables, pool: Pool) -> Iterator[Incident]:
-    """Yield the incidents of transactions that ended differently in their partitions, and of data that was adopted."""
-    rows = {
-        (row["log"], row["producer_id"], row["first_offset"]): row
-        for of_log in tables.transactions.values()
-        for row in of_log
-    }
-    for code, make in (("atomicity-broken", _torn), ("late-data-adopted", _adopted)):
-        groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]] = {}
-        for finding in pool.take(code):
-            row = rows.get((finding["log"], finding["producer_id"], finding["offset"]))
-            key = (
-                finding["producer_id"],
-                finding["found"],
-                finding["certainty"],
-                _decision_offset(tables, finding, row),
-            )
-            groups.setdefault(key, []).append((finding, row))
-        for some in _few(groups):
-            yield make(tables, some)
+def torn(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> Iterator[Incident]:
+    """Yield the incidents of transactions that ended differently in their partitions, and of data that was adopted.
 
+    Each decision is one; where they are many, each partition is one: they may have nothing else in common.
+    """
 
-def _few(groups: dict[tuple[object, ...], list[tuple[Row, Row | None]]]) -> Iterator[list[tuple[Row, Row | None]]]:
-    """Yield the groups, put together for each partition where they are many."""
-    if len(groups) <= _MOST:
-        yield from groups.values()
-        return
-    by_place: dict[tuple[object, ...], list[tuple[Row, Row | None]]] = {}
-    for some in groups.values():
-        for one in some:
-            finding = one[0]
-            key = (finding["topic"], finding["partition"], finding["found"], finding["certainty"])
-            by_place.setdefault(key, []).append(one)
-    yield from by_place.values()
+    def whose(one: _Ended) -> tuple[object, ...]:
+        finding, row = one
+        return finding["producer_id"], finding["found"], finding["certainty"], _decision_offset(tables, finding, row)
+
+    def where(one: _Ended) -> tuple[object, ...]:
+        return TopicPartition.of(one[0]), one[0]["found"], one[0]["certainty"]
+
+    for code, of_code in grouped(findings, lambda row: row["code"]).items():
+        groups = grouped(((row, tables.transaction_of(row)) for row in of_code), whose)
+        if len(groups) > OF_A_CAUSE:
+            groups = grouped(chain.from_iterable(groups.values()), where)
+        make = _torn if code == "atomicity-broken" else _adopted
+        yield from (make(tables, some) for some in groups.values())
 
 
 def _decision(tables: ClusterTables, finding: Row, row: Row | None) -> Row | None:
@@ -74,12 +71,12 @@ def _decision_offset(tables: ClusterTables, finding: Row, row: Row | None) -> in
 
 
 def _begin(
-    tables: ClusterTables, kind: str, cause: str, some: list[tuple[Row, Row | None]], counted: str = "records"
+    tables: ClusterTables, kind: str, cause: str, some: list[_Ended], counted: str = "records"
 ) -> Incident:  # fmt: skip
     """Make an incident with what is the same in both kinds; its records are a column of the transactions."""
     findings = [finding for finding, _ in some]
-    first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
-    subject = Subject(first["topic"], first["partition"], first["offset"], first["producer_id"])
+    first = min(findings, key=lambda row: (*TopicPartition.of(row), row["offset"] or 0))
+    subject = Subject(*TopicPartition.of(first), first["offset"], first["producer_id"])
     incident = Incident.of(kind, cause, subject, findings, tables.cluster_id)
     incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
     incident.transactions = len(some)
@@ -97,7 +94,7 @@ def _last(finding: Row, row: Row | None) -> int:
     return int(finding["offset"] if last is None else last)
 
 
-def _torn(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident:
+def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
     finding, row = some[0]
     lost = finding["found"] == "no marker"
     aborted = finding["found"] == "aborted"
@@ -106,22 +103,21 @@ def _torn(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident
     incident = _begin(tables, kind, cause, some)
     incident.transactions = len({(one["producer_id"], _decision_offset(tables, one, its)) for one, its in some})
     decision = _decision(tables, finding, row)
-    who = f"producer {finding['producer_id']}"
+    whose = producer_name(None if decision is None else decision["transactional_id"], finding["producer_id"])
     if decision is not None:
         incident.transactional_ids.add(decision["transactional_id"])
-        who = f"{decision['transactional_id']} (producer {finding['producer_id']})"
-        incident.events.append(_decided(incident, finding, decision, who))
+        incident.events.append(_decided(incident, finding, decision, whose))
         incident.events += _without_leader(tables, finding, decision)
-    for one, its in some[:_MOST]:
-        time = None if its is None else its["marker_timestamp_ms"]
-        incident.events.append(Event(time, "broker", one["file"], one["offset"], one["message"]))
+    for one, its in some[:EVENTS]:
+        incident.events.append(Event.of(one)._replace(time=None if its is None else its["marker_timestamp_ms"]))
     where, when = incident.where(), "" if incident.since is None else f" at {iso(incident.since.time)}"
     if lost:
         incident.first_offset = incident.last_offset = None
         gone = "is missing" if is_proved(incident.certainty) else "may be missing"
-        incident.title = f"A committed transaction of {who} {gone} in {where}: the log has no marker of it."
-        gone = "They get the transaction's records in its other partitions, but none here."
-        incident.consumers = Consumers(gone, gone)
+        incident.title = f"A committed transaction of {whose} {gone} in {where}: the log has no marker of it."
+        incident.consumers = Consumers.alike(
+            "They get the transaction's records in its other partitions, but none here."
+        )
         incident.steps = [
             Step.running(
                 "Look for the records in the partition's other replicas, and save what still has them.",
@@ -130,14 +126,16 @@ def _torn(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident
             Step("Produce again what is lost: no Kafka command restores it."),
         ]  # fmt: skip
         return incident
-    place = f" at {offsets(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
+    place = (
+        f" at {offset_range(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
+    )
     records = "Records" if incident.records is None else many(incident.records, "record")
     how = "committed" if finding["needed"] == "committed" else "aborted"
     but = f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction"
     verb = "was" if incident.records == 1 else "were"
     if not is_proved(incident.certainty):
         verb = "may have been"
-    incident.title = f"{records} of {who} in {where}{place} {verb} {finding['found']}{when}, although {but}."
+    incident.title = f"{records} of {whose} in {where}{place} {verb} {finding['found']}{when}, although {but}."
     if aborted:
         incident.consumers = Consumers(
             f"They skip the records{place}, which belong to a committed transaction.", "They get all records."
@@ -155,12 +153,11 @@ def _torn(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident
     return incident
 
 
-def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event:
-    here = {f"{topic}-{number}" for topic, number in incident.partitions}
-    others = sorted(set(decision["partitions"] or ()) - here, key=by_number)
+def _decided(incident: Incident, finding: Row, decision: Row, whose: str) -> Event:
+    others = sorted(set(decision["partitions"] or ()) - set(map(str, incident.partitions)), key=by_number)
     too = f" It has data in {listed(others, 10)}, too." if others else ""
     how = "commit" if finding["needed"] == "committed" else "abort"
-    what = f"The coordinator decided to {how} the transaction of {who}.{too}"
+    what = f"The coordinator decided to {how} the transaction of {whose}.{too}"
     return Event(decision["last_update_timestamp_ms"], "broker", decision["log"], decision["offset"], what)
 
 
@@ -174,16 +171,16 @@ def _decisions_before(tables: ClusterTables, finding: Row, time: int) -> Iterato
 
 def _without_leader(tables: ClusterTables, finding: Row, *decisions: Row) -> Iterator[Event]:
     """Say which times without a leader kept the markers of decisions away."""
-    rows = tables.leadership.get((finding["topic"], finding["partition"]), ())
+    rows = tables.leadership.get(TopicPartition.of(finding), ())
     for decision in decisions:
         decided = decision["last_update_timestamp_ms"]
         without = leaderless_at(rows, decided)
         if without is not None:
-            event, who = without.event(), decision["transactional_id"]
-            yield event._replace(what=f"{event.what} A decision for {who} came {decided - without.since} ms later.")
+            event, name = without.event(), decision["transactional_id"]
+            yield event._replace(what=f"{event.what} A decision for {name} came {decided - without.since} ms later.")
 
 
-def _adopted(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incident:
+def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
     finding, row = some[0]
     incident = _begin(tables, "wrong-fate", "late-data", some, "older_records")
     fate = "ended" if row is None else row["state"]
@@ -200,23 +197,20 @@ def _adopted(tables: ClusterTables, some: list[tuple[Row, Row | None]]) -> Incid
         incident.events.append(Event(time, "broker", finding["file"], row["marker_offset"], finding["message"]))
         incident.events += _without_leader(tables, finding, *_decisions_before(tables, finding, time))
     else:
-        incident.events += (
-            Event(None, "broker", one["file"], one["offset"], one["message"]) for one, _ in some[:_MOST]
-        )
-    name = next(iter(sorted(incident.transactional_ids)), None)
-    who = f"producer {finding['producer_id']}" if name is None else f"{name} (producer {finding['producer_id']})"
+        incident.tell([one for one, _ in some])
+    whose = producer_name(min(incident.transactional_ids, default=None), finding["producer_id"])
     where = incident.where()
     first, last = incident.first_offset, incident.last_offset
     place = ""
     if first is not None:
-        place = f" from offset {first} on" if last is None else f" among {offsets(first, last)}"
+        place = f" from offset {first} on" if last is None else f" among {offset_range(first, last)}"
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
     records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
     verb = "was" if incident.records == 1 else "were"
     if not is_proved(incident.certainty):
         verb = "may have been"
     incident.title = (
-        f"{records} of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's"
+        f"{records} of an older epoch of {whose} in {where}{place} {verb} {fate}{when} by the marker of the producer's"
         " next transaction."
     )
     gets = "They get them" if fate == "committed" else "They skip them"

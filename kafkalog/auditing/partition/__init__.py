@@ -39,13 +39,9 @@ from kafkalog.auditing.partition.scan_message import (
     kept_bytes,
     kept_scan,
     may_be_kept,
-    name_table,
-    names_in,
     read_extents,
     read_scan,
-    read_states,
     scan_messages,
-    write_states,
 )
 from kafkalog.auditing.partition.visible import visible_batches, visible_records
 
@@ -76,8 +72,6 @@ __all__ = [
     "may_be_compacted",
     "may_be_kept",
     "moving_finding",
-    "name_table",
-    "names_in",
     "of_one_moment",
     "open_at_start",
     "open_offsets",
@@ -85,7 +79,6 @@ __all__ = [
     "read_extents",
     "read_log",
     "read_scan",
-    "read_states",
     "replica_forks",
     "scan_messages",
     "scan_segment",
@@ -96,5 +89,4 @@ __all__ = [
     "visible_batches",
     "visible_records",
     "with_note",
-    "write_states",
 ]

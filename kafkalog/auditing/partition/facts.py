@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.partition.gaps import NO_GAPS, Gaps
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkalog.auditing.partition.scan import DamagedBytes
-    from kafkalog.columns.named import Columns
+    from kafkalog.columns.table import Columns
     from kafkalog.findings import Finding
     from kafkalog.folds.fold import Break
     from kafkalog.kafka.index import AbortedTransaction

@@ -18,7 +18,8 @@ import numpy as np
 
 from kafkalog.auditing.partition.cleaning import are_all_known, compacts
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
 
@@ -287,11 +288,9 @@ class _DamagedEnds:
 
     def are_before(self, before: _Offsets, missing: Columns) -> _Mask:
         """Say where damage after these offsets is in another file, or ends before the batch after the missing ones."""
-        rank = np.searchsorted(self._before, before)
-        known = self._before[np.minimum(rank, len(self._before) - 1)] == before
+        rank = place_of(self._before, before)
         of_all = np.searchsorted(self._keys, (rank + 1) * self._files) - np.searchsorted(self._keys, rank * self._files)
-        key = rank * self._files + missing["file"]
-        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        own = self._keys[at] == key
-        found: _Mask = known & ((of_all > own) | (own & (self._ends[at] <= missing["position"])))
+        at = place_of(self._keys, rank * self._files + missing["file"])
+        own = at >= 0
+        found: _Mask = (rank >= 0) & ((of_all > own) | (own & (self._ends[at] <= missing["position"])))
         return found

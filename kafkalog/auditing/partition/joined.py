@@ -15,7 +15,7 @@ from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missin
 from kafkalog.auditing.partition.log_rules import broken_sequences
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import open_source
 from kafkalog.findings import Finding, Severity

@@ -11,10 +11,13 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import LostOffsets
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Break, tally
+from kafkalog.kernel import buffers
+from kafkalog.kernel.fold import sequence_break
+from kafkalog.kernel.numbers import add_sequence
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.quantities import offset_range
@@ -157,18 +160,19 @@ def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, ne
 # Sequences: each producer's batch compared with its previous batch (ProducerAppendInfo's rules, magic 2).
 
 
-_MASK: Final = 2**31 - 1
-
 # What can be wrong between two batches of a producer.
-BREAKS: Final = ("hole", "overlap", "epoch-decreasing", "epoch-not-from-zero")
+BREAKS: Final = {
+    buffers.HOLE: "hole",
+    buffers.OVERLAP: "overlap",
+    buffers.EPOCH_DECREASING: "epoch-decreasing",
+    buffers.EPOCH_NOT_FROM_ZERO: "epoch-not-from-zero",
+}
 
 
 def break_kind(found: Break) -> tuple[str, int]:
     """Say what is wrong between two batches, one of BREAKS, and which sequence was needed."""
-    needed = (found.last_sequence + 1) & _MASK
-    if found.next_epoch == found.epoch:
-        return ("hole" if (found.first_sequence - needed) & _MASK < 2**30 else "overlap"), needed
-    return ("epoch-decreasing", needed) if found.next_epoch < found.epoch else ("epoch-not-from-zero", 0)
+    kind = sequence_break(found.epoch, found.last_sequence, found.next_epoch, found.first_sequence)
+    return BREAKS[kind], 0 if kind == buffers.EPOCH_NOT_FROM_ZERO else add_sequence(found.last_sequence, 1)
 
 
 # Topics whose producers are coordinators: their sequences mean nothing.

@@ -26,6 +26,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays, with_gone
+from kafkalog.quantities import listed
 
 __all__ = [
     "ReadAgain",
@@ -98,8 +99,7 @@ def moving_finding(directory: PartitionDirectory, moved: Movement, once: Sequenc
 
 
 def _few(moved: Movement) -> str:
-    names = sorted(moved.files)
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return listed(sorted(moved.files), _SHOWN)
 
 
 def unreadable_while_moving(directory: PartitionDirectory, movements: Sequence[Movement]) -> list[Finding]:

@@ -20,7 +20,7 @@ from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.segments.chunk import Chunk
-from kafkalog.segments.repeated_findings import FileFindings, is_extent
+from kafkalog.segments.repeated_findings import FileFindings, is_of_damage
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.state_blocks import read_state_columns
 
@@ -211,7 +211,7 @@ class _Reported:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue
-            if finding.length and is_extent(finding):
+            if finding.length and is_of_damage(finding):
                 before = last_before(chunk, finding.position or 0, last_offset)
                 self.damaged.append(DamagedBytes(self.file, finding.position or 0, finding.length, before))
             if finding.code != "offset-gap":

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import NO_STATES, DamagedBytes, SegmentScan
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.columns.wire import Schema, WireError, WireMessage, WireTable, read_message, write_message
 from kafkalog.findings import Finding, Severity
@@ -38,13 +38,9 @@ __all__ = [
     "kept_bytes",
     "kept_scan",
     "may_be_kept",
-    "name_table",
-    "names_in",
     "read_extents",
     "read_scan",
-    "read_states",
     "scan_messages",
-    "write_states",
 ]
 
 
@@ -88,12 +84,6 @@ _SCAN: Final = Schema(
 
 _NAMES: Final = ("transactional_ids", "listed_topics")
 
-_STATES: Final = Schema(
-    "state-records",
-    SCAN_VERSION,
-    (WireTable("state_records", (*STATE_TYPES, "of_log")), WireTable("listed_partitions", tuple(LISTED_TYPES))),
-)
-
 _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
 
 
@@ -109,29 +99,12 @@ def read_extents(data: bytes) -> Columns:
     return read_message(_EXTENTS, data).columns("finished")
 
 
-def write_states(states: StateColumns, of_log: NDArray[np.int64]) -> bytes:
-    """Write some thousand state records, each with the number of its log, without their names."""
-    records = states.records.with_columns({"of_log": of_log})
-    return write_message(_STATES, {"state_records": records, "listed_partitions": states.listed})
-
-
-def read_states(data: bytes) -> tuple[Columns, Columns]:
-    """Return state records, with the numbers of their logs, and what they list. Raises WireError."""
-    message = read_message(_STATES, data)
-    return message.columns("state_records"), message.columns("listed_partitions")
-
-
-def names_in(message: WireMessage, table: str) -> TextColumn:
+def _names_in(message: WireMessage, table: str) -> TextColumn:
     """Return a table of names. Raises WireError for one that is missing, or not UTF-8."""
     names = message.columns(table).texts("name")
     if len(names) and ((names.sizes < 0).any() or not names.is_utf8()):
         raise WireError(f"{message.schema.name}: a text of {table} is missing or not UTF-8")
     return names
-
-
-def name_table(names: TextColumn) -> Columns:
-    """Return names as a table."""
-    return Columns({"name": names})
 
 
 def _head(scan: SegmentScan) -> bytes:
@@ -159,8 +132,8 @@ def _head(scan: SegmentScan) -> bytes:
             "findings": findings,
             "state_records": scan.states.records,
             "listed_partitions": scan.states.listed,
-            "transactional_ids": name_table(scan.states.ids),
-            "listed_topics": name_table(scan.states.topics),
+            "transactional_ids": Columns({"name": scan.states.ids}),
+            "listed_topics": Columns({"name": scan.states.topics}),
         },
     )  # fmt: skip
 
@@ -181,7 +154,7 @@ def read_scan(data: bytes) -> SegmentScan:
     damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     records, listed = message.columns("state_records"), message.columns("listed_partitions")
-    states = StateColumns.moved([records], [listed], *(names_in(message, name) for name in _NAMES))
+    states = StateColumns.moved([records], [listed], *(_names_in(message, name) for name in _NAMES))
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     folded = FoldedLog(
         finished=Columns.empty(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,

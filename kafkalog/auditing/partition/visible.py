@@ -8,12 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.limits import Limits
@@ -28,26 +28,24 @@ from kafkalog.segments.segment import possible_chunks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VisibleBatches", "visible_batches", "visible_records"]
+__all__ = ["visible_batches", "visible_records"]
 
 
-class VisibleBatches(NamedTuple):
-    """Some batches of a segment that no aborted transaction hides, as columns in log order."""
-
-    segment: Segment
-    position: NDArray[np.int64]
-    first_offset: NDArray[np.int64]
-    last_offset: NDArray[np.int64]
-    records: NDArray[np.int64]
+_VISIBLE: Final = {
+    "position": buffers.POSITION,
+    "first_offset": buffers.BASE_OFFSET,
+    "last_offset": buffers.LAST_OFFSET,
+    "records": buffers.COUNT,
+}
 
 
 def visible_batches(
     partition: PartitionAudit, start: int | None = None, limits: Limits | None = None
-) -> Iterator[VisibleBatches]:
-    """Yield the batches with data that no aborted transaction hides, of segments that reach `start` or further.
+) -> Iterator[tuple[Segment, Columns]]:
+    """Yield segments that reach `start` or further, each with batches with data that no aborted transaction hides.
 
-    Without it that is the log's start. The last stable offset hides nothing here. Raises UnreadableError for a segment
-    that could be read before.
+    Several times where a segment has many batches. Without a `start` it is the log's. The last stable offset hides
+    nothing here. Raises UnreadableError for a segment that could be read before.
     """
     names = ("producer_id", "first_offset", "marker_offset")
     rows = Columns.concat(
@@ -66,7 +64,7 @@ def visible_batches(
             # What is wrong with it is in the partition's findings.
             for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
                 chunk.open_wrappers()
-                yield _visible_of(segment, chunk.heads, aborted)
+                yield segment, _visible_of(chunk.heads, aborted)
         except UnreadableError:
             if not _is_told(partition, segment):
                 raise
@@ -78,15 +76,14 @@ def _is_told(partition: PartitionAudit, segment: Segment) -> bool:
     return told or not (exists(segment.path) or is_lost(partition.directory.log))
 
 
-def _visible_of(segment: Segment, heads: CellTable, aborted: Extents) -> VisibleBatches:
+def _visible_of(heads: CellTable, aborted: Extents) -> Columns:
     cells = heads.numpy()
     rows = cells[:, is_data(cells)]
     shown = np.ones(rows.shape[1], bool)
     in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
     its = rows[:, in_transaction]
     shown[in_transaction] = aborted.find(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET]) < 0
-    columns = (buffers.POSITION, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.COUNT)
-    return VisibleBatches(segment, *(rows[column][shown] for column in columns))
+    return Columns({name: rows[column][shown] for name, column in _VISIBLE.items()})
 
 
 def visible_records(
@@ -102,9 +99,9 @@ def visible_records(
     if not len(offsets) or int(offsets[0]) >= stable:
         return counts
     inside: defaultdict[Segment, dict[int, list[int]]] = defaultdict(dict)  # batches to decode: offsets by position
-    for some in visible_batches(partition, int(offsets[0]), limits):
-        below = (some.last_offset < stable) & (some.last_offset >= partition.log_start_offset)
-        position, first, last, records = (column[below] for column in some[1:])
+    for segment, some in visible_batches(partition, int(offsets[0]), limits):
+        below = (some["last_offset"] < stable) & (some["last_offset"] >= partition.log_start_offset)
+        position, first, last, records = (some[name][below] for name in _VISIBLE)
         if not len(first):
             continue
         # Batches in log order: an offset is given those that end at it or after it.
@@ -116,7 +113,7 @@ def visible_records(
         is_whole = records[batch] == last[batch] - first[batch] + 1
         counts[within[is_whole]] -= offsets[within[is_whole]] - first[batch[is_whole]]
         for number, one in zip(within[~is_whole].tolist(), batch[~is_whole].tolist(), strict=True):
-            inside[some.segment].setdefault(int(position[one]), []).append(number)
+            inside[segment].setdefault(int(position[one]), []).append(number)
     for segment, places in inside.items():
         try:
             _count_inside(segment, places, offsets, counts, limits)

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from kafkalog.auditing.transactions import (
     findings_of_transactions,
 )
 from kafkalog.certainty import UNLESS_COPIED
+from kafkalog.columns.table import Columns
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
@@ -40,7 +41,7 @@ __all__ = ["confirmed"]
 
 _UNSURE: Final = CERTAINTIES.index(UNLESS_COPIED)  # a second reading adds nothing to the others
 _NONE: Final = np.empty(0, np.intp)
-_Row = tuple[int, int, int]
+_WHO: Final = ("producer_id", "first_offset", "last_offset")
 
 
 def confirmed(
@@ -51,7 +52,7 @@ def confirmed(
         log.partition.directory.log
         for cluster in found.clusters
         for log in cluster.logs
-        if (_open(log).certainty == _UNSURE).any()
+        if (_open(log)["certainty"] == _UNSURE).any()
     }
     if not doubtful:
         return found
@@ -91,21 +92,12 @@ def _by_log(cluster: ClusterAudit) -> dict[str, LogAudit]:
     return {log.partition.directory.log: log for log in cluster.logs}
 
 
-class _Open(NamedTuple):
-    """The open transactions of a log: their numbers among what is judged, who and where they are, their certainty."""
-
-    numbers: NDArray[np.intp]
-    rows: list[_Row]
-    certainty: NDArray[np.int8]
-
-
-def _open(log: LogAudit) -> _Open:
+def _open(log: LogAudit) -> Columns:
+    """Return the open transactions of a log: who and where they are, their numbers among what is judged."""
     judged = log.verdicts.judged
-    names = ("producer_id", "first_offset", "last_offset", "marker_type")
-    rows = log.verdicts.rows.take(judged.places, *names)
-    numbers = np.flatnonzero(rows["marker_type"] == fold.OPEN)
-    columns = (rows[name][numbers].tolist() for name in names[:3])
-    return _Open(numbers, list(zip(*columns, strict=True)), judged.certainty[numbers])
+    rows = log.verdicts.rows.take(judged["place"], *_WHO, "marker_type")
+    more = {"number": np.arange(len(judged)), "certainty": judged["certainty"]}
+    return rows.with_columns(more).take(rows["marker_type"] == fold.OPEN, *_WHO, *more)
 
 
 def _merged(
@@ -138,18 +130,22 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
 
     All else that is said of it is what `later` knows, whose words of the coordinator are the same.
     """
-    known, certain, now_open = set(_open(log).rows), _open(sure), _open(later)
-    places = dict(zip(certain.rows, certain.numbers.tolist(), strict=True))
+    known, certain, now_open = set(_open(log).tuples(*_WHO)), _open(sure), _open(later)
+    places = dict(zip(certain.tuples(*_WHO), certain["number"].tolist(), strict=True))
+    unsure = now_open.take(now_open["certainty"] == _UNSURE)
     pairs = [
         (number, places[row])
-        for number, row, certainty in zip(*now_open, strict=True)
-        if row in known and row in places and certainty == _UNSURE
+        for row, number in zip(unsure.tuples(*_WHO), unsure["number"].tolist(), strict=True)
+        if row in known and row in places
     ]
     mine, theirs = (np.array(numbers, np.intp) for numbers in zip(*pairs, strict=True)) if pairs else (_NONE, _NONE)
     unchanged = (_words(later, mine) == _words(sure, theirs)).all(axis=0)
     mine, theirs = mine[unchanged], theirs[unchanged]
-    for name in ("state", "cause", "certainty", "recent", "committed"):
-        getattr(later.verdicts.judged, name)[mine] = getattr(sure.verdicts.judged, name)[theirs]
+    judged = later.verdicts.judged
+    proved = {name: judged[name].copy() for name in ("state", "cause", "certainty", "recent", "committed")}
+    for name, cells in proved.items():
+        cells[mine] = sure.verdicts.judged[name][theirs]
+    later.verdicts.judged = judged.with_columns(proved)
     if later.judged.spoken_for:
         return  # another replica's findings are about these transactions
     coordinator = cluster.coordinator
@@ -172,4 +168,4 @@ def _words(log: LogAudit, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the offsets of what the coordinator said last, and what it decided, about some transactions; -1 for no."""
     offsets = np.append(log.verdicts.coordinator.states["offset"], -1)
     judged = log.verdicts.judged
-    return np.stack([offsets[column[numbers]] for column in (judged.entry, judged.decision)])
+    return np.stack([offsets[judged[name][numbers]] for name in ("entry", "decision")])

@@ -15,6 +15,7 @@ from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 
 __all__ = [
+    "LEAST_SHARES",
     "SHARE_BYTES",
     "SPLIT_BYTES",
     "KnownSegment",
@@ -27,7 +28,7 @@ __all__ = [
 
 SPLIT_BYTES: Final = 128 << 20
 SHARE_BYTES: Final = 4 << 30  # the producers of a log of so much are shared out: that costs a third of a job of 2 GiB
-_LEAST_SHARES: Final = 16  # many, so that no task has two of a few busy producers
+LEAST_SHARES: Final = 16  # many, so that no task has two of a few busy producers
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class KnownSegment:
     """What identifies a segment when it is listed, for scans that are kept.
 
     `key` is a digest, `file` the segment's file. With `by_inode` only the same inode or ETag is the same segment.
-    `candidate` is the path of a kept scan that may be this segment's; `work` are the bytes that are then to be read.
+    `candidate` is the path of a kept scan that may be this segment's. `work` is what scanning costs, or taking that
+    scan, in bytes of a segment.
     """
 
     key: str
@@ -104,7 +106,7 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPla
 
 
 def _shares(size: int, share_bytes: int) -> int:
-    return 1 if size < share_bytes else max(_LEAST_SHARES, -(-size // share_bytes))
+    return 1 if size < share_bytes else max(LEAST_SHARES, -(-size // share_bytes))
 
 
 def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:

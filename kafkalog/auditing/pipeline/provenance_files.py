@@ -22,7 +22,7 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import open_source
-from kafkalog.kernel.buffers import form
+from kafkalog.kernel import form
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.outcome import Exit

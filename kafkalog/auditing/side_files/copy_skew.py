@@ -19,11 +19,12 @@ from itertools import pairwise
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, is_cleaned
-from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
+from kafkalog.certainty import DAMAGE_BETWEEN, certainty_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import listed
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["explains_transactions", "lower_copied"]
@@ -42,14 +43,15 @@ def lower_copied(
     if not audit.directory.running:
         return list(findings)
     skew = _Skew(audit, policies)
-    pairs = [(finding, skew.ceiling(finding)) for finding in findings]
-    worst = [found for finding, found in pairs if found is not None and finding.severity > Severity.NOTE]
-    if not worst:
+    pairs = [(finding, skew.reason(finding)) for finding in findings]
+    reasons = {reason for finding, reason in pairs if reason is not None and finding.severity > Severity.NOTE}
+    if not reasons:
         return list(findings)
-    told = [finding if found is None else lowered(finding, Reason.COPY_EXPLAINS) for finding, found in pairs]
+    told = [lowered(finding, None if reason is None else Reason.COPY_EXPLAINS) for finding, reason in pairs]
     if not joined:
         return told
-    return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *told]
+    reason = Reason.COPY_MAY_EXPLAIN if Reason.COPY_MAY_EXPLAIN in reasons else Reason.MAY_BE_THERE
+    return [_joined(audit, [finding for finding, found in pairs if found is not None], reason), *told]
 
 
 def explains_transactions(audit: PartitionAudit) -> bool:
@@ -58,16 +60,16 @@ def explains_transactions(audit: PartitionAudit) -> bool:
     return audit.directory.running and (twice or bool(audit.gaps.of_kind("damage").any()))
 
 
-def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity) -> Finding:
+def _joined(audit: PartitionAudit, follow: Sequence[Finding], reason: Reason) -> Finding:
     """Make the finding that names what follows."""
     directory = audit.directory
-    named = dict.fromkeys(
+    codes = dict.fromkeys(
         finding.code if finding.offset is None else f"{finding.code} at offset {finding.offset}" for finding in follow
     )
-    shown = ", ".join(list(named)[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
+    shown = listed(codes, _SHOWN)
     why = (
         "The broker deleted or replaced files while they were copied."
-        if severity is Severity.NOTE
+        if reason is Reason.MAY_BE_THERE
         else "Either the broker deleted or replaced files while they were copied, or files were lost: the copy does not"
         " show which. Copy the partition again and compare."
     )
@@ -75,9 +77,8 @@ def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity
     finding = directory.finding(
         "copy-skewed", directory.log,
         f"Files of {directory.topic}-{directory.partition} are not of one moment. From this follows: {shown}. {why}",
-        offset=min(offsets, default=None), found=len(named),
+        offset=min(offsets, default=None), found=len(codes),
     )  # fmt: skip
-    reason = Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN
     return lowered(finding, reason)
 
 
@@ -89,7 +90,7 @@ class _Skew:
         self.directory = audit.directory
         self.is_cleaned = is_cleaned(self.directory.topic, audit.cleaned_to, policies)
         self.bases = sorted({segment.base_offset for segment in self.directory.segments} | {*self.directory.orphans})
-        self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
+        self.rules: Mapping[str, Callable[[Finding], Reason | None]] = {
             "index-mismatch": self._replaced,
             "late-data-adopted": self._transaction,
             "leader-epoch-decreasing": self._after_overlap,
@@ -108,12 +109,12 @@ class _Skew:
             "txn-index-mismatch": self._txn_index,
         }
 
-    def ceiling(self, finding: Finding) -> Severity | None:
-        """Return how bad a finding can be, None where no skew explains it."""
+    def reason(self, finding: Finding) -> Reason | None:
+        """Return what a skew leaves of the finding that joins it with others, None where it explains nothing."""
         rule = self.rules.get(finding.code)
         return None if rule is None else rule(finding)
 
-    def _missing(self, finding: Finding) -> Severity | None:
+    def _missing(self, finding: Finding) -> Reason | None:
         """Judge a missing segment: retention deletes the first ones, the cleaner any but the last."""
         base = finding.offset
         if base is None:
@@ -122,10 +123,10 @@ class _Skew:
             last = self.directory.segments[-1].path
             following = self._following(_base(finding))
             into = finding.file == last or (following is not None and base >= following)
-            return Severity.NOTE if into and self.is_cleaned else None
-        return Severity.NOTE if self._went(base) else Severity.WARNING
+            return Reason.MAY_BE_THERE if into and self.is_cleaned else None
+        return Reason.MAY_BE_THERE if self._went(base) else Reason.COPY_MAY_EXPLAIN
 
-    def _txn_index(self, finding: Finding) -> Severity | None:
+    def _txn_index(self, finding: Finding) -> Reason | None:
         """Judge a closed segment's ``.txnindex``: the cleaner replaces it, and it may go before it is copied."""
         base = _base(finding)
         if base in self.directory.txn_indexes or not self._is_closed(base):
@@ -133,25 +134,25 @@ class _Skew:
         at = bisect_left(self.bases, base)
         # Retention removes what is before it first; a log that does not begin at 0 has lost segments before.
         went = self._went(self.bases[at - 1]) if at else base > 0 or self._gone_to >= 0
-        return Severity.NOTE if self.is_cleaned or went or self._went(base) else Severity.WARNING
+        return Reason.MAY_BE_THERE if self.is_cleaned or went or self._went(base) else Reason.COPY_MAY_EXPLAIN
 
-    def _replaced(self, finding: Finding) -> Severity | None:
+    def _replaced(self, finding: Finding) -> Reason | None:
         """Judge files that do not fit together: of a segment that the cleaner replaced, or of a truncated follower."""
-        if finding.certainty == PROVED:  # by other files than the segment's own
+        if finding.certainty == certainty_of():  # by other files than the segment's own
             return None
         at_seam = finding.file.endswith(".snapshot") and self.bases[-1:] == [_base(finding)]
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):
-            return Severity.NOTE
-        return Severity.WARNING if self._truncated(finding) else None
+            return Reason.MAY_BE_THERE
+        return Reason.COPY_MAY_EXPLAIN if self._truncated(finding) else None
 
-    def _newer_index(self, finding: Finding) -> Severity | None:
+    def _newer_index(self, finding: Finding) -> Reason | None:
         """Judge a segment that ends before its index does: up to the next segment it is whole."""
         base = _base(finding)
         if finding.position is None or not self.is_cleaned or not self._is_closed(base):
             return None
-        return Severity.NOTE if finding.offset == self._following(base) else Severity.WARNING
+        return Reason.MAY_BE_THERE if finding.offset == self._following(base) else Reason.COPY_MAY_EXPLAIN
 
-    def _overlap(self, finding: Finding) -> Severity | None:
+    def _overlap(self, finding: Finding) -> Reason | None:
         """Judge a segment that begins before the end of the one before it: the cleaner had put it into that one."""
         first, reached, base = finding.found, finding.needed, _base(finding)
         if finding.position or not self.is_cleaned or not isinstance(first, int) or first < base:
@@ -159,24 +160,24 @@ class _Skew:
         whole = reached in (self._following(base), self.audit.log_end_offset)
         # A batch whose offset alone is wrong is not read twice.
         twice = any(again.first_offset <= again.last_offset for again in self.audit.breaks)
-        return Severity.NOTE if whole or twice or base in self._in_part else Severity.WARNING
+        return Reason.MAY_BE_THERE if whole or twice or base in self._in_part else Reason.COPY_MAY_EXPLAIN
 
-    def _after_overlap(self, finding: Finding) -> Severity | None:
+    def _after_overlap(self, finding: Finding) -> Reason | None:
         """Judge what follows where batches are read twice."""
         seams = (found for found in self.audit.findings if found.code == "offset-not-increasing")
         if finding.code == "leader-epoch-decreasing":
             seams = (found for found in seams if (found.file, found.position) == (finding.file, finding.position))
-        return Severity.NOTE if any(self._overlap(found) is not None for found in seams) else None
+        return Reason.MAY_BE_THERE if any(self._overlap(found) is not None for found in seams) else None
 
-    def _transaction(self, finding: Finding) -> Severity | None:
+    def _transaction(self, finding: Finding) -> Reason | None:
         """Judge a transaction whose marker may be in a segment that went, or that is read twice."""
         if finding.certainty != DAMAGE_BETWEEN or self.audit.damaged:
             return self._after_overlap(finding)
         gaps = self.audit.gaps
         between = gaps.of_kind("damage") & (gaps.first > (finding.offset or 0))
-        return Severity.NOTE if gaps.at_starts(between) else None
+        return Reason.MAY_BE_THERE if gaps.at_starts(between) else None
 
-    def _epochs(self, finding: Finding) -> Severity | None:
+    def _epochs(self, finding: Finding) -> Reason | None:
         """Judge a checkpoint that is older or newer than the log: it differs before or after what both have."""
         entries, runs = self.directory.leader_epochs, self.audit.epochs
         if any(later <= epoch or after <= start for (epoch, start), (later, after) in pairwise(entries)):
@@ -188,12 +189,12 @@ class _Skew:
             either = {epoch for epoch, _ in (*entries, *runs)}
             if any(same[0] < epoch < same[-1] and epoch not in same for epoch in either):
                 return None
-        return Severity.WARNING if self._truncated(finding) and len(entries) > 1 else Severity.NOTE
+        return Reason.COPY_MAY_EXPLAIN if self._truncated(finding) and len(entries) > 1 else Reason.MAY_BE_THERE
 
-    def _older_quorum_state(self, finding: Finding) -> Severity | None:
+    def _older_quorum_state(self, finding: Finding) -> Reason | None:
         """Judge quorum-state, which the broker wrote anew when the epoch of the log's last batches began."""
         epoch = finding.found if isinstance(finding.found, str) else ""
-        return Severity.NOTE if isinstance(finding.needed, int) and epoch.isdecimal() else None
+        return Reason.MAY_BE_THERE if isinstance(finding.needed, int) and epoch.isdecimal() else None
 
     def _following(self, base: int) -> int | None:
         at = bisect_right(self.bases, base)

@@ -21,6 +21,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log_dirs.clusters import copies, copy_finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.quantities import listed
 from kafkalog.segments.readers import read_checkpoint, read_properties
 from kafkalog.settle import Reason, lowered
 
@@ -161,9 +162,8 @@ def _checkpoint(
                 "checkpoint-wrong", path, message, offset=row.offset, needed=needed, found=row.offset
             )
     if strange and not node.alone:
-        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
         message = f"{len(strange)} of its partitions {'is' if len(strange) == 1 else 'are'} not in the directory:"
-        message += f" {', '.join(strange[:5])}{more}"
+        message += f" {listed(strange, 5)}"
         yield Finding.of("checkpoint-names-absent", path, message, found=len(strange))
     if kind == "recovery_point" and node.clean_shutdown:
         for key, audit in audits.items():

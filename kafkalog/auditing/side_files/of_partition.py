@@ -113,14 +113,14 @@ def _has_damaged_tail(audit: PartitionAudit) -> bool:
     segments = audit.directory.segments
     if not segments or not (audit.findings or audit.damaged):
         return False
-    extents = [(extent.file, extent.position, extent.length) for extent in audit.damaged]
-    extents += [
+    damaged = [(place.file, place.position, place.length) for place in audit.damaged]
+    damaged += [
         (finding.file, finding.position or 0, finding.length or 0)
         for finding in audit.findings
         if finding.bytes is Bytes.SUSPECT
     ]
     last = segments[-1]
-    return any(file == last.path and length and at + length >= last.size for file, at, length in extents)
+    return any(file == last.path and length and at + length >= last.size for file, at, length in damaged)
 
 
 def _orphans(audit: PartitionAudit) -> Iterator[Finding]:

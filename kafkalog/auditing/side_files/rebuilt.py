@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.side_files.segment_batches import Batches, Coverage, SegmentFiles
+from kafkalog.auditing.side_files.segment_batches import BATCH, Coverage, SegmentFiles
 from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds.producer_states import ProducerStates
 from kafkalog.kafka.batch import CellTable
@@ -26,7 +26,7 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["EpochRun", "EpochRuns", "ForeignSegments", "RebuiltSegment", "SideFiles", "runs_of_log"]
 
@@ -57,14 +57,14 @@ class EpochRuns:
             )
             self.runs.append(EpochRun(epoch, first, last, None))
 
-    def chunk(self, epochs: NDArray[np.int64], batches: Batches, last_offset: int | None) -> None:
-        """Take in the next batches, with their leader epochs; `last_offset` is the one before them."""
+    def chunk(self, batches: Columns, last_offset: int | None) -> None:
+        """Take in the next batches; `last_offset` is the one before them."""
+        epochs, bases, ends = (batches[name] for name in ("leader_epoch", "base_offset", "last_offset"))
         known = self.runs[-1].epoch if self.runs else None
         changes = np.append(known is None or epochs[0] != known, epochs[1:] != epochs[:-1])
         for row in np.flatnonzero(changes):
-            last = int(batches.last_offset[row])
-            base = int(batches.base_offset[row])
-            before = int(batches.last_offset[row - 1]) if row else last_offset
+            last, base = int(ends[row]), int(bases[row])
+            before = int(ends[row - 1]) if row else last_offset
             first = (last if before is None else before + 1) if base == NONE else base
             self.runs.append(EpochRun(int(epochs[row]), first, last, before))
 
@@ -140,13 +140,7 @@ class StatePieces:
 # All that is rebuilt of one segment.
 
 
-_COLUMNS: Final = array(
-    "q",
-    [
-        buffers.POSITION, buffers.SIZE, buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.LEADER_EPOCH,
-        buffers.MAX_TIMESTAMP,
-    ],
-)  # fmt: skip
+_COLUMNS: Final = array("q", BATCH.values())
 _CHUNKS: Final = 8  # whose batches are compared with the indexes together
 
 
@@ -211,12 +205,10 @@ class SideFiles:
         if not self._rows:
             return
         self._kept.count = self._rows
-        table = self._kept.numpy()
-        position, size, first, last, leader_epoch, newest = table
-        batches = Batches(position, first, last, newest)
+        batches = Columns.of_table(tuple(BATCH), self._kept.numpy())
         self._indexes.chunk(batches, self._coverage.reached)
-        self._epochs.chunk(leader_epoch, batches, self._coverage.last_offset)
-        self._coverage.chunk(batches, size)
+        self._epochs.chunk(batches, self._coverage.last_offset)
+        self._coverage.chunk(batches)
         self._rows = 0
 
     def finish(self) -> list[Finding]:

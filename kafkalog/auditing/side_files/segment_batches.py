@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding, Where
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kafkalog.kafka.batch import CellTable
 
-__all__ = ["Batches", "Coverage", "Hole", "SegmentFiles"]
+__all__ = ["BATCH", "Coverage", "Hole", "SegmentFiles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,15 @@ class SegmentFiles:
         return self.directory.finding(code, self.beside(suffix), message, **where)
 
 
-class Batches(NamedTuple):
-    """Columns of a chunk's batches, in the order of the file. The first offset of a wrapper may be NONE."""
-
-    position: NDArray[np.int64]
-    base_offset: NDArray[np.int64]
-    last_offset: NDArray[np.int64]
-    max_timestamp: NDArray[np.int64]
+# Columns of a chunk's batches, in the order of the file. The first offset of a wrapper may be NONE.
+BATCH: Final = {
+    "position": buffers.POSITION,
+    "size": buffers.SIZE,
+    "base_offset": buffers.BASE_OFFSET,
+    "last_offset": buffers.LAST_OFFSET,
+    "leader_epoch": buffers.LEADER_EPOCH,
+    "max_timestamp": buffers.MAX_TIMESTAMP,
+}
 
 
 class Hole(NamedTuple):
@@ -83,16 +85,16 @@ class Coverage:
         """Return the last offset so far, the one before the segment where there is none."""
         return self._base_offset - 1 if self.last_offset is None else self.last_offset
 
-    def chunk(self, batches: Batches, size: NDArray[np.int64]) -> None:
-        """Take in the next batches, of which there is at least one, and their sizes in bytes."""
-        position, last = batches.position, batches.last_offset
-        ends = position + size
+    def chunk(self, batches: Columns) -> None:
+        """Take in the next batches, of which there is at least one."""
+        position, last = batches["position"], batches["last_offset"]
+        ends = position + batches["size"]
         starts = np.append(self.end, ends[:-1])
         for row in np.flatnonzero(position != starts):
             before = int(last[row - 1]) if row else self.last_offset
             self.holes.append(Hole(int(starts[row]), int(position[row]), before))
         if self.first_offset is None:
-            base = int(batches.base_offset[0])
+            base = int(batches["base_offset"][0])
             self.first_offset = int(last[0]) if base == NONE else base
         self.last_offset = int(last[-1])
         self.end = int(ends[-1])

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.side_files.segment_batches import Batches
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.opening import read_small
@@ -23,7 +22,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
 from kafkalog.quantities import offset_range
-from kafkalog.settle import Reason, in_closed_file, lowered
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,22 +80,19 @@ class OffsetIndex(_Index):
         self._by_position = _Sorted(self.position)
         self._by_offset = _Sorted(self.offset)
 
-    def chunk(self, batches: Batches, before: int) -> None:
+    def chunk(self, batches: Columns, before: int) -> None:
         """Look the entries up that a chunk bears on; `before` is the last offset before it."""
-        base = np.where(
-            batches.base_offset == NONE,
-            np.append(before, batches.last_offset[:-1]) + 1,  # a wrapper begins somewhere after the batch before
-            batches.base_offset,
-        )
-        places = self._by_position.between(int(batches.position[0]), int(batches.position[-1]))
+        position, base, last = (batches[name] for name in ("position", "base_offset", "last_offset"))
+        base = np.where(base == NONE, np.append(before, last[:-1]) + 1, base)  # a wrapper begins after the batch before
+        places = self._by_position.between(int(position[0]), int(position[-1]))
         if len(places):
-            at = place_of(batches.position, self.position[places])
+            at = place_of(position, self.position[places])
             places, at = places[at >= 0], at[at >= 0]
-            self.first[places], self.last[places] = base[at], batches.last_offset[at]
-        places = self._by_offset.between(int(batches.last_offset.min()), int(batches.last_offset.max()))
+            self.first[places], self.last[places] = base[at], last[at]
+        places = self._by_offset.between(int(last.min()), int(last.max()))
         if len(places):
-            at = place_of(batches.last_offset, self.offset[places])
-            self.ends_at[places[at >= 0]] = batches.position[at[at >= 0]]
+            at = place_of(last, self.offset[places])
+            self.ends_at[places[at >= 0]] = position[at[at >= 0]]
 
     def plain(self, heads: CellTable, _before: int) -> None:
         """Look the entries up that a chunk of plain batches bears on."""
@@ -135,19 +131,19 @@ class TimeIndex(_Index):
         self.newest = -1
         self._by_offset = _Sorted(self.offset)
 
-    def chunk(self, batches: Batches, before: int) -> None:
+    def chunk(self, batches: Columns, before: int) -> None:
         """Look the entries up that a chunk bears on; `before` is the last offset before it."""
-        newest = np.maximum.accumulate(np.append(self.newest, batches.max_timestamp))
+        newest = np.maximum.accumulate(np.append(self.newest, batches["max_timestamp"]))
         self.newest = int(newest[-1])
-        last = batches.last_offset
+        last = batches["last_offset"]
         places = self._by_offset.between(min(before + 1, int(last[0])), int(last[-1]))
         if not len(places):
             return
         at = np.minimum(np.searchsorted(last, self.offset[places]), len(last) - 1)
-        base = batches.base_offset[at]
+        base = batches["base_offset"][at]
         inside = (self.offset[places] <= last[at]) & ((base == NONE) | (self.offset[places] >= base))
         places, at = places[inside], at[inside]
-        self.there[places], self.before[places] = batches.max_timestamp[at], newest[at]
+        self.there[places], self.before[places] = batches["max_timestamp"][at], newest[at]
 
     def plain(self, heads: CellTable, before: int) -> None:
         """Look the entries up that a chunk of plain batches after offset `before` bears on."""
@@ -296,7 +292,7 @@ class SegmentIndexes:
         self._both: tuple[OffsetIndex | None, TimeIndex | None] | None = None
         self._unread: list[Finding] = []
 
-    def chunk(self, batches: Batches, before: int) -> None:
+    def chunk(self, batches: Columns, before: int) -> None:
         """Look the entries up that the next batches bear on; `before` is the last offset before them."""
         for index in self._read():
             if index is not None:
@@ -376,7 +372,7 @@ class SegmentIndexes:
                 "index-preallocated", suffix, f"{index.zeros} zero bytes after {len(index)} {noun}",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
-            yield in_closed_file(finding) if closed else finding
+            yield finding if closed else lowered(finding, Reason.MAY_BE_WRITTEN_TO)
 
     def _left(
         self, suffix: str, code: str, index: OffsetIndex | TimeIndex | None, coverage: Coverage

@@ -10,8 +10,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
-from kafkalog.columns.named import NONE, Columns
-from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.sorted_rows import group_begins, place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import read_small
 from kafkalog.findings import Finding
@@ -20,7 +20,7 @@ from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import ProducerSnapshot, ProducerState, producer_snapshot
 from kafkalog.kernel.buffers import STATE_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.settle import Reason, lowered, under
+from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +129,7 @@ def _as_stored(rebuilt: Columns, line: int) -> Columns:
 
 def _compare(stored: Columns, order: NDArray[np.intp], rebuilt: Columns, low: int) -> list[Difference]:
     producers, others = stored["producer_id"], rebuilt["producer_id"]
-    twice = np.append(False, producers[1:] == producers[:-1]) if len(producers) else np.empty(0, bool)
+    twice = ~group_begins(producers)
     at = place_of(others, producers)
     there = at >= 0
     found = [
@@ -227,8 +227,14 @@ class _Known:
 class _Suspect(NamedTuple):
     """A snapshot that contradicts the log, until the next ones show which of the two is wrong."""
 
-    finding: Finding
+    mismatch: Finding
+    reason: Reason | None
     states: _Known
+
+    @property
+    def finding(self) -> Finding:
+        """Return the finding about the snapshot."""
+        return lowered(self.mismatch, self.reason)
 
 
 class SnapshotChain:
@@ -282,7 +288,7 @@ class SnapshotChain:
                 snapshot.entries, self.suspect.states.states, self._unknown_below(offset, self.suspect.states)
             )
             if found and not by_stored:  # the snapshots agree with one another, and the log does not
-                yield self._foreign(self.suspect.finding)
+                yield lowered(self._foreign(self.suspect.mismatch), self.suspect.reason)
                 found = []
             elif not found:
                 yield self.suspect.finding
@@ -292,9 +298,7 @@ class SnapshotChain:
             self.known = stored
         elif self.suspect is None:
             mismatch = self._mismatch(path, offset, found)
-            self.suspect = _Suspect(
-                lowered(mismatch, Reason.FOLLOWS) if self.foreign.votes_against(segment) else mismatch, stored
-            )
+            self.suspect = _Suspect(mismatch, Reason.FOLLOWS if self.foreign.votes_against(segment) else None, stored)
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
         """Return the offset below which the log does not show everything about producers, None where it does."""
@@ -338,4 +342,7 @@ class SnapshotChain:
 
     def _foreign(self, mismatch: Finding) -> Finding:
         message = f"the snapshots agree with one another, but the log before this one does not: {mismatch.message}"
-        return under(mismatch, "segment-foreign", message)
+        return self.audit.directory.finding(
+            "segment-foreign", mismatch.file, message, position=mismatch.position, offset=mismatch.offset,
+            needed=mismatch.needed, found=mismatch.found, producer_id=mismatch.producer_id,
+        )  # fmt: skip

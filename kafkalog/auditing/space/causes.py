@@ -11,7 +11,7 @@ from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanabl
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.certainty import Doubt, certainty_of
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
+from kafkalog.folds import fold
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
@@ -152,7 +153,7 @@ class Rewriter:
         self._raw = bytearray()
         self._lost = False
 
-    def take(self, block: RecordBlock, kept: bytearray) -> None:
+    def add(self, block: RecordBlock, kept: bytearray) -> None:
         """Take in which of a block's records are kept."""
         recs, heads = block.recs, block.heads
         if block.outer is not None or not recs.count or self._share.raw >= _MEASURED:
@@ -226,9 +227,7 @@ def _packed_size(codec: int, raw: bytes) -> int:
     return len(raw)
 
 
-_ABORT: Final = 0  # a marker's type
-
-_NEVER: Final = 2**63 - 1
+_AFTER_ALL: Final = 2**63 - 1  # an offset, or a time, after every other
 
 _EMPTY_BATCH: Final = 61  # bytes of a batch without records
 
@@ -284,8 +283,8 @@ class _Transactions:
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
             ended = rows["marker_offset"] != NONE
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
-            dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == _ABORT) | aborts_open & ~ended)
-            until = np.where(ended, rows["marker_offset"], _NEVER)
+            dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == fold.ABORT) | aborts_open & ~ended)
+            until = np.where(ended, rows["marker_offset"], _AFTER_ALL)
             spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
         joined = np.concatenate(spans, axis=1)
@@ -387,8 +386,8 @@ class _Filter:
         self.wanted = wanted
         self.limits = limits
         self.left = left
-        numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
-        self.conditions = array("q", [min(number, _NEVER) for number in numbers])
+        numbers = (offsets.secret, wanted.horizon_ms, left.until)  # by PASS_…
+        self.conditions = array("q", [min(number, _AFTER_ALL) for number in numbers])
         self.kept = bytearray(ROOM)
         self.share = Squeezed()
 
@@ -406,55 +405,83 @@ class _Filter:
 
     def chunk(self, chunk: Chunk, heads: NDArray[np.int64]) -> None:
         """Add what is left of a chunk's batches."""
-        left, sizes = self.left, heads[buffers.SIZE].copy()
-        counts, attributes, magics = (heads[n].copy() for n in (buffers.COUNT, buffers.ATTRIBUTES, buffers.MAGIC))
-        modern = magics >= 2
-        last = heads[buffers.LAST_OFFSET]
-        beyond = last >= left.until
-        control = _control(heads)
-        bare = control & np.isin(last, self.about.empty_markers)  # markers whose transactions have no data any more
-        dated = attributes & DELETE_HORIZON != 0
-        horizon_passed = dated & (heads[buffers.BASE_TIMESTAMP] <= self.wanted.at_ms)
-        horizon_passed |= ~dated & (last < self.wanted.old_below)
-        emptied = control & (counts == 0)
-        gone = (self.about.drops(heads) | (bare & horizon_passed) | emptied) & ~beyond
-        whole = beyond | (control & ~gone)
-        unread = heads[buffers.SECTION_START] < 0  # damage, or too large
-        heads[buffers.SECTION_START][gone | whole] = -1
-        skipped = heads[buffers.SECTION_START] < 0
+        left, batches = self.left, _Batches(heads, self.about, self.wanted, self.left.until)
+        heads[buffers.SECTION_START][batches.goes | batches.stays_whole] = -1
+        is_filtered = heads[buffers.SECTION_START] >= 0
         sums = np.zeros((buffers.KEPT_COLUMNS, heads.shape[1]), np.int64)
-        rewriter = Rewriter(heads.shape[1], self.share)
+        rewriter, past_horizon = Rewriter(heads.shape[1], self.share), batches.past_horizon.tobytes()
         for block in chunk.records():
-            self.block(block, memoryview(sums))  # type: ignore[arg-type]  # a buffer; its type does not say so
-            rewriter.take(block, self.kept)
-        wrong = (heads[buffers.DECODED] < counts) & modern & ~skipped
-        kept, tombstones = sums[buffers.KEPT].copy(), sums[buffers.TOMBSTONES]
-        unchanged = whole | unread | wrong | (~skipped & (kept == counts) & (counts > 0))
-        left.unreadable += int(sizes[wrong | unread].sum())
-        redated = modern & ~dated & ((tombstones > 0) | (bare & ~gone & ~beyond))
-        sizes_after = np.where(redated, sums[buffers.DATED_SIZE], sums[buffers.PLAIN_SIZE]) + _EMPTY_BATCH
-        sizes_after[~modern] -= _EMPTY_BATCH
-        packed = (attributes & CODEC_MASK != 0) & modern
-        rewritten = ~unchanged & (kept > 0)
+            self.block(block, memoryview(sums), past_horizon)  # type: ignore[arg-type]  # a buffer, as its type hides
+            rewriter.add(block, self.kept)
         rewriter.finish()
-        np.copyto(sizes_after, rewriter.sizes(sizes, sums[buffers.PLAIN_SIZE]) + _EMPTY_BATCH, where=packed & rewritten)
-        np.copyto(sizes_after, sizes, where=unchanged & ~(redated & ~packed & ~control))
-        stays = unchanged | (kept > 0)
-        last_of_producer = modern & (heads[buffers.PRODUCER_ID] >= 0) & np.isin(last, self.about.last_offsets)
-        sizes_after[~stays] = np.where(last_of_producer, _EMPTY_BATCH, 0)[~stays]
-        left.bytes += int(sizes_after.sum())
-        left.records += int(np.where(whole & ~control, counts, kept)[~gone].sum())
+        kept, tombstones = sums[buffers.KEPT], sums[buffers.TOMBSTONES]
+        is_wrong = is_filtered & batches.is_modern & (heads[buffers.DECODED] < batches.counts)
+        keeps_all = is_filtered & (kept == batches.counts) & (batches.counts > 0)
+        as_it_is = batches.stays_whole | batches.is_unread | is_wrong | keeps_all
+        left.unreadable += int(batches.sizes[batches.is_unread | is_wrong].sum())
+        left.bytes += int(_sizes_after(batches, sums, rewriter, as_it_is).sum())
+        left.records += int(np.where(batches.stays_whole & ~batches.is_control, batches.counts, kept).sum())
         left.tombstones += int(tombstones.sum())
-        left.markers += int((control & ~gone).sum())
+        left.markers += int((batches.is_control & ~batches.goes).sum())
 
-    def block(self, block: RecordBlock, sums: memoryview) -> None:
+    def block(self, block: RecordBlock, sums: memoryview, past_horizon: bytes) -> None:
         """Add what is kept of a block's records to the sums of their batches."""
         recs = block.recs
         kernel_records.keep(
             block.buf, block.heads.cells, -1 if block.outer is None else block.outer,
             recs.cells, recs.count, self.offsets.hashes, self.offsets.newest,
-            sums, self.conditions, self.kept,
+            sums, past_horizon, self.conditions, self.kept,
         )  # fmt: skip
+
+
+class _Batches:
+    """What the cleaner does with the batches of a chunk, as far as their headers and transactions decide it.
+
+    A batch `goes` if it is aborted data, a marker whose transaction has no data any more and whose delete horizon has
+    passed, or a control batch without a record. Other markers stay whole, and what is not below the pass's end. Of all
+    others, as far as they can be read, the records decide.
+    """
+
+    def __init__(self, heads: NDArray[np.int64], about: _Transactions, wanted: Pass, until: int) -> None:
+        attributes, last_offset = heads[buffers.ATTRIBUTES], heads[buffers.LAST_OFFSET]
+        self.sizes, self.counts = heads[buffers.SIZE].copy(), heads[buffers.COUNT].copy()
+        self.is_modern = heads[buffers.MAGIC] >= 2
+        self.is_control = _control(heads)
+        self.is_compressed = self.is_modern & (attributes & CODEC_MASK != 0)
+        self.is_unread = heads[buffers.SECTION_START] < 0  # damage, or too large
+        self.has_horizon = self.is_modern & (attributes & DELETE_HORIZON != 0)
+        self.past_horizon: NDArray[np.bool_] = np.where(
+            self.has_horizon, heads[buffers.BASE_TIMESTAMP] <= wanted.at_ms, last_offset < wanted.old_below
+        )
+        has_last_sequence = np.isin(last_offset, about.last_offsets)
+        self.is_last_of_producer = self.is_modern & (heads[buffers.PRODUCER_ID] >= 0) & has_last_sequence
+        is_below_end = last_offset < until
+        is_marker_without_data = self.is_control & np.isin(last_offset, about.empty_markers)
+        is_control_without_record = self.is_control & (self.counts == 0)
+        is_gone = about.drops(heads) | (is_marker_without_data & self.past_horizon) | is_control_without_record
+        self.goes = is_below_end & is_gone
+        self.stays_whole = ~is_below_end | (self.is_control & ~self.goes)
+
+
+def _sizes_after(
+    batches: _Batches, sums: NDArray[np.int64], rewriter: Rewriter, as_it_is: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the sizes of batches after the pass.
+
+    Data that keeps a tombstone without a delete horizon is written with one, even if nothing goes. An empty batch stays
+    where it has its producer's last sequence.
+    """
+    gets_horizon = batches.is_modern & ~batches.has_horizon & (sums[buffers.TOMBSTONES] > 0)
+    plain = np.where(gets_horizon, sums[buffers.DATED_SIZE], sums[buffers.PLAIN_SIZE])
+    plain += np.where(batches.is_modern, _EMPTY_BATCH, 0)
+    compressed = rewriter.sizes(batches.sizes, sums[buffers.PLAIN_SIZE]) + _EMPTY_BATCH
+    keeps_size = as_it_is & (batches.is_compressed | batches.is_control | ~gets_horizon)
+    stays = as_it_is | (sums[buffers.KEPT] > 0)
+    return np.select(
+        [keeps_size, stays, batches.is_last_of_producer],
+        [batches.sizes, np.where(batches.is_compressed, compressed, plain), _EMPTY_BATCH],
+        0,
+    )
 
 
 def _control(heads: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.log_dirs.clusters import Cluster

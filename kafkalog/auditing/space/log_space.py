@@ -10,7 +10,7 @@ from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
 from kafkalog.auditing.starting import NextStart, start_of_log
 from kafkalog.auditing.topics import Metadata
-from kafkalog.certainty import PROVED
+from kafkalog.certainty import certainty_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
@@ -109,7 +109,7 @@ class SpaceCause:
     next_step: str | None = None
     since_ms: int | None = None
     since_offset: int | None = None
-    certainty: str = PROVED
+    certainty: str = certainty_of()
     is_pending: bool = False
     is_damaged: bool = False
     could_end_it: bool = False

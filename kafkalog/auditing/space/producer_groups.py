@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.tables.space_tables import PRODUCER_GROUPS
 
 if TYPE_CHECKING:

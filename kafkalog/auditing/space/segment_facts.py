@@ -52,7 +52,7 @@ class SegmentFacts:
     scan: SegmentScan = field(init=False)
     _doubtful: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def take(self, chunk: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Take in the batches of a chunk."""
         heads = chunk.heads.numpy()
         if not heads.shape[1]:
@@ -83,11 +83,11 @@ class SegmentFacts:
     def read_on(self, limits: Limits) -> None:
         """Say which batches with a wrong checksum can be read all the same, as the cleaner would."""
         readable = _readable(self.segment, self._doubtful, limits) if self._doubtful else set()
-        for extent in self.scan.damaged:
-            if extent.position not in readable and len(self.unreadable) < _MOST:
-                after = -1 if extent.last_offset is None else extent.last_offset
-                offset, codec = self._doubtful.get(extent.position, (after + 1, 0))
-                self.unreadable.append(Unreadable(offset, extent.position, codec))
+        for place in self.scan.damaged:
+            if place.position not in readable and len(self.unreadable) < _MOST:
+                after = -1 if place.last_offset is None else place.last_offset
+                offset, codec = self._doubtful.get(place.position, (after + 1, 0))
+                self.unreadable.append(Unreadable(offset, place.position, codec))
 
 
 def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits) -> SegmentFacts:
@@ -96,7 +96,7 @@ def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits
 
     def chunks() -> Iterator[Chunk]:
         for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
-            facts.take(chunk)
+            facts.add(chunk)
             yield chunk
 
     facts.scan = scan_segment(directory, segment, limits, chunks())

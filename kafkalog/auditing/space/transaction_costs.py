@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.tables.space_tables import TRANSACTION_COSTS
 

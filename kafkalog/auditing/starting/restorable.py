@@ -21,6 +21,7 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import by_number, iso
 from kafkalog.segments.file_rows import one_by_one
+from kafkalog.settle import Reason
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.internal_tables import COMMITTED
@@ -362,7 +363,7 @@ class _OfCluster:
                 other for other in rows if other is not row and other["next_log_end_offset"] >= row["log_end_offset"]
             ]
             if others:
-                row["severity"], row["lost_records"] = Severity.WARNING.word, None
+                row["severity"], row["lost_records"] = Reason.HAD_ELSEWHERE.leaves(Severity.ERROR).word, None
                 row["message"] += f"; broker {others[0]['node_id']} still has them, and is to be started first"
 
     def _tell_absent(self, metadata: Metadata, here: Mapping[_Place, Sequence[Row]]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import Spans, group_begins, group_ends
+from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
@@ -261,22 +262,16 @@ def _names(
 _COMMITTED_STATE: Final = STATES.index(COMMITTED)
 
 
-class Commits(NamedTuple):
-    """The offset commits of a block, tombstones among them: their rows, and columns of these rows.
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The offset commits of a block, tombstones among them.
 
-    `key` is a number of the log's ``CommitKeys``, `state` one of ``STATES``, `fate` a transaction or -1. `offset` is
-    ``NONE`` in a tombstone.
+    Of the columns `record` is the number of the block's record, `key` one of the log's ``CommitKeys``, `state` one of
+    ``STATES``, `fate` a transaction or -1. `offset` is ``NONE`` in a tombstone.
     """
 
     records: InternalRecords
-    rows: NDArray[Any]
-    key: NDArray[Any]
-    producer_id: NDArray[np.int64]
-    is_transactional: NDArray[np.bool_]
-    is_tombstone: NDArray[np.bool_]
-    fate: NDArray[np.intp]
-    state: NDArray[np.int8]
-    fields: dict[str, NDArray[np.int64]]
+    columns: Columns
 
     @classmethod
     def of(
@@ -293,16 +288,21 @@ class Commits(NamedTuple):
             state[of] = fates.states(fate[of], moment)
         parts = records.values(COMMIT_TYPES, rows)
         fields = {name: records.field(parts, *column)[rows] for name, column in _FIELDS.items()}
-        return cls(
-            records, rows, keys, producer_id, is_transactional, records.is_tombstone[rows], fate, state, fields,
-        )  # fmt: skip
+        columns = {
+            "record": rows, "key": keys, "producer_id": producer_id, "is_transactional": is_transactional,
+            "is_tombstone": records.is_tombstone[rows], "fate": fate, "state": state,
+        }  # fmt: skip
+        return cls(records, Columns(columns | fields))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
 
     def part(self, first: int, stop: int) -> Commits:
         """Return only some of them."""
-        columns = {
-            name: column[first:stop] for name, column in self._asdict().items() if name not in ("records", "fields")
-        }
-        return self._replace(fields={name: one[first:stop] for name, one in self.fields.items()}, **columns)
+        return Commits(self.records, self.columns.take(slice(first, stop)))
 
 
 # Fields of the values: their names in Kafka's words, and which of the columns.
@@ -327,21 +327,22 @@ _ROOM_OF_METADATA: Final = 1 << 20  # bytes before what is no longer in force is
 
 
 class InForce(NamedTuple):
-    """The committed offsets in force of one partition of ``__consumer_offsets``: numbers of keys, and their columns."""
+    """The committed offsets in force of one partition of ``__consumer_offsets``.
+
+    The columns of `rows` are the number of the `key`, the `offset` and the `leader_epoch`.
+    """
 
     keys: CommitKeys
-    key: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    leader_epoch: NDArray[np.int64]
+    rows: Columns
 
-    def by_partition(self) -> Iterator[tuple[str, int, NDArray[np.intp]]]:
+    def by_partition(self) -> Iterator[tuple[str, int, Columns]]:
         """Yield each partition with the rows that are for it."""
-        topic, partition = self.keys.topic[self.key], self.keys.partition[self.key]
+        topic, partition = self.keys.topic[self.rows["key"]], self.keys.partition[self.rows["key"]]
         order = np.lexsort((partition, topic))
         topic, partition = topic[order], partition[order]
         begins = np.flatnonzero(group_begins(topic, partition))
         for first, rows in zip(begins.tolist(), np.split(order, begins[1:]), strict=False):
-            yield self.keys.topics.texts[topic[first]], int(partition[first]), rows
+            yield self.keys.topics.texts[topic[first]], int(partition[first]), self.rows.take(rows)
 
 
 class Committed:
@@ -358,34 +359,34 @@ class Committed:
         self._metadata = Numbered()
         self._metadata_room = _ROOM_OF_METADATA
 
-    def take(self, commits: Commits) -> None:
+    def apply(self, commits: Commits) -> None:
         """Take in the next commits of the log, in its order."""
         for name, column in self._columns.items():
             self._columns[name] = grown(column, len(self.keys), _KEPT[name])
         kept = self._columns
-        kept["is_known"][commits.key] = 1
-        order = self._taken + np.arange(len(commits.rows))
-        self._taken += len(commits.rows)
-        is_committed = commits.state == _COMMITTED
-        at, key = newest(commits.key, is_committed)
+        kept["is_known"][commits["key"]] = 1
+        order = self._taken + np.arange(len(commits))
+        self._taken += len(commits)
+        is_committed = commits["state"] == _COMMITTED
+        at, key = newest(commits["key"], is_committed)
         kept["order"][key] = order[at]
-        kept["record_offset"][key] = commits.records.offset[commits.rows[at]]
-        kept["is_transactional"][key] = commits.is_transactional[at]
-        kept["is_tombstone"][key] = commits.is_tombstone[at]
+        kept["record_offset"][key] = commits.records.offset[commits["record"][at]]
+        kept["is_transactional"][key] = commits["is_transactional"][at]
+        kept["is_tombstone"][key] = commits["is_tombstone"][at]
         for name in ("offset", "leader_epoch", "commit_timestamp"):
-            kept[name][key] = commits.fields[name][at]
-        starts, sizes = commits.fields["metadata"][at], commits.fields["metadata_size"][at]
+            kept[name][key] = commits[name][at]
+        starts, sizes = commits["metadata"][at], commits["metadata_size"][at]
         numbers = self._metadata.numbers(commits.records.buf, starts.data, sizes.data)
         kept["metadata"][key] = np.frombuffer(numbers, np.int64)
-        if commits.is_tombstone.any():
-            at, key = newest(commits.key, is_committed & commits.is_tombstone)
+        if commits["is_tombstone"].any():
+            at, key = newest(commits["key"], is_committed & commits["is_tombstone"])
             kept["deleted"][key] = order[at]
         if not is_committed.all():
-            at, key = newest(commits.key, commits.state == _PENDING)
+            at, key = newest(commits["key"], commits["state"] == _PENDING)
             kept["waiting"][key] = order[at]
-            kept["waiting_producer_id"][key] = commits.producer_id[at]
-            kept["waiting_offset"][key] = np.where(commits.is_tombstone[at], buffers.NONE, commits.fields["offset"][at])
-            key, count = np.unique(commits.key[commits.state == _ABORTED], return_counts=True)
+            kept["waiting_producer_id"][key] = commits["producer_id"][at]
+            kept["waiting_offset"][key] = np.where(commits["is_tombstone"][at], buffers.NONE, commits["offset"][at])
+            key, count = np.unique(commits["key"][commits["state"] == _ABORTED], return_counts=True)
             kept["aborted"][key] += count
         if self._metadata.size > self._metadata_room:
             self._forget()
@@ -416,7 +417,8 @@ class Committed:
         """Return the committed offsets that a consumer would start at."""
         is_there = (self._columns["order"] >= 0) & (self._columns["is_tombstone"] == 0)
         key = np.flatnonzero(is_there & (self._columns["offset"] >= 0))
-        return InForce(self.keys, key, self._columns["offset"][key], self._columns["leader_epoch"][key])
+        about = {name: self._columns[name][key] for name in ("offset", "leader_epoch")}
+        return InForce(self.keys, Columns({"key": key, **about}))
 
     def columns(self, log: str, lag: Callable[[NDArray[np.intp]], Mapping[str, AnyColumn]]) -> Iterator[Columns]:
         """Yield the table ``committed``, by group, topic and partition.
@@ -537,36 +539,36 @@ class OffsetBlocks:
 
     def of(self, commits: Commits, keys: CommitKeys, fates: CommitFates) -> Iterator[Rows]:
         """Yield the rows of these commits, all at once unless clients stored much; the next ones use the same cells."""
-        sizes = np.cumsum(np.maximum(commits.fields["metadata_size"], 0))
+        sizes = np.cumsum(np.maximum(commits["metadata_size"], 0))
         first = 0
-        while first < len(commits.rows):
+        while first < len(commits):
             before = int(sizes[first - 1]) if first else 0
             stop = max(int(np.searchsorted(sizes, before + MOST_STORED, "right")), first + 1)
-            is_all = not first and stop == len(commits.rows)
+            is_all = not first and stop == len(commits)
             yield self._rows(commits if is_all else commits.part(first, stop), keys, fates)
             first = stop
 
     def _rows(self, commits: Commits, keys: CommitKeys, fates: CommitFates) -> Rows:
-        block, count = self._block, len(commits.rows)
+        block, count = self._block, len(commits)
         block.count = count
-        fields, there = commits.fields, ~commits.is_tombstone
-        self._put("record_offset", commits.records.offset[commits.rows])
-        self._put("timestamp_ms", commits.records.timestamp[commits.rows])
-        self._put("partition", keys.partition[commits.key])
-        self._put("offset", fields["offset"], there)
-        self._put("leader_epoch", fields["leader_epoch"], fields["leader_epoch"] != -1)
-        self._put("commit_timestamp_ms", fields["commit_timestamp"], there)
-        self._put("expire_timestamp_ms", fields["expire_timestamp"], fields["expire_timestamp"] != -1)
-        self._put("transactional", commits.is_transactional)
-        self._put("producer_id", commits.producer_id, commits.is_transactional)
-        self._put("state", np.where(commits.state == UNKNOWN, 0, commits.state), commits.state != UNKNOWN)
-        markers = fates.marker_offset[commits.fate] if len(fates) else commits.fate
-        self._put("marker_offset", markers, (commits.fate >= 0) & np.isin(commits.state, _DECIDED))
-        self._put("tombstone", commits.is_tombstone)
+        there = ~commits["is_tombstone"]
+        self._put("record_offset", commits.records.offset[commits["record"]])
+        self._put("timestamp_ms", commits.records.timestamp[commits["record"]])
+        self._put("partition", keys.partition[commits["key"]])
+        self._put("offset", commits["offset"], there)
+        self._put("leader_epoch", commits["leader_epoch"], commits["leader_epoch"] != -1)
+        self._put("commit_timestamp_ms", commits["commit_timestamp"], there)
+        self._put("expire_timestamp_ms", commits["expire_timestamp"], commits["expire_timestamp"] != -1)
+        self._put("transactional", commits["is_transactional"])
+        self._put("producer_id", commits["producer_id"], commits["is_transactional"])
+        self._put("state", np.where(commits["state"] == UNKNOWN, 0, commits["state"]), commits["state"] != UNKNOWN)
+        markers = fates.marker_offset[commits["fate"]] if len(fates) else commits["fate"]
+        self._put("marker_offset", markers, (commits["fate"] >= 0) & np.isin(commits["state"], _DECIDED))
+        self._put("tombstone", commits["is_tombstone"])
         self._cells[block.weight : block.weight + count] = 0
         data = bytearray()
-        self._names("group", keys.groups.texts, keys.group[commits.key], data)
-        self._names("topic", keys.topics.texts, keys.topic[commits.key], data)
+        self._names("group", keys.groups.texts, keys.group[commits["key"]], data)
+        self._names("topic", keys.topics.texts, keys.topic[commits["key"]], data)
         self._metadata(commits, data)
         self._topic_ids(commits, data)
         block.buf = data
@@ -597,7 +599,7 @@ class OffsetBlocks:
 
     def _metadata(self, commits: Commits, data: bytearray) -> None:
         """Copy what clients stored; bytes that are not UTF-8 are escaped with backslashes."""
-        starts, sizes = commits.fields["metadata"], commits.fields["metadata_size"]
+        starts, sizes = commits["metadata"], commits["metadata_size"]
         first = int(starts[sizes > 0].min(initial=np.iinfo(np.int64).max))
         last = int((starts + sizes)[sizes > 0].max(initial=0))
         base = len(data) - first
@@ -612,12 +614,12 @@ class OffsetBlocks:
             starts, sizes = base + starts, sizes.copy()
             starts[odd], sizes[odd] = _added(texts, data)
             self._cells[self._block.weight : self._block.weight + len(starts)] -= np.maximum(
-                commits.fields["metadata_size"], 0
+                commits["metadata_size"], 0
             )
             self._text("metadata", starts, sizes, data)
 
     def _topic_ids(self, commits: Commits, data: bytearray) -> None:
-        positions = commits.fields["topic_id"]
+        positions = commits["topic_id"]
         starts, sizes = np.zeros(len(positions), np.int64), np.full(len(positions), -1)
         some = np.flatnonzero(positions >= 0)
         if len(some):

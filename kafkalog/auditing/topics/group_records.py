@@ -150,7 +150,7 @@ class NewestOfGroups:
         self._columns = np.empty((0, len(Newest._fields)), np.int64)
         self._is_there = np.empty(0, np.bool_)
 
-    def take(self, records: InternalRecords, rows: NDArray[Any], groups: NDArray[Any]) -> None:
+    def apply(self, records: InternalRecords, rows: NDArray[Any], groups: NDArray[Any]) -> None:
         """Take in the next records of the log, `groups` are those that they are about."""
         at, group = newest(groups, np.ones(len(groups), np.bool_))
         size = int(group.max(initial=-1)) + 1
@@ -193,7 +193,7 @@ class GroupRecords:
         self._of_fields: dict[tuple[Any, ...], int] = {}
         self._values: dict[int, bytes] = {}  # in the order of the newest records
 
-    def take(self, records: InternalRecords, rows: NDArray[Any], wanted: WantedNames) -> NDArray[Any]:
+    def apply(self, records: InternalRecords, rows: NDArray[Any], wanted: WantedNames) -> NDArray[Any]:
         """Take in those of a block's records that could be read, of the groups that are `wanted`; return their rows."""
         if not len(rows):
             return rows
@@ -201,7 +201,7 @@ class GroupRecords:
         if wanted.narrow:
             is_one = wanted.of(self._group[keys])
             rows, keys = rows[is_one], keys[is_one]
-        self.newest.take(records, rows, self._group[keys])
+        self.newest.apply(records, rows, self._group[keys])
         at, _ = newest(keys, np.ones(len(keys), np.bool_))
         at.sort()
         for key, number in zip(keys[at].tolist(), rows[at].tolist(), strict=True):

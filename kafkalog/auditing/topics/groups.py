@@ -45,7 +45,7 @@ from kafkalog.auditing.topics.topic_logs import (
     places_of,
     topic_logs,
 )
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
@@ -136,10 +136,10 @@ class GroupLog:
         is_read = records.is_read & is_held
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
-        self._committed.take(commits)
-        self._newest.take(records, commits.rows, self._keys.group[commits.key])
+        self._committed.apply(commits)
+        self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
         others = np.flatnonzero(is_read & ~is_commit)
-        taken = self._records.take(records, others, self._wanted)
+        taken = self._records.apply(records, others, self._wanted)
         self._name_topics(records, others)
         offsets: Iterator[Rows] = iter(())
         if OFFSETS.name in chosen.tables:
@@ -150,8 +150,8 @@ class GroupLog:
         if INTERNAL.name not in chosen.tables:
             yield from offsets
             return
-        rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
-        of_commits = zip(commits.rows.tolist(), _one_by_one(offsets), strict=False)
+        rows = np.union1d(commits["record"], taken) if self._wanted.narrow else np.flatnonzero(is_held)
+        of_commits = zip(commits["record"].tolist(), _one_by_one(offsets), strict=False)
         number, row = next(of_commits, _NO_COMMIT)
         for some, numbers in self._view.of(records, rows):
             done = 0
@@ -254,7 +254,7 @@ class ShareOffsets:
     def __init__(self) -> None:
         self._states: dict[tuple[str, str, int], _State] = {}
 
-    def take(self, record: Written) -> None:
+    def apply(self, record: Written) -> None:
         """Take in the next record."""
         content = record.content
         if content is None or content.key is None:
@@ -393,7 +393,7 @@ def _share_log(
             if isinstance(record, Finding):
                 findings.append(record)
             elif chosen.has(record, seen):
-                offsets.take(record)
+                offsets.apply(record)
                 rows.append(number)
         if INTERNAL.name in chosen.tables:
             yield from (some for some, _ in view.of(records, np.array(rows, np.int64)))
@@ -465,11 +465,8 @@ class Standing:
                 if (topic, partition) in self._places:
                     found.setdefault((topic, partition), []).extend(
                         GroupAt(offset, names[group_of[key]], epoch)
-                        for offset, key, epoch in zip(
-                            commits.offset[rows].tolist(), commits.key[rows].tolist(),
-                            commits.leader_epoch[rows].tolist(), strict=True,
-                        )
-                    )  # fmt: skip
+                        for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
+                    )
         for of_place in found.values():
             of_place.sort()
         return found

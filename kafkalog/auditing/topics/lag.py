@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, reach, read_log, visible_records
-from kafkalog.auditing.topics.commits import InForce
+from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, topic_logs
-from kafkalog.columns.named import NONE, AnyColumn
+from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -25,6 +25,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
+from kafkalog.quantities import listed_of
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
@@ -117,8 +118,9 @@ class Lag:
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
-    def take(self, key: NDArray[np.int64], offset: NDArray[np.int64], epoch: NDArray[np.int64], found: _Found) -> None:
+    def add(self, commits: Columns, found: _Found) -> None:
         """Take what a partition's log says of the offsets that were committed for it."""
+        key, offset, epoch = (commits[name] for name in ("key", "offset", "leader_epoch"))
         read, number = found.read, len(self._texts["partition_log"])
         self._texts["partition_log"].append(read.log)
         self._texts["stuck_by"].append(found.stuck_by)
@@ -210,29 +212,24 @@ def lags_of(
         lags.append(lag := Lag(len(commits.keys)))
         of_places = [(place, rows) for place, rows in _places(cluster, commits) if place in found]
         for place, rows in of_places:
-            flags = found[place].flags(commits.offset[rows], commits.leader_epoch[rows])
+            flags = found[place].flags(rows["offset"], rows["leader_epoch"])
             if not found[place].led and (flags > _BEFORE).any():
                 found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
-            lag.take(commits.key[rows], commits.offset[rows], commits.leader_epoch[rows], found[place])
+            lag.add(rows, found[place])
             for flag in np.unique(flags[flags >= 0]).tolist():
-                report(_out_of_range(flag, place, commits, rows[flags == flag], found[place].read))
+                report(_out_of_range(flag, place, commits.keys, rows.take(flags == flag), found[place].read))
     return lags
 
 
 _SHOWN: Final = 3  # groups that a finding names
 
 
-def _out_of_range(flag: int, place: Place, commits: InForce, rows: NDArray[np.intp], read: _Read) -> Finding:
+def _out_of_range(flag: int, place: Place, keys: CommitKeys, rows: Columns, read: _Read) -> Finding:
     """Make the finding about the groups that can't go on in a partition for one reason."""
     _, topic, partition = place
-    names = commits.keys.groups.texts
-    groups = [
-        f"{names[group]} at {offset}"
-        for group, offset in zip(
-            commits.keys.group[commits.key[rows[:_SHOWN]]].tolist(), commits.offset[rows[:_SHOWN]].tolist(), strict=True
-        )
-    ]
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    names = keys.groups.texts
+    shown = rows.take(slice(0, _SHOWN)).tuples("key", "offset")
+    groups = [f"{names[keys.group[key]]} at {offset}" for key, offset in shown]
     where = f"{topic}-{partition}"
     said = {
         _BEFORE: f"before the start of {where} at {read.start}: auto.offset.reset decides where a consumer starts",
@@ -240,15 +237,15 @@ def _out_of_range(flag: int, place: Place, commits: InForce, rows: NDArray[np.in
         _OTHER: f"after records of {where} that were truncated: the log has others there since",
     }[flag]
     code = "offset-before-start" if flag == _BEFORE else "offset-beyond-end"
-    lowest = int(commits.offset[rows].min())
+    lowest = int(rows["offset"].min())
     finding = Finding.of(
-        code, read.log, f"committed offsets are {said}: {', '.join(groups)}{more}", offset=lowest,
+        code, read.log, f"committed offsets are {said}: {listed_of(len(rows), groups)}", offset=lowest,
         found=len(rows), log=read.log, topic=topic, partition=partition,
     )  # fmt: skip
     return lowered(finding, Reason.MAY_BE_THERE) if read.is_running else finding
 
 
-def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, NDArray[np.intp]]]:
+def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, Columns]]:
     return (((cluster, topic, partition), rows) for topic, partition, rows in commits.by_partition())
 
 
@@ -257,7 +254,7 @@ def _asked(clusters: Sequence[Cluster], groups: Sequence[tuple[int, InForce]]) -
     wanted: defaultdict[Place, list[NDArray[np.int64]]] = defaultdict(list)
     for cluster, commits in groups:
         for place, rows in _places(cluster, commits):
-            wanted[place].append(commits.offset[rows])
+            wanted[place].append(rows["offset"])
     replicas: defaultdict[Place, list[PartitionDirectory]] = defaultdict(list)
     for number, one in enumerate(clusters):
         for _, directory in one.wanted():

@@ -141,7 +141,7 @@ class Metadata:
     # Records of a metadata transaction that has not ended.
     _held_back: list[Written | PartitionChange] | None = field(default=None, compare=False)
 
-    def take(self, record: Written) -> None:
+    def apply(self, record: Written) -> None:
         """Take in the next record; those of a metadata transaction when it ends, or not at all."""
         self.newest = max(self.newest, record.timestamp)
         if record.type == _BEGIN:
@@ -149,22 +149,22 @@ class Metadata:
         elif record.type == _END:
             held, self._held_back = self._held_back or [], None
             for one in held:
-                self.take_step(one)
+                self.apply_step(one)
         elif record.type == _ABORT:
             self._held_back = None
         else:
-            self.take_step(record)
+            self.apply_step(record)
 
-    def take_step(self, record: Written | PartitionChange) -> None:
+    def apply_step(self, record: Written | PartitionChange) -> None:
         """Take in a record that neither begins nor ends a metadata transaction, but for its time."""
         if self._held_back is not None:
             self._held_back.append(record)
         elif isinstance(record, PartitionChange):
             self.partitions.change(*record)
         else:
-            self._apply(record)
+            self._apply_record(record)
 
-    def take_kraft_version(self, offset: int, timestamp: int, level: int) -> None:
+    def set_kraft_version(self, offset: int, timestamp: int, level: int) -> None:
         """Take in the level of ``kraft.version``, which no metadata record has."""
         self._begin(self.features.setdefault("kraft.version", []), timestamp, offset, level)
 
@@ -178,7 +178,7 @@ class Metadata:
         """Yield the name and the values of each setting that a resource ever had."""
         return ((name, self.configs[kind, resource, name]) for name in self._settings.get((kind, resource), ()))
 
-    def _apply(self, record: Written) -> None:
+    def _apply_record(self, record: Written) -> None:
         if record.content is None or record.content.value is None:
             return
         apply = _APPLY.get(record.type)

@@ -22,9 +22,9 @@ from kafkalog.auditing.topics.internal import (
 )
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
-from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, PartitionSpans, Span, SpanTimes
+from kafkalog.auditing.topics.partition_history import Brokers, Key, PartitionHistory, Span, held_at, span_times
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
-from kafkalog.columns.named import AnyColumn, Columns
+from kafkalog.columns.table import AnyColumn, Columns
 from kafkalog.columns.texts import JsonColumn, Numbered, TextColumn
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
@@ -98,7 +98,7 @@ class Named:
         }
         return {**self._numbers, **texts}
 
-    def take(self, records: InternalRecords, part: Part, rows: NDArray[Any], kind: str) -> None:
+    def fill(self, records: InternalRecords, part: Part, rows: NDArray[Any], kind: str) -> None:
         """Take the fields of records of one kind, which are these rows here."""
         for field in part.program.structure.fields:
             column = _column_of(kind, field.name)
@@ -111,7 +111,7 @@ class Named:
                 shown = [None if field.is_tagged and word == field.default else self._text(word) for word in words]
                 self._texts[column].append((rows, TextColumn.of(shown).take(numbers)))
 
-    def take_one(self, row: int, record: Written) -> None:
+    def fill_one(self, row: int, record: Written) -> None:
         """Take the fields of one record."""
         value = (None if record.content is None else record.content.value) or {}
         for name, cell in value.items():
@@ -226,11 +226,11 @@ class MetadataBlocks:
         for part in records.values(np.unique(records.type[certain]).tolist(), certain):
             kind = self._kinds[int(records.type[part.of[0]])]
             assert kind is not None  # it was read
-            named.take(records, part, np.searchsorted(rows, part.of), kind)
+            named.fill(records, part, np.searchsorted(rows, part.of), kind)
         for row in np.flatnonzero(~is_certain).tolist():
             for item in records.written(rows[row : row + 1]):
                 if isinstance(item, Written):
-                    named.take_one(row, item)
+                    named.fill_one(row, item)
         return named.columns()
 
 
@@ -262,29 +262,29 @@ def leadership_columns(
         some = places[first : first + _PLACES]
         spans = history.spans_of([key for _, key in some])
         if moment is not None:
-            spans = spans.take(np.flatnonzero(spans.held_at(moment)))
+            spans = spans.take(held_at(spans, moment))
         names = TextColumn.of([name for name, _ in some])
         ids = TextColumn.of([topic_id for _, (topic_id, _) in some])
         numbers = np.array([number for _, (_, number) in some], np.int64)
-        for start in range(0, len(spans.of), _AT_ONCE):
+        for start in range(0, len(spans), _AT_ONCE):
             part = spans.take(slice(start, start + _AT_ONCE))
             yield Columns(
                 {
-                    "topic": names.take(part.of),
-                    "topic_id": ids.take(part.of),
-                    "partition": numbers[part.of],
+                    "topic": names.take(part["of"]),
+                    "topic_id": ids.take(part["of"]),
+                    "partition": numbers[part["of"]],
                     **_state(history, part, listed),
-                    "since_ms": Numbers(part.since),
-                    "until_ms": Numbers(part.until, part.has_ended),
-                    "offset": Numbers(part.offset),
-                    "log": TextColumn.same(log, len(part.of)),
+                    "since_ms": Numbers(part["since"]),
+                    "until_ms": Numbers(part["until"], part["has_ended"]),
+                    "offset": Numbers(part["offset"]),
+                    "log": TextColumn.same(log, len(part)),
                 }
             )
 
 
-def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Brokers], str]) -> dict[str, AnyColumn]:
+def _state(history: PartitionHistory, spans: Columns, listed: Callable[[Brokers], str]) -> dict[str, AnyColumn]:
     """Return what the partitions were: a state that occurs many times is looked at once."""
-    numbers, of = np.unique(spans.state, return_inverse=True)
+    numbers, of = np.unique(spans["state"], return_inverse=True)
     states = [history.state(number) for number in numbers.tolist()]
     leaders = np.array([state.leader for state in states], np.int64)[of]
     lists: dict[str, Any] = {
@@ -293,11 +293,11 @@ def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[B
     words = np.array([CHANGES.index(word) for word in history.words] or [0])
     return {
         "leader": Numbers(leaders, leaders != -1),
-        "leader_epoch": Numbers(spans.leader_epoch),
-        "partition_epoch": Numbers(spans.partition_epoch),
+        "leader_epoch": Numbers(spans["leader_epoch"]),
+        "partition_epoch": Numbers(spans["partition_epoch"]),
         **lists,
         "recovering": np.array([state.recovering for state in states], np.bool_)[of],
-        "change": Numbers.worded(words[spans.word], CHANGES),
+        "change": Numbers.worded(words[spans["word"]], CHANGES),
     }
 
 
@@ -479,19 +479,19 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
         if named != topic.name:
             named = topic.name
             every = sorted(metadata.settings_of(_TOPIC, named))
-            settings = [(name, spans, SpanTimes.of(spans)) for name, spans in every]
-        there = of_topic.take(np.flatnonzero(of_topic.held_at(then)))
-        first = there.state[numbers[there.of] == 0]
+            settings = [(name, spans, span_times(spans)) for name, spans in every]
+        there = of_topic.take(held_at(of_topic, then))
+        first = there["state"][numbers[there["of"]] == 0]
         configs = {
             name: spans[held[-1]].value
             for name, spans, times in settings
-            if len(held := np.flatnonzero(times.held_at(then)))
+            if len(held := np.flatnonzero(held_at(times, then)))
         }
         yield TOPICS.of(
             **_since(span, log),
             topic=topic.name,
             topic_id=topic.topic_id,
-            partitions=len(np.unique(there.of)),
+            partitions=len(np.unique(there["of"])),
             replicas=len(history.state(int(first[-1])).replicas) if len(first) else None,
             configs=configs,
         )

@@ -91,7 +91,7 @@ def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, rep
     for block, first, last in _blocks(directory, base, limits, findings):
         _take(metadata, changes, block, findings, first=first, last=last)
     for offset, timestamp, level in _kraft_versions(directory, base):
-        metadata.take_kraft_version(offset, timestamp, level)
+        metadata.set_kraft_version(offset, timestamp, level)
     if report is not None:
         for finding in findings:
             report(finding)
@@ -159,14 +159,14 @@ def _take(
     row, step = next(steps, _NO_STEP)
     for number, item in block.numbered(np.flatnonzero(~is_known)):
         while step is not None and row < number:
-            metadata.take_step(step if last is None else step._replace(offset=last))
+            metadata.apply_step(step if last is None else step._replace(offset=last))
             row, step = next(steps, _NO_STEP)
         if isinstance(item, Finding):
             findings.append(item)
         elif is_wanted[number]:
-            metadata.take(item if last is None else item._replace(offset=last))
+            metadata.apply(item if last is None else item._replace(offset=last))
     while step is not None:
-        metadata.take_step(step if last is None else step._replace(offset=last))
+        metadata.apply_step(step if last is None else step._replace(offset=last))
         row, step = next(steps, _NO_STEP)
 
 

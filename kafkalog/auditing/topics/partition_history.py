@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.sorted_rows import group_ends, ranges
+from kafkalog.columns.table import Columns
 from kafkalog.segments.moment import Moment
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ __all__ = [
     "Key",
     "Partition",
     "PartitionHistory",
-    "PartitionSpans",
     "Span",
-    "SpanTimes",
     "State",
+    "held_at",
+    "span_times",
 ]
 
 
@@ -46,28 +47,21 @@ class Span(NamedTuple):
         return self.until is None or self.until_offset is None or not moment.holds(self.until_offset, self.until)
 
 
-class SpanTimes(NamedTuple):
-    """From when on many values applied, and until when those did that have ended."""
+_TIMES: Final = ("since", "offset", "until", "until_offset")
 
-    since: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    has_ended: NDArray[np.bool_]
-    until: NDArray[np.int64]
-    until_offset: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, spans: Sequence[Span]) -> SpanTimes:
-        """Take those of spans."""
-        rows = [(one.since, one.offset, one.until or 0, one.until_offset or 0) for one in spans]
-        since, offset, until, until_offset = np.array(rows, np.int64).reshape(-1, 4).T
-        has_ended = np.array([one.until is not None and one.until_offset is not None for one in spans], np.bool_)
-        return cls(since, offset, has_ended, until, until_offset)
+def span_times(spans: Sequence[Span]) -> Columns:
+    """Return from when on values applied, and until when those did that have ended, as columns."""
+    rows = ({name: getattr(one, name) or 0 for name in _TIMES} for one in spans)
+    has_ended = np.array([one.until is not None and one.until_offset is not None for one in spans], np.bool_)
+    return Columns.of_rows(rows, _TIMES).with_columns({"has_ended": has_ended})
 
-    def held_at(self, moment: Moment) -> NDArray[np.bool_]:
-        """Say which were in force at a moment."""
-        is_over = self.has_ended & moment.hold(self.until_offset, self.until)
-        found: NDArray[np.bool_] = moment.hold(self.offset, self.since) & ~is_over
-        return found
+
+def held_at(spans: Columns, moment: Moment) -> NDArray[np.bool_]:
+    """Say which of many values were in force at a moment."""
+    is_over = spans["has_ended"].astype(bool) & moment.hold(spans["until_offset"], spans["until"])
+    found: NDArray[np.bool_] = moment.hold(spans["offset"], spans["since"]) & ~is_over
+    return found
 
 
 Brokers = tuple[int, ...]
@@ -163,33 +157,6 @@ class Change(NamedTuple):
         )
 
 
-class PartitionSpans(NamedTuple):
-    """Values of partitions in the order of their keys: `of` is the number of a value's key among those.
-
-    `state` and `word` are numbers in the history; `until` counts only where a value `has_ended`.
-    """
-
-    of: NDArray[np.int64]
-    state: NDArray[Any]
-    leader_epoch: NDArray[np.int64]
-    partition_epoch: NDArray[np.int64]
-    since: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    has_ended: NDArray[np.bool_]
-    until: NDArray[np.int64]
-    until_offset: NDArray[np.int64]
-    word: NDArray[Any]
-
-    def take(self, rows: NDArray[np.intp] | slice) -> PartitionSpans:
-        """Return some of them."""
-        columns: Any = (column[rows] for column in self)
-        return PartitionSpans(*columns)
-
-    def held_at(self, moment: Moment) -> NDArray[np.bool_]:
-        """Say which were in force at a moment."""
-        return SpanTimes(self.since, self.offset, self.has_ended, self.until, self.until_offset).held_at(moment)
-
-
 class PartitionHistory(Mapping[Key, list[Span]]):
     """The spans of each partition by topic id and number, in the order in which they were created.
 
@@ -273,8 +240,11 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         """Return a state by its number."""
         return self._states[number]
 
-    def spans_of(self, keys: Sequence[Key]) -> PartitionSpans:
-        """Return all values of some partitions."""
+    def spans_of(self, keys: Sequence[Key]) -> Columns:
+        """Return all values of some partitions in the order of their keys; `of` is the number of a value's key.
+
+        `state` and `word` are numbers in this history; `until` counts only where a value `has_ended`.
+        """
         self._put_in_order()
         numbers = np.array([self._keys[key] for key in keys], np.int64)
         firsts, counts = self._bounds[numbers], np.diff(self._bounds)[numbers]
@@ -286,11 +256,12 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         leaders, partitions = (
             np.frombuffer(one, np.int64)[rows] for one in (self._leader_epoch, self._partition_epoch)
         )
-        found = PartitionSpans(
-            of, state[rows], leaders, partitions, since[rows], offset[rows], has_ended, since[later], offset[later],
-            np.frombuffer(self._word, np.int8)[rows],
-        )  # fmt: skip
-        return found.take(np.flatnonzero(found.state != _ENDED))
+        found = Columns({
+            "of": of, "state": state[rows], "leader_epoch": leaders, "partition_epoch": partitions,
+            "since": since[rows], "offset": offset[rows], "has_ended": has_ended, "until": since[later],
+            "until_offset": offset[later], "word": np.frombuffer(self._word, np.int8)[rows],
+        })  # fmt: skip
+        return found.take(found["state"] != _ENDED)
 
     def __getitem__(self, key: Key) -> list[Span]:
         number = self._keys[key]

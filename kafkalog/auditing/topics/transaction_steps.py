@@ -11,8 +11,8 @@ import numpy as np
 from kafkalog.auditing.topics.commits import Names, WantedNames
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, held_by, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC

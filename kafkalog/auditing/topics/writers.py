@@ -15,7 +15,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
-from kafkalog.columns.named import NONE
+from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
@@ -69,21 +70,20 @@ class _Written:
             return np.empty((keys + 5, 0), np.int64)
         rows = np.concatenate(self._parts, axis=1)
         rows = rows[:, np.lexsort(rows[:keys][::-1])]
-        is_new = np.append(True, (rows[:keys, 1:] != rows[:keys, :-1]).any(axis=0))
-        at = np.flatnonzero(is_new)
-        first = np.where(rows[keys + 3] < 0, _NEVER, rows[keys + 3])
+        at = np.flatnonzero(group_begins(*rows[:keys]))
+        first = np.where(rows[keys + 3] < 0, _NO_TIME, rows[keys + 3])
         first = np.minimum.reduceat(first, at)
         return np.vstack(
             [
                 rows[:keys, at],
                 np.add.reduceat(rows[keys : keys + 3], at, axis=1),
-                np.where(first == _NEVER, -1, first),
+                np.where(first == _NO_TIME, -1, first),
                 np.maximum.reduceat(rows[keys + 4], at),
             ]
         )
 
 
-_NEVER: Final = 2**63 - 1
+_NO_TIME: Final = 2**63 - 1  # later than any
 
 
 class _OfLog(NamedTuple):
@@ -131,7 +131,7 @@ class _Writers:
         self._places = _Written(4)  # cluster, producer, topic, partition
         self.partitions: list[tuple[int, str, int]] = []
 
-    def take(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
+    def add(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
         """Take in a log's rows."""
         number = self.topics.setdefault(topic, len(self.topics))
         producers = rows[0]
@@ -151,8 +151,7 @@ class _Writers:
         keys = np.stack([rows[0], alone, rows[1]])
         order = np.lexsort((rows[3], rows[2], keys[2], keys[1], keys[0]))
         rows, keys = rows[:, order], keys[:, order]
-        begins = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: rows.shape[1]]
-        for one in np.split(rows, np.flatnonzero(begins)[1:], axis=1) if rows.shape[1] else ():
+        for one in np.split(rows, np.flatnonzero(group_begins(*keys))[1:], axis=1) if rows.shape[1] else ():
             times = one[7][one[7] >= 0]
             first = int(times.min()) if len(times) else -1
             sums = [*one[4:7].sum(axis=1).tolist(), first, int(one[8].max())]
@@ -196,7 +195,7 @@ def writer_rows(
             if len(replicas[place]) == left[place]:
                 best = max(replicas.pop(place), key=lambda one: one.reach)
                 findings += best.findings
-                found.take(*place, best.rows)
+                found.add(*place, best.rows)
     names = _transactional_ids(clusters, limits, findings) if places else {}
     yield from findings
     yield from _rows(clusters, found, names, tables)

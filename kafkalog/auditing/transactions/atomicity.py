@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
-from kafkalog.certainty import PROVED
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.certainty import certainty_of
 from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.fold import tally
@@ -65,7 +65,7 @@ def differs(directory: PartitionDirectory, row: dict[str, int], whose: str, need
         producer_id=row["producer_id"],
         needed=needed,
         found=is_now,
-        certainty=PROVED,
+        certainty=certainty_of(),
     )
     return located(finding, directory)
 

@@ -17,7 +17,7 @@ from kafkalog.auditing.topics import leader_now, leader_spans, leaderless
 from kafkalog.auditing.transactions.judged_rows import opened_at
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.certainty import Inputs
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold

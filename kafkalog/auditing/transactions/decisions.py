@@ -15,11 +15,11 @@ from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
 from kafkalog.auditing.transactions.ended import LATEST, ReplicaMarkers, is_sole
 from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
-from kafkalog.certainty import PROVED, Inputs
-from kafkalog.columns.named import NONE, Columns
+from kafkalog.certainty import Inputs, certainty_of
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.quantities import CLOCKS_MS
 from kafkalog.settle import Reason, lowered
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["against_coordinator"]
 
 _NONE: Final = np.empty(0, np.int64)
-_SEVERITIES: Final = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
+# How far a log must go on past a completed decision, the farthest first, and what then still makes its marker no loss.
+_LACKS: Final = (None, Reason.COPY_MAY_EXPLAIN, Reason.MAY_BE_THERE)
 
 
 def against_coordinator(
@@ -146,7 +147,7 @@ def _missing(
     kept = ReplicaMarkers.of(context.replicas, decisions)
     return [
         _without_marker(
-            audit, decision, found.name(int(left[number])), kept.words(number, committed=True), _SEVERITIES[lack]
+            audit, decision, found.name(int(left[number])), kept.words(number, committed=True), _LACKS[lack]
         )
         for number, (decision, lack) in enumerate(zip(decisions, lacks.tolist(), strict=True))
     ]
@@ -188,7 +189,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
 
 
 def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) -> NDArray[np.int64]:
-    """Say how bad it is that the markers of completed decisions are missing in a log that must have them, -1 for none.
+    """Say which of `_LACKS` is true of completed decisions whose markers are missing in a log, -1 for none.
 
     Nothing is claimed where the marker may not have been copied yet, or where the partition is younger than the
     decision. When a transaction is completed, its markers were written: the log must go on past that time, by the clock
@@ -203,14 +204,14 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
         proved |= has_its_end & ((audit.newest > completed) | (not context.several_nodes))
     bad = np.select(
         [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
-        [_SEVERITIES.index(one) for one in (Severity.ERROR, Severity.WARNING, Severity.NOTE)],
+        range(len(_LACKS)),
         -1,
     )
     return np.where((completed < 0) | (audit.oldest >= decisions["started"]), -1, bad)
 
 
 def _without_marker(
-    audit: PartitionAudit, decision: dict[str, int], name: str, kept: str, severity: Severity
+    audit: PartitionAudit, decision: dict[str, int], name: str, kept: str, reason: Reason | None
 ) -> Finding:
     finding = Finding.of(
         "atomicity-broken",
@@ -222,11 +223,9 @@ def _without_marker(
         producer_id=decision["producer_id"],
         needed="committed",
         found="no marker",
-        certainty=PROVED,
+        certainty=certainty_of(),
     )
-    if severity is not Severity.ERROR:
-        finding = lowered(finding, Reason.MAY_BE_THERE if severity is Severity.NOTE else Reason.COPY_MAY_EXPLAIN)
-    return located(finding, audit.directory)
+    return located(lowered(finding, reason), audit.directory)
 
 
 def _broken(audit: PartitionAudit, row: dict[str, int], decision: dict[str, int], name: str, *, sole: bool) -> Finding:

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
-from kafkalog.columns.named import Columns
 from kafkalog.columns.sorted_rows import group_ends
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding

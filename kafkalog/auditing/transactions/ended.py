@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct, group_begins, running_max
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 
 if TYPE_CHECKING:

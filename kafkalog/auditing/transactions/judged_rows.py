@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -28,8 +28,8 @@ from kafkalog.auditing.transactions.verdict_rule import (
     open_verdict,
 )
 from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_missed
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows, among
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
@@ -41,7 +41,7 @@ from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CAUSE", "CERTAINTY", "STATE", "Context", "JudgedRows", "UnreadBytes", "judged_rows", "opened_at"]
+__all__ = ["CAUSE", "CERTAINTY", "STATE", "Context", "UnreadBytes", "judged_rows", "opened_at"]
 
 
 # The places of a log where bytes can't be read: a marker may have been lost there.
@@ -157,42 +157,21 @@ _COLUMNS: Final = (
 _AT_ONCE: Final = 1 << 16  # rows that are judged together
 
 
-class JudgedRows(NamedTuple):
-    """The verdicts on the rows at some `places` of a log, a column each; they are in order.
+# The columns of verdicts on some rows of a log, in order, with their types: `place` is the number of the row.
+# `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
+# on, `decision` its newest Prepare record that lists the partition, `name` the transactional id: -1 for none. `recent`
+# says that an open transaction is so young that a copy of a healthy broker may show it as hanging, `committed` that the
+# last marker since the decision is a COMMIT.
+_JUDGED: Final = {
+    "place": "i8", "state": "i1", "cause": "i1", "certainty": "i1", "name": "i4", "entry": "i8", "decision": "i8",
+    "recent": "?", "committed": "?",
+}  # fmt: skip
 
-    `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
-    on, `decision` its newest Prepare record that lists the partition, `name` the transactional id: -1 for none.
-    `recent` says that an open transaction is so young that a copy of a healthy broker may show it as hanging,
-    `committed` that the last marker since the decision is a COMMIT.
-    """
-
-    places: NDArray[Any]
-    state: NDArray[Any]
-    cause: NDArray[Any]
-    certainty: NDArray[Any]
-    name: NDArray[Any]
-    entry: NDArray[Any]
-    decision: NDArray[Any]
-    recent: NDArray[Any]
-    committed: NDArray[Any]
-
-    def take(self, rows: NDArray[Any] | slice) -> JudgedRows:
-        """Return some of the verdicts."""
-        return JudgedRows(*(column[rows] for column in self))
-
-    def merged(self, others: JudgedRows) -> JudgedRows:
-        """Return these verdicts and others, all in order."""
-        order = np.argsort(np.concatenate([self.places, others.places]), kind="stable")
-        return JudgedRows(*(np.concatenate(columns)[order] for columns in zip(self, others, strict=True)))
+_NO_ROWS: Final = Columns.empty(tuple(_JUDGED))
 
 
-_TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
-
-_NO_ROWS: Final = JudgedRows(*(np.empty(0, kind) for kind in _TYPES))
-
-
-def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
-    """Judge a log's transactions that are open, or whose marker alone does not say all."""
+def judged_rows(audit: PartitionAudit, context: Context) -> Columns:
+    """Judge a log's transactions that are open, or whose marker alone does not say all; return columns of verdicts."""
     counts, unread = tally(audit.transactions), UnreadBytes(audit)
     if counts.is_plain and not unread and not (counts.aborted and _knows_decisions(context)):
         return _NO_ROWS  # most logs of a cluster, which cost as little as possible
@@ -202,14 +181,6 @@ def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
 def _knows_decisions(context: Context) -> bool:
     """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
     return not context.state_cleaned and context.coordinator.complete
-
-
-class _Verdicts(NamedTuple):
-    """Verdicts as columns: the numbers of their words."""
-
-    state: NDArray[np.int64]
-    cause: NDArray[np.int64]
-    certainty: NDArray[np.int64]
 
 
 class _Judge:
@@ -222,7 +193,7 @@ class _Judge:
         self.moments, self.unread = Moments(audit), unread
         self._knows_decisions = _knows_decisions(context)
 
-    def all(self) -> JudgedRows:
+    def all(self) -> Columns:
         transactions, start, chosen = self.audit.transactions, 0, [np.empty(0, np.int64)]
         for rows in transactions.blocks(*_LOOKED_AT):
             chosen.append(start + np.flatnonzero(self._chosen(rows)))
@@ -235,21 +206,18 @@ class _Judge:
         _, too_many = limit.split(who["first_offset"][opened], self.context.only_counted)
         judged = np.delete(places, opened[too_many])
         self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
-        parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
-        for first in range(0, len(judged), _AT_ONCE):
-            some = judged[first : first + _AT_ONCE]
-            for part, column, kind in zip(parts, self._judged(some), _TYPES, strict=True):
-                part.append(column.astype(kind))
-        found = JudgedRows(*map(np.concatenate, parts))
-        return found if not len(too_many) else found.merged(self._not_judged(places[opened[too_many]]))
+        parts = [self._judged(judged[first : first + _AT_ONCE]) for first in range(0, len(judged), _AT_ONCE)]
+        if len(too_many):
+            parts.append(self._not_judged(places[opened[too_many]]))
+        found = Columns.concat(parts, tuple(_JUDGED))
+        return found.take(np.argsort(found["place"], kind="stable")) if len(too_many) else found
 
-    def _not_judged(self, places: NDArray[np.int64]) -> JudgedRows:
+    def _not_judged(self, places: NDArray[np.int64]) -> Columns:
         """Return what is said of the open transactions past the limit."""
         names = self.coordinator.names_of(self.audit.transactions.take(places, "producer_id")["producer_id"])
         state, cause, certainty = NOT_JUDGED
-        cells = STATE[state], CAUSE[cause], CERTAINTY[certainty], names, -1, -1, False, False
-        columns = zip(cells, _TYPES[1:], strict=True)
-        return JudgedRows(places, *(np.full(len(places), cell).astype(kind) for cell, kind in columns))
+        said = {"state": STATE[state], "cause": CAUSE[cause], "certainty": CERTAINTY[certainty]}
+        return Columns(_of_cells(places, names, **said))
 
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
@@ -262,25 +230,24 @@ class _Judge:
         chosen |= self.unread.reach(rows)
         return chosen
 
-    def _judged(self, places: NDArray[np.int64]) -> JudgedRows:
+    def _judged(self, places: NDArray[np.int64]) -> Columns:
         rows = self.audit.transactions.take(places, *_COLUMNS)
         names = self.coordinator.names_of(rows["producer_id"])
         is_open = rows["marker_type"] == fold.OPEN
-        found = JudgedRows(places, *(np.full(len(rows), missing) for missing in (0, 0, 0, 0, -1, -1, False, False)))
-        found.name[:] = names
+        found = _of_cells(places, names)
         damaged = self.unread.are_inside(rows)
         opened, ended = np.flatnonzero(is_open), np.flatnonzero(~is_open)
         if len(ended):
             verdicts = self._ended(rows.take(ended), names[ended], damaged[ended])
-            for column, of_ended in zip((found.state, found.cause, found.certainty), verdicts, strict=True):
-                column[ended] = of_ended
+            for name, column in verdicts.items():
+                found[name][ended] = column
         if len(opened):
-            judged = self._opened(found.take(opened), rows.take(opened), damaged[opened])
-            for column, of_open in zip(found, judged, strict=True):
-                column[opened] = of_open
-        return found
+            judged = self._opened(names[opened], rows.take(opened), damaged[opened])
+            for name, column in judged.items():
+                found[name][opened] = column
+        return Columns(found)
 
-    def _ended(self, rows: Columns, names: NDArray[np.int64], damaged: NDArray[np.bool_]) -> _Verdicts:
+    def _ended(self, rows: Columns, names: NDArray[np.int64], damaged: NDArray[np.bool_]) -> _Cells:
         """Judge transactions that a marker ended."""
         nobody_decided = np.zeros(len(rows), bool)
         if self._knows_decisions:
@@ -300,11 +267,11 @@ class _Judge:
             damage_between=damaged,
         )
 
-    def _opened(self, found: JudgedRows, rows: Columns, damaged: NDArray[np.bool_]) -> JudgedRows:
+    def _opened(self, names: NDArray[np.int64], rows: Columns, damaged: NDArray[np.bool_]) -> _Cells:
         """Judge transactions that no marker ended."""
         producers, states = rows["producer_id"], self.coordinator.states
-        entry, word = self._words(producers, found.name)
-        name = np.where(entry >= 0, _cells(states["transactional_id"], entry), found.name)
+        entry, word = self._words(producers, names)
+        name = np.where(entry >= 0, _cells(states["transactional_id"], entry), names)
         decision = self.context.own_markers.newest(producers)
         is_decided = decision >= 0
         decided = self.coordinator.decisions(decision[is_decided])
@@ -317,7 +284,7 @@ class _Judge:
             decided["data_epoch"] == rows["last_epoch"][is_decided]
         )
         missed = self._missed(rows, name, entry, word, decision, followed)
-        state, cause, certainty = _by_rule(
+        verdicts = _by_rule(
             lambda fact: open_verdict(OpenFacts(**fact)),
             word=word,
             lists_partition=listed,
@@ -331,10 +298,12 @@ class _Judge:
             begins_before_log=rows["batches"] == 0,
             in_replica=self._in_replica(rows),
         )
-        recent = np.array([one.is_recent for one in missed]) & (cause != CAUSE["replica-behind"])
+        recent = np.array([one.is_recent for one in missed]) & (verdicts["cause"] != CAUSE["replica-behind"])
         if self.context.is_alone:  # no broker of the cluster was given that could have had the coordinator's records
-            recent &= cause != CAUSE["state-partition-missing"]
-        return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
+            recent &= verdicts["cause"] != CAUSE["state-partition-missing"]
+        return verdicts | {
+            "name": name, "entry": entry, "decision": decision, "recent": recent, "committed": committed,
+        }  # fmt: skip
 
     def _words(
         self, producers: NDArray[np.int64], names: NDArray[np.int64]
@@ -430,7 +399,17 @@ class _Judge:
         return found
 
 
-def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -> _Verdicts:
+_Cells = dict[str, "NDArray[Any]"]
+
+
+def _of_cells(places: NDArray[np.int64], names: NDArray[Any], **cells: int) -> _Cells:
+    """Return columns of verdicts with the same cells; what is not said is 0, or -1 where it is a row."""
+    every = {"entry": -1, "decision": -1} | cells
+    columns = {name: np.full(len(places), every.get(name, 0), kind) for name, kind in _JUDGED.items()}
+    return columns | {"place": places, "name": names.astype(_JUDGED["name"])}
+
+
+def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -> _Cells:
     """Judge transactions whose facts are columns: of those with the same facts one. A fact is one of at most 16."""
     key = np.zeros(len(next(iter(facts.values()))), np.int64)
     for fact in facts.values():
@@ -438,11 +417,11 @@ def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -
     _, firsts, of = np.unique(key, return_index=True, return_inverse=True)
     alike = [[_KINDS.get(name, bool)(cell) for cell in fact[firsts].tolist()] for name, fact in facts.items()]
     verdicts = [rule(dict(zip(facts, one, strict=True))) for one in zip(*alike, strict=True)]
-    return _Verdicts(
-        np.array([STATE[one.state] for one in verdicts], np.int64)[of],
-        np.array([CAUSE[one.cause] for one in verdicts], np.int64)[of],
-        np.array([CERTAINTY[one.certainty] for one in verdicts], np.int64)[of],
-    )
+    return {
+        "state": np.array([STATE[one.state] for one in verdicts], np.int64)[of],
+        "cause": np.array([CAUSE[one.cause] for one in verdicts], np.int64)[of],
+        "certainty": np.array([CERTAINTY[one.certainty] for one in verdicts], np.int64)[of],
+    }
 
 
 _DOUBTS: Final = (None, *Doubt)

@@ -44,7 +44,7 @@ from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.columns.named import Columns
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.limits import OVER_BUDGET, Limits

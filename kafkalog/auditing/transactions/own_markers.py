@@ -14,8 +14,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import SortedRows
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.quantities import CLOCKS_MS

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.transactions.audited import Audit, Reused
 from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome, leaves_complete
@@ -152,7 +152,8 @@ class Summary:
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
         outcome = Outcome(fail_on)
-        outcome.incomplete = not self.complete
+        if not self.complete:
+            outcome.unread()
         for _, severity in self.findings:
             outcome.count(severity)
         return outcome

@@ -17,10 +17,10 @@ from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
-from kafkalog.auditing.transactions.verdicts import Verdicts, Words
+from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import NEVER
-from kafkalog.columns.named import NONE, AnyColumn, Columns
 from kafkalog.columns.sorted_rows import among, distinct, place_of
+from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -89,19 +89,19 @@ _STATES: Final = TextColumn.of(("tombstone", *(state.word for state in Transacti
 
 def transaction_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the table ``transactions`` of a log."""
-    for rows, words in log.verdicts.in_order():
-        yield transactions_at(log, rows, words)
+    for rows in log.verdicts.in_order():
+        yield transactions_at(log, rows)
 
 
-def transactions_at(log: LogAudit, rows: Columns, words: Words) -> Columns:
-    """Return some transactions as rows of their table."""
+def transactions_at(log: LogAudit, rows: Columns) -> Columns:
+    """Return some transactions, with their verdicts, as rows of their table."""
     return Columns(
         {
             **_where_many(log, len(rows)),
             "producer_id": rows["producer_id"],
             "producer_epoch": rows["last_epoch"],
-            "transactional_id": words.transactional_id,
-            "state": words.state,
+            "transactional_id": rows.column("transactional_id"),
+            "state": rows.column("state"),
             "first_offset": rows["first_offset"],
             "last_offset": rows["last_offset"],
             "marker_offset": rows["marker_offset"],
@@ -113,8 +113,8 @@ def transactions_at(log: LogAudit, rows: Columns, words: Words) -> Columns:
             "first_timestamp_ms": rows["min_timestamp"],
             "last_timestamp_ms": rows["max_timestamp"],
             "marker_timestamp_ms": rows["marker_timestamp"],
-            "certainty": words.certainty,
-            "cause": words.cause,
+            "certainty": rows.column("certainty"),
+            "cause": rows.column("cause"),
         }
     )
 
@@ -254,8 +254,8 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
     for cluster in audit.clusters:
         for log in cluster.logs:
             if not log.judged.spoken_for:
-                for rows, words in log.verdicts.unsettled():
-                    yield from transactions_at(log, rows, words).rows()
+                for rows in log.verdicts.unsettled():
+                    yield from transactions_at(log, rows).rows()
 
 
 def partition_row(summary: LogSummary) -> Row:
@@ -317,7 +317,7 @@ def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
 
 def _visible(log: LogAudit) -> Iterator[Row]:
     partition = log.partition
-    pieces = ((some.first_offset, some.last_offset) for some in visible_batches(partition))
+    pieces = ((some["first_offset"], some["last_offset"]) for _, some in visible_batches(partition))
     for low, high in visible_ranges(pieces, partition.log_start_offset, partition.last_stable_offset):
         yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
 
@@ -409,7 +409,7 @@ def notable_columns(log: LogAudit) -> Iterator[Columns]:
     places = _places(log)
     if not len(places):
         return
-    rows, words = log.verdicts.of_places(places)
+    rows = log.verdicts.of_places(places)
     is_open = rows["marker_type"] == fold.OPEN  # of an ended one the marker's own time is known
     not_before, not_after = np.full((2, len(rows)), NONE)
     if is_open.any():
@@ -417,11 +417,11 @@ def notable_columns(log: LogAudit) -> Iterator[Columns]:
         has_begin = rows["first_offset"][is_open] != NONE
         not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
         not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
-    yield transactions_at(log, rows, words).with_columns(
+    yield transactions_at(log, rows).with_columns(
         {
             "not_before_ms": not_before,
             "not_after_ms": not_after,
-            "after_commit": among(places, log.verdicts.judged.places[log.verdicts.judged.committed]),
+            "after_commit": among(places, log.verdicts.judged["place"][log.verdicts.judged["committed"]]),
             "forked_records": _forked_records(log, rows),
             "older_records": rows["older_records"],
         }
@@ -463,8 +463,8 @@ def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
 def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
     """Yield the numbers of the judged rows of each cause, as many as are shown of one log."""
     judged = verdicts.judged
-    for cause in np.unique(judged.cause).tolist():
-        places = judged.places[judged.cause == cause]
+    for cause in np.unique(judged["cause"]).tolist():
+        places = judged["place"][judged["cause"] == cause]
         shown, _ = limit.split(verdicts.rows.take(places, "first_offset")["first_offset"])
         if cause != CAUSE["not-judged"]:
             yield places[shown]
@@ -472,7 +472,7 @@ def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
 
 def _places(log: LogAudit) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
-    judged, counts = log.verdicts.judged.places, tally(log.verdicts.rows)
+    judged, counts = log.verdicts.judged["place"], tally(log.verdicts.rows)
     if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
         return judged
     told, counted = (log.judged.broken[some] for some in limit.split(log.judged.broken))

@@ -16,19 +16,19 @@ from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
 from kafkalog.auditing.transactions.ended import ReplicaMarkers
-from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE, JudgedRows
+from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, is_proved
-from kafkalog.columns.named import NONE
 from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.escape import command_line, described
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
-from kafkalog.quantities import iso_marked
+from kafkalog.quantities import iso_marked, listed_of
 from kafkalog.settle import lowered
 from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 from kafkalog.tables.words import OF_OPEN
@@ -105,12 +105,12 @@ def findings_of_transactions(
     says that no word of the run counts those past the limit.
     """
     judged = verdicts.judged
-    if not len(judged.places):  # most logs of a cluster
+    if not len(judged):  # most logs of a cluster
         return []
-    adopted = np.flatnonzero(judged.cause == CAUSE["late-data-adopted"])
-    not_judged = np.flatnonzero(judged.cause == CAUSE["not-judged"])
-    ended = np.isin(judged.state, (STATE["committed"], STATE["aborted"]))
-    opened = np.flatnonzero(~ended & (judged.cause != CAUSE["not-judged"]))
+    adopted = np.flatnonzero(judged["cause"] == CAUSE["late-data-adopted"])
+    not_judged = np.flatnonzero(judged["cause"] == CAUSE["not-judged"])
+    ended = np.isin(judged["state"], (STATE["committed"], STATE["aborted"]))
+    opened = np.flatnonzero(~ended & (judged["cause"] != CAUSE["not-judged"]))
     shown, too_many = _split(verdicts, adopted)
     findings = list(_each(audit, verdicts, deadlines, np.union1d(opened, shown), replicas, is_read=is_read))
     if counts_others:
@@ -124,9 +124,9 @@ def by_hand_not_shown(audit: PartitionAudit, verdicts: Verdicts, broken: NDArray
 
     Not those whose markers are `broken`: findings are about these.
     """
-    numbers = np.flatnonzero(verdicts.judged.cause == CAUSE["administrator-abort"])
+    numbers = np.flatnonzero(verdicts.judged["cause"] == CAUSE["administrator-abort"])
     if len(broken) and len(numbers):
-        markers = verdicts.rows.take(verdicts.judged.places[numbers], "marker_offset")["marker_offset"]
+        markers = verdicts.rows.take(verdicts.judged["place"][numbers], "marker_offset")["marker_offset"]
         numbers = numbers[~among(markers, np.sort(broken))]
     return _counted(audit, verdicts, "transactions that an administrator aborted", _split(verdicts, numbers)[1])
 
@@ -146,7 +146,7 @@ def _split(verdicts: Verdicts, numbers: NDArray[np.intp]) -> tuple[NDArray[np.in
 
 
 def _first_offsets(verdicts: Verdicts, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
-    return verdicts.rows.take(verdicts.judged.places[numbers], "first_offset")["first_offset"]
+    return verdicts.rows.take(verdicts.judged["place"][numbers], "first_offset")["first_offset"]
 
 
 def _each(
@@ -157,28 +157,28 @@ def _each(
     coordinator, directory = verdicts.coordinator, audit.directory
     judged = verdicts.judged.take(numbers)
     overdue = deadlines.passed(judged, coordinator)
-    rows, names = verdicts.rows.take(judged.places, *_SAID), verdicts.names(judged.name).tolist()
-    decided = np.flatnonzero(judged.decision >= 0)
-    of_decided = coordinator.decisions(judged.decision[decided])
+    rows, names = verdicts.rows.take(judged["place"], *_SAID), verdicts.names(judged["name"]).tolist()
+    decided = np.flatnonzero(judged["decision"] >= 0)
+    of_decided = coordinator.decisions(judged["decision"][decided])
     decisions = dict(zip(decided.tolist(), of_decided, strict=True))
-    lost = np.flatnonzero((judged.cause == CAUSE["marker-missing"]) & (judged.decision >= 0))
-    kept = ReplicaMarkers.of(replicas, coordinator.decisions(judged.decision[lost]))
+    lost = np.flatnonzero((judged["cause"] == CAUSE["marker-missing"]) & (judged["decision"] >= 0))
+    kept = ReplicaMarkers.of(replicas, coordinator.decisions(judged["decision"][lost]))
     place = {number: at for at, number in enumerate(lost.tolist())}
     bases = [segment.base_offset for segment in directory.segments]
     for number, row in enumerate(rows):
         state, cause, certainty, entry, decision = (
             int(column[number])
-            for column in (judged.state, judged.cause, judged.certainty, judged.entry, judged.decision)
+            for column in map(judged.__getitem__, ("state", "cause", "certainty", "entry", "decision"))
         )
         verdict = Verdict(STATES[state], (None, *CAUSES)[cause], CERTAINTIES[certainty])
-        report = reported(verdict, is_overdue=bool(overdue[number]), is_recent=bool(judged.recent[number]))
+        report = reported(verdict, is_overdue=bool(overdue[number]), is_recent=bool(judged["recent"][number]))
         if report is None:
             continue
         made = decisions.get(number)
         said = entry if decision < 0 else decision
         is_committed = said >= 0 and coordinator.states["state"][said] in _COMMITTED
         one = _Reported(
-            report.code, verdict, names[number], row, entry, made, bool(judged.committed[number]),
+            report.code, verdict, names[number], row, entry, made, bool(judged["committed"][number]),
             is_committed and verdict.cause != "data-after-marker",
             kept.words(place[number], committed=bool(made and made["committed"])) if number in place else "",
         )  # fmt: skip
@@ -193,7 +193,7 @@ def _each(
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
         )  # fmt: skip
-        yield found if report.weaker is None else lowered(found, report.weaker)
+        yield lowered(found, report.weaker)
 
 
 def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:
@@ -289,8 +289,7 @@ def _missing_states(coordinator: Coordinator) -> str:
         return f"the brokers that have {STATE_TOPIC}"
     count = coordinator.total - sum(number < coordinator.total for number in coordinator.known)
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
-    shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
-    return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
+    return listed_of(count, (f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN)))
 
 
 # When a transaction is overdue: the coordinator, or a marker, is later than it may be.
@@ -310,10 +309,10 @@ class Deadlines(NamedTuple):
     copy_ms: int
     max_timeout_ms: int
 
-    def passed(self, judged: JudgedRows, coordinator: Coordinator) -> NDArray[np.bool_]:
+    def passed(self, judged: Columns, coordinator: Coordinator) -> NDArray[np.bool_]:
         """Say for which transactions the coordinator, or a marker, is later than it may be."""
-        passed: NDArray[np.bool_] = (judged.entry >= 0) & (judged.cause != CAUSE["replica-behind"])
-        states, entry = coordinator.states, judged.entry[passed]
+        passed: NDArray[np.bool_] = (judged["entry"] >= 0) & (judged["cause"] != CAUSE["replica-behind"])
+        states, entry = coordinator.states, judged["entry"][passed]
         now = np.full(len(entry), self.now)
         if self.copy_ms:
             now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, JudgedRows, judged_rows
+from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
-from kafkalog.columns.named import NONE, Columns
 from kafkalog.columns.sorted_rows import among, place_of
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -23,25 +23,7 @@ from kafkalog.tables.audit_tables import CAUSES, CERTAINTIES, STATES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Opened", "Verdicts", "WordNumbers", "Words"]
-
-
-class Words(NamedTuple):
-    """The verdicts on some rows, a column each."""
-
-    transactional_id: TextColumn
-    state: TextColumn
-    certainty: TextColumn
-    cause: TextColumn
-
-
-class WordNumbers(NamedTuple):
-    """The verdicts on some rows: numbers of the coordinator's ids, -1 for none, of `STATE`, `CAUSE`, `CERTAINTY`."""
-
-    name: NDArray[Any]
-    state: NDArray[Any]
-    cause: NDArray[Any]
-    certainty: NDArray[Any]
+__all__ = ["Opened", "Verdicts"]
 
 
 class Opened(NamedTuple):
@@ -56,7 +38,7 @@ class Opened(NamedTuple):
 class Verdicts:
     """The verdicts on all rows of a log: most follow from the marker alone, the others are `judged`."""
 
-    def __init__(self, rows: Columns, coordinator: Coordinator, judged: JudgedRows) -> None:
+    def __init__(self, rows: Columns, coordinator: Coordinator, judged: Columns) -> None:
         self.rows = rows
         self.coordinator = coordinator
         self.judged = judged
@@ -67,57 +49,54 @@ class Verdicts:
         """Judge a log's transactions."""
         return cls(audit.transactions, context.coordinator, judged_rows(audit, context))
 
-    def in_order(self) -> Iterator[tuple[Columns, Words]]:
+    def in_order(self) -> Iterator[Columns]:
         """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
         first, marker = self.rows["first_offset"], self.rows["marker_offset"]
         order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
         for start in range(0, len(order), _AT_ONCE):
-            places = order[start : start + _AT_ONCE]
-            rows = self.rows.take(places)
-            yield rows, self._words(places, rows)
+            yield self.of_places(order[start : start + _AT_ONCE])
 
-    def unsettled(self) -> Iterator[tuple[Columns, Words]]:
+    def unsettled(self) -> Iterator[Columns]:
         """Yield the rows that are neither committed nor aborted, with their verdicts; some thousand at a time."""
-        places = self.judged.places[~np.isin(self.judged.state, _DECIDED)]
+        places = self.judged["place"][~np.isin(self.judged["state"], _DECIDED)]
         for start in range(0, len(places), _AT_ONCE):
             yield self.of_places(places[start : start + _AT_ONCE])
 
-    def of_places(self, places: NDArray[np.intp]) -> tuple[Columns, Words]:
-        """Return some rows, by their numbers, with their verdicts."""
+    def of_places(self, places: NDArray[np.intp]) -> Columns:
+        """Return some rows, by their numbers, with their transactional ids and the words of their verdicts."""
         rows = self.rows.take(places)
-        return rows, self._words(places, rows)
+        found = self._numbers(places, rows)
+        words = {name: texts.take(found[name]) for name, texts in _WORDS.items()}
+        return rows.with_columns({"transactional_id": self.names(found["name"]), **words})
 
     def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:
         """Return the verdicts on the rows of some producers."""
         meant = among(self.rows["producer_id"], producers)
         every = np.flatnonzero(meant)
-        judged = self.judged.take(among(self.judged.places, every))
+        judged = self.judged.take(among(self.judged["place"], every))
         found = copy(self)
         found.rows, found._counts = self.rows.where(meant), None
-        found.judged = judged._replace(places=np.searchsorted(every, judged.places))
+        found.judged = judged.with_columns({"place": np.searchsorted(every, judged["place"])})
         return found
 
-    def numbers(self) -> WordNumbers:
-        """Return the verdicts on all rows as numbers of words."""
+    def numbers(self) -> dict[str, NDArray[Any]]:
+        """Return for all rows the coordinator's number of the id, -1 for none, and the numbers of the verdict's words.
+
+        The words are those of `STATE`, `CAUSE` and `CERTAINTY`.
+        """
         return self._numbers(np.arange(len(self.rows)), self.rows)
 
-    def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
-        """Return the words of rows."""
-        name, state, cause, certainty = self._numbers(places, rows)
-        return Words(self.names(name), _STATES.take(state), _CERTAINTIES.take(certainty), _CAUSES.take(cause))
-
-    def _numbers(self, places: NDArray[np.intp], rows: Columns) -> WordNumbers:
+    def _numbers(self, places: NDArray[np.intp], rows: Columns) -> dict[str, NDArray[Any]]:
         """Return the verdicts on rows: most follow from their markers, some are judged."""
         name = self.coordinator.names_of(rows["producer_id"])
-        state, cause, certainty = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
-        if len(self.judged.places):
-            at = place_of(self.judged.places, places)
+        words = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
+        found = {"name": name, **dict(zip(_WORDS, words, strict=True))}
+        if len(self.judged):
+            at = place_of(self.judged["place"], places)
             own = at >= 0
-            judged = self.judged.take(at[own])
-            name[own], state[own], cause[own], certainty[own] = (
-                judged.name, judged.state, judged.cause, judged.certainty
-            )  # fmt: skip
-        return WordNumbers(name, state, cause, certainty)
+            for column, cells in found.items():
+                cells[own] = self.judged[column][at[own]]
+        return found
 
     def names(self, numbers: NDArray[Any]) -> TextColumn:
         """Return the transactional ids of these numbers, None for -1."""
@@ -125,23 +104,23 @@ class Verdicts:
 
     def first_open(self) -> Opened | None:
         """Return the open transaction with the lowest first offset, None where none is open."""
-        if not len(self.judged.places):
+        if not len(self.judged):
             return None
-        some = self.rows.take(self.judged.places, "first_offset", "marker_type")
+        some = self.rows.take(self.judged["place"], "first_offset", "marker_type")
         opened = np.flatnonzero(some["marker_type"] == fold.OPEN)
         if not len(opened):
             return None
         first = opened[np.argmin(some["first_offset"][opened])]
         found = self.judged.take(slice(first, first + 1))
-        [row] = self.rows.take(found.places)
-        return Opened(row, self.names(found.name).tolist()[0], STATES[found.state[0]], len(opened))
+        [row] = self.rows.take(found["place"])
+        return Opened(row, self.names(found["name"]).tolist()[0], STATES[found["state"][0]], len(opened))
 
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
         if self._counts is None:
             counts = {}
-            if len(self.judged.places):
-                by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
+            if len(self.judged):
+                by_state = np.bincount(self.judged["state"], minlength=len(STATES)).tolist()
                 counts = {word: by_state[number] for word, number in STATE.items() if number not in _DECIDED}
             of_rows = tally(self.rows)
             counts |= {"aborted": of_rows.aborted, "committed": of_rows.committed}
@@ -161,6 +140,6 @@ _OF_MARKER: Final = np.array(
 ).transpose(2, 0, 1)
 _DECIDED: Final = (STATE["committed"], STATE["aborted"])
 _AT_ONCE: Final = 4096  # rows that get their words together
-_STATES: Final = TextColumn.of(STATES)
-_CAUSES: Final = TextColumn.of((None, *CAUSES))
-_CERTAINTIES: Final = TextColumn.of(CERTAINTIES)
+_WORDS: Final = {
+    "state": TextColumn.of(STATES), "cause": TextColumn.of((None, *CAUSES)), "certainty": TextColumn.of(CERTAINTIES),
+}  # fmt: skip

@@ -23,7 +23,7 @@ from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
 from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.chunk import CROWDED, Chunk
-from kafkalog.segments.repeated_findings import DamagedExtents, is_extent
+from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES
 
 __all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"]
@@ -112,7 +112,7 @@ class FileFacts:
     partition: int | None = None
     input: str = ""
     more_follow: bool = False
-    extents: dict[str, DamagedExtents] = field(default_factory=dict)
+    extents: dict[str, DamagedPlaces] = field(default_factory=dict)
 
     @classmethod
     def of(cls, file: str) -> FileFacts:
@@ -178,12 +178,12 @@ class FileFacts:
             self.last_offset = heads.cell(buffers.LAST_OFFSET, last)
         if chunk.crowd is not None:
             if CROWDED not in self.extents:
-                self.extents[CROWDED] = DamagedExtents(next(chunk.crowd.findings()))
+                self.extents[CROWDED] = DamagedPlaces(next(chunk.crowd.findings()))
             self.extents[CROWDED].extend(chunk.crowd.positions, chunk.crowd.lengths)
             self.damaged += sum(chunk.crowd.lengths)
         for finding in chunk.examined:
-            if is_extent(finding):
-                self.extents.setdefault(finding.code, DamagedExtents(finding)).add(finding)
+            if is_of_damage(finding):
+                self.extents.setdefault(finding.code, DamagedPlaces(finding)).add(finding)
             length = finding.length or 0
             is_zeros = finding.code == "tail-preallocated"
             if finding.bytes is Bytes.LOST or (is_zeros and self.more_follow):

@@ -29,7 +29,7 @@ from kafkalog.kafka.compression import stream_words
 from kafkalog.kafka.control import END_TYPES, control_record
 from kafkalog.kafka.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0, MESSAGE_V1
 from kafkalog.kafka.message import MalformedError
-from kafkalog.kernel import buffers, checksums, headers
+from kafkalog.kernel import buffers, headers
 from kafkalog.kernel import records as kernel_records
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import Decoder, RecordBlock
@@ -145,7 +145,7 @@ def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterat
             )
         if inner <= last:
             yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
-        if checksums.crc32(data, at + checked_from(0), end) != crc:
+        if headers.crc32(data, at + checked_from(0), end) != crc:
             yield "message-crc-mismatch", f"the message at offset {inner} inside the wrapper has a wrong CRC"
         if inner_magic == 1:
             newest = max(newest, MESSAGE_V1.read("timestamp", data, at))

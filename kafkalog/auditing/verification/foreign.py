@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located
-from kafkalog.certainty import PROVED
+from kafkalog.certainty import certainty_of
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import offset_range
@@ -80,7 +80,7 @@ def tell_foreign(logs: Sequence[Log]) -> None:
             for finding in log.findings
             if not (finding.code == "segment-foreign" and _stem(finding.file) == _stem(content.file))
         ]
-        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty=PROVED)
+        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty=certainty_of())
         log.findings.insert(0, located(told, directory))
     for copy, finding in _alike(logs):
         copy.findings.append(finding)

@@ -62,7 +62,7 @@ class ReplicaBatches:
         """Return a column of the first batch."""
         return int(self.table[0, column])
 
-    def take(self, count: int) -> None:
+    def skip(self, count: int) -> None:
         """Go past the first `count` batches."""
         self.table = self.table[count:]
         if not len(self.table):
@@ -236,7 +236,7 @@ def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> P
             pair.same_batches += count
             pair.identical_up_to = int(sides[0].table[count - 1, LAST]) + 1
             for side in sides:
-                side.take(count)
+                side.skip(count)
         elif sides[0][LAST] < sides[1][BASE]:
             _alone(pair, 0, sides[0], other)
         elif sides[1][LAST] < sides[0][BASE]:
@@ -263,7 +263,7 @@ def _alone(pair: Pair, which: int, batches: ReplicaBatches, lacking: Replica) ->
         else:
             hole.append((first, last))
         pair.only[which] += last - first + 1
-    batches.take(1)
+    batches.skip(1)
 
 
 def _differ(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
@@ -277,7 +277,7 @@ def _differ(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
         return
     pair.identical_up_to = one[LAST] + 1
     for side in sides:
-        side.take(1)
+        side.skip(1)
 
 
 def _diverge(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:

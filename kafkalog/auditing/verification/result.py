@@ -124,8 +124,11 @@ class VerifySummary(Summary):
         """Return the outcome that decides the exit status."""
         if self.answer is None:
             return Summary.outcome(self, fail_on)
-        outcome = Outcome(fail_on, incomplete=not self.complete or self.answer.word is CanGoOn.INCOMPLETE)
-        outcome.found = self.answer.word is CanGoOn.NO
+        outcome = Outcome(fail_on)
+        if not self.complete or self.answer.word is CanGoOn.INCOMPLETE:
+            outcome.unread()
+        if self.answer.word is CanGoOn.NO:
+            outcome.answered_no()
         return outcome
 
     def totals(self) -> str:

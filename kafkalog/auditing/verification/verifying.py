@@ -65,6 +65,7 @@ from kafkalog.log_dirs.moving import (
     with_gone,
 )
 from kafkalog.log_dirs.walk import Found, walk
+from kafkalog.quantities import listed
 from kafkalog.segments.file_rows import side_file_rows
 from kafkalog.segments.repeated_findings import FileFindings, counted
 from kafkalog.settle import Reason, lowered
@@ -312,11 +313,10 @@ def _is_known(facts: FileFacts) -> bool:
 
 
 def _unknown(home: str, names: list[str]) -> Finding:
-    shown = ", ".join(sorted(names)[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return Finding.of(
         "file-unknown",
         home,
-        f"{len(names)} file{'s' * (len(names) > 1)} with a name that Kafka does not use: {shown}",
+        f"{len(names)} file{'s' * (len(names) > 1)} with a name that Kafka does not use: {listed(sorted(names), 5)}",
         found=len(names),
     )
 

@@ -13,7 +13,7 @@ from kafkalog.reports.page.first_view import Night, also_section, first_view
 from kafkalog.reports.page.incident_view import incident_list
 from kafkalog.reports.page.timeline_view import TimelineView
 from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
-from kafkalog.reports.source import AuditSource, rows_with, transaction_rows
+from kafkalog.reports.source import AuditSource, transaction_rows
 from kafkalog.tables import TABLES
 from kafkalog.zone import UTC, Zone
 
@@ -87,7 +87,7 @@ def _section(head: str, content: Sequence[Element]) -> Element:
 
 def _tables(source: AuditSource, zone: Zone) -> Iterator[Element]:
     if "transactions" in source.tables:
-        rows = transaction_rows(source, lambda columns: ~rows_with(columns, "state", ("committed", "aborted")))
+        rows = transaction_rows(source, lambda columns: ~columns.texts("state").among(("committed", "aborted")))
         yield rows_table("Transactions that are not decided", _TRANSACTIONS, rows, "transactions", zone, is_open=True)
     if "partitions" in source.tables:
         order = partition_order(source.rows("partitions"))

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from kafkalog.columns.named import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.escape import escape
+from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.quantities import FIRST_MS, all_plausible, plausible
 from kafkalog.reports.lanes import (
     Axis,
     Lane,
-    TimeSpans,
     cut_lanes,
     lanes_by_offset,
     on_brokers_clock,
@@ -49,7 +49,9 @@ _NUMBERS: Final = (
     "first_offset", "last_offset", "marker_offset", "producer_id", "first_timestamp_ms", "last_timestamp_ms",
     "marker_timestamp_ms", "records",
 )  # fmt: skip
+_PIECE: Final = ("lane", "state", "id", *_NUMBERS)
 _COMMITTED: Final = STATES.index("committed")
+_DECIDES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class PackedTimeline:
 def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> PackedTimeline:
     """Pack the transactions of the logs in `lanes`, which numbers them."""
     every = _every(source, most)
-    pieces: list[dict[str, NDArray[np.int64]]] = []
+    pieces: list[Columns] = []
     ids: dict[str, int] = {}
     committed = drawn = 0
     for columns in source.transactions():
@@ -83,18 +85,17 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
         chosen = (piece["lane"] >= 0) & (~its | (number % every == 0))
         committed += int(its.sum())
         drawn += int((its & chosen).sum())
-        pieces.append({name: values[chosen] for name, values in piece.items()})
-    names = ("lane", "state", "id", *_NUMBERS)
-    joined = {name: np.concatenate([piece[name] for piece in pieces] or [np.zeros(0, np.int64)]) for name in names}
+        pieces.append(piece.take(chosen))
+    joined = Columns.concat(pieces, _PIECE)
     order = np.lexsort((joined["first_offset"], joined["lane"]))
     decisions = _decisions(source, ids, most)
-    joined = {name: joined[name][order] for name in names}
-    spans = on_brokers_clock(joined["lane"], joined)
+    joined = joined.take(order)
+    begins, ends = on_brokers_clock(joined["lane"], joined)
     marked = joined["marker_timestamp_ms"]
     brokers = marked[all_plausible(marked)]
-    some = spans.known & (joined["first_offset"] != NONE)
-    axis = time_axis(spans.begins[some], spans.ends[some], brokers)
-    columns_of_both = [*_differences(joined, spans), *decisions]
+    some = (begins != NONE) & (joined["first_offset"] != NONE)
+    axis = time_axis(begins[some], ends[some], brokers)
+    columns_of_both = [*_differences(joined, begins, ends), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
     return PackedTimeline(
         base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]),
@@ -104,14 +105,16 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
 
 def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDArray[np.int64]]:
     """Return the coordinator's decisions as columns: times, transactional ids, 1 for an abort. At most `most`."""
-    found = list(source.decisions())
-    if not found:
-        return [np.zeros(0, np.int64)] * 3
-    times, names, aborts = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    rows = np.flatnonzero(all_plausible(times))
-    rows = rows[np.argsort(times[rows], kind="stable")][:: max(1, -(-len(rows) // most))]
-    numbers = [ids.setdefault(name, len(ids) + 1) for name in names[rows].tolist()]
-    return [np.diff(times[rows], prepend=0), np.array(numbers, np.int64), aborts[rows].astype(np.int64)]
+    wanted = ("last_update_timestamp_ms", "transactional_id", "state")
+    found = Columns.concat([steps.take(np.isin(steps["state"], _DECIDES), *wanted) for steps in source.steps()], wanted)
+    found = found.take(all_plausible(found["last_update_timestamp_ms"]))
+    order = np.argsort(found["last_update_timestamp_ms"], kind="stable")[:: max(1, -(-len(found) // most))]
+    found = found.take(order)
+    numbers = [ids.setdefault(name, len(ids) + 1) for name in found.texts("transactional_id").tolist()]
+    aborts = found["state"] == TransactionState.PREPARE_ABORT
+    return [
+        np.diff(found["last_update_timestamp_ms"], prepend=0), np.array(numbers, np.int64), aborts.astype(np.int64),
+    ]  # fmt: skip
 
 
 def _every(source: AuditSource, most: int) -> int:
@@ -121,28 +124,31 @@ def _every(source: AuditSource, most: int) -> int:
 
 
 def _piece(
-    columns: Mapping[str, NDArray[Any]], lanes: Mapping[str, int], ids: dict[str, int]
-) -> dict[str, NDArray[np.int64]]:
-    piece = {name: columns[name] for name in _NUMBERS}
-    states = {state: number for number, state in enumerate(STATES)}
-    count = len(columns["state"])
-    piece["state"] = np.fromiter(map(states.__getitem__, columns["state"].tolist()), np.int64, count)
-    piece["lane"] = np.fromiter((lanes.get(log, -1) for log in columns["log"].tolist()), np.int64, count)
-    named = columns["transactional_id"].tolist()
-    piece["id"] = np.fromiter(
-        (0 if name is None else ids.setdefault(name, len(ids) + 1) for name in named), np.int64, count
-    )
-    return piece
+    columns: Columns, lanes: Mapping[str, int], ids: dict[str, int]
+) -> Columns:  # fmt: skip
+    """Return columns of transactions with the numbers of their lanes, -1 for none, states and ids, 0 for none."""
+    numbers = {
+        "lane": _numbers(columns, "log", lambda log: lanes.get(log, -1), -1),
+        "state": _numbers(columns, "state", STATES.index, -1),
+        "id": _numbers(columns, "transactional_id", lambda name: ids.setdefault(name, len(ids) + 1), 0),
+    }
+    return columns.columns(*_NUMBERS).with_columns(numbers).columns(*_PIECE)
 
 
-def _differences(columns: dict[str, NDArray[np.int64]], spans: TimeSpans) -> list[NDArray[np.int64]]:
+def _numbers(columns: Columns, name: str, number_of: Callable[[str], int], missing: int) -> NDArray[np.int64]:
+    """Return a number for each text of a column."""
+    numbers, texts = columns.texts(name).numbered()
+    return np.array([*map(number_of, texts.tolist()), missing], np.int64)[numbers]
+
+
+def _differences(columns: Columns, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the columns in the order in which the script reads them, small where neighbours are alike.
 
     0 stands for no value where one may be missing, so what is there is one more.
     """
     first = _filled(columns["first_offset"], columns["marker_offset"])
     last = _filled(columns["last_offset"], first)
-    begin = np.where(spans.known, spans.begins, FIRST_MS)
+    begin = np.where(begins == NONE, FIRST_MS, begins)
     return [
         np.diff(columns["lane"], prepend=0),
         columns["state"],
@@ -153,7 +159,7 @@ def _differences(columns: dict[str, NDArray[np.int64]], spans: TimeSpans) -> lis
         np.where(columns["marker_offset"] == NONE, 0, columns["marker_offset"] - last + 1),
         np.where(columns["first_offset"] == NONE, 0, columns["records"]),
         np.diff(begin, prepend=0),
-        np.where(spans.ends == NONE, 0, spans.ends - begin + 1),
+        np.where(ends == NONE, 0, ends - begin + 1),
         *(_own(columns[name], begin) for name in ("first_timestamp_ms", "last_timestamp_ms")),
     ]
 
@@ -236,7 +242,7 @@ class TimelineView:
         few = {row["log"] for row in shown[:_DRAWN_LANES]}
         lanes = lanes_by_offset(source, _CELLS, lambda row: row["log"] in few)
         one_by_one = sum(sum(lane.counts.values()) for lane in lanes) <= _ONE_BY_ONE
-        transactions = transaction_rows(source, lambda columns: _among(columns, few)) if one_by_one else ()
+        transactions = transaction_rows(source, lambda columns: columns.texts("log").among(few)) if one_by_one else ()
         drawn = Drawn(by_log(transactions), by_log(gaps), by_log(changes), zone)
         words = list(_words(packed, (len(gaps), more_gaps), (len(changes), more_changes), (len(lanes), len(order))))
         section = element(
@@ -251,10 +257,6 @@ class TimelineView:
                 data(packed.data, type="text/plain", id="packed"),
             ],
         )  # fmt: skip
-
-
-def _among(columns: Mapping[str, NDArray[Any]], logs: set[str]) -> NDArray[np.bool_]:
-    return np.fromiter((log in logs for log in columns["log"].tolist()), bool, len(columns["log"]))
 
 
 def _words(
@@ -322,14 +324,14 @@ def _transactions_of(source: AuditSource, lanes: Sequence[Lane]) -> Iterator[dic
         if sum(lane.counts.values()) <= _ONE_BY_ONE:
             axes[lane.row["log"]].append(lane.axis)
 
-    def inside(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
-        found = np.zeros(len(columns["state"]), bool)
+    def inside(columns: Columns) -> NDArray[np.bool_]:
+        found = np.zeros(len(columns), bool)
         begins = np.where(columns["first_offset"] == NONE, columns["marker_offset"], columns["first_offset"])
         ends = np.maximum(columns["last_offset"], columns["marker_offset"])
-        logs = columns["log"]
-        for log in axes.keys() & set(logs.tolist()):
-            of_log = logs == log
-            for axis in axes[log]:
+        numbers, logs = columns.texts("log").numbered()
+        for number, log in enumerate(logs.tolist()):
+            of_log = numbers == number
+            for axis in axes.get(log, ()):
                 found |= of_log & (ends >= axis.first) & (begins < axis.last)
         return found
 

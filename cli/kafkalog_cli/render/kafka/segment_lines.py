@@ -13,7 +13,8 @@ from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.compression import CODECS
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import buffers, columns, kafka_text, plans
+from kafkalog.kernel import buffers, columns, plans
+from kafkalog.kernel import text as kernel_text
 from kafkalog.segments.decoded import pieces
 from kafkalog_cli.render.kafka.summaries import Summaries
 from kafkalog_cli.render.kafka.tool_options import STRING, Decoder, KafkaTextOptions
@@ -89,7 +90,7 @@ _BATCHES: Final = (_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TY
 
 
 class LineTemplate(NamedTuple):
-    """The input of ``kernel.kafka_text``: a batch's line by magic, the parts of a record's line, all their bytes."""
+    """The input of ``kernel.text``: a batch's line by magic, the parts of a record's line, all their bytes."""
 
     batches: array[int]
     records: array[int]
@@ -127,7 +128,7 @@ class _Literals:
 
 
 def _laid_out(programs: Sequence[list[_Step]], literals: _Literals) -> array[int]:
-    """Lay the lines' steps and words out as ``kernel.kafka_text`` reads them."""
+    """Lay the lines' steps and words out as ``kernel.text`` reads them."""
     cells = array("q", [0] * len(programs))
     words_at: list[tuple[int, tuple[str, ...]]] = []
     for number, steps in enumerate(programs):
@@ -413,10 +414,9 @@ class KafkaText:
         heads, writer, template = chunk.heads, self.writer, self._template
         row = self._records(path, chunk) if self.options.deep else 0
         while row < heads.count:
-            row, writer.used = kafka_text.batch_lines(
-                heads.cells, row, heads.count, template.batches, template.literals,
-                writer.buffer, writer.used,
-            )  # fmt: skip
+            row, writer.used = kernel_text.batch_lines(
+                heads.cells, row, heads.count, template, writer.buffer, writer.used
+            )
             if row < heads.count:
                 writer.flush()
         for finding in chunk.findings:
@@ -428,9 +428,7 @@ class KafkaText:
         heads, writer, template = chunk.heads, self.writer, self._template
         if len(writer.buffer) - writer.used < plans.LINE_ROOM:
             writer.flush()
-        _, writer.used = kafka_text.batch_lines(
-            heads.cells, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
-        )
+        _, writer.used = kernel_text.batch_lines(heads.cells, row, row + 1, template, writer.buffer, writer.used)
 
     def record(
         self, block: RecordBlock, number: int, batch: Batch | None = None, parts: tuple[RecordPart, ...] | None = None
@@ -490,22 +488,21 @@ class KafkaText:
         options, writer, template = self.options, self.writer, self._template
         heads, recs = block.heads, block.recs
         number, at = 0, -1
-        with_contents = plans.WITH_CONTENTS if options.print_data_log or options.internal is not None else 0
+        parts = 0 if options.skip_record_metadata else plans.WITH_METADATA
+        if options.print_data_log or options.internal is not None:
+            parts |= plans.WITH_CONTENTS
         content, places = bytearray(), _NO_PLACES
         if self._decoded is not None and block.outer is None:
             self._decoded.write(block.buf, recs, partial(self._slowly, block))
             content, places = self._decoded.content, self._decoded.places
         while number < recs.count:
             if self._by_kernel and block.outer is None:
-                number, writer.used, row, why = kafka_text.record_lines(
-                    block.buf, heads.cells, recs.cells, number, recs.count, row,
-                    (0 if options.skip_record_metadata else plans.WITH_METADATA) | with_contents,
-                    template.batches, template.literals, template.records, writer.buffer, writer.used,
-                    content, places.cells,
-                )  # fmt: skip
-                if why == kafka_text.NO_ROOM:
+                number, writer.used, row, why = kernel_text.record_lines(
+                    block, number, row, parts, template, writer.buffer, writer.used, content, places.cells
+                )
+                if why == kernel_text.NO_ROOM:
                     writer.flush()
-                if why != kafka_text.SPECIAL:
+                if why != kernel_text.SPECIAL:
                     continue
             elif block.outer is None:
                 while row <= recs.cell(buffers.BATCH, number):

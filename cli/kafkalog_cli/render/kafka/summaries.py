@@ -9,7 +9,8 @@ from typing import Final
 import kafkalog
 from kafkalog import RecordBlock
 from kafkalog.files.names import is_remote
-from kafkalog.kernel import buffers, kafka_text
+from kafkalog.kernel import buffers
+from kafkalog.kernel import text as kernel_text
 from kafkalog_cli.render.kafka.writer import java_path
 
 __all__ = ["Summaries"]
@@ -48,7 +49,7 @@ class Summaries:
         found = array("q", bytes(8 * recs.count))
         offsets = recs.column(buffers.OFFSET)
         start = offsets[0] - 1 if previous is None else previous
-        for i in found[: kafka_text.breaks(recs.cells, recs.count, start, found)]:
+        for i in found[: kernel_text.breaks(recs.cells, recs.count, start, found)]:
             kept.extend((offsets[i - 1] if i else start, offsets[i]))
         if not self._is_scala and len(kept) > self._room.setdefault(path, _PAIRS):
             kept = self._breaks[path] = _by_offset(kept)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.kernel import kafka_text
+from kafkalog.kernel import text as kernel_text
 
 __all__ = ["DECODERS", "STRING", "Decoder", "KafkaTextOptions"]
 
@@ -23,7 +23,7 @@ def _decode_integer(size: int) -> Decoder:
 
 # Decoder classes by their names; each returns None for bytes that it cannot decode.
 DECODERS: Final[dict[str, Decoder]] = {
-    "org.apache.kafka.tools.api.StringDecoder": kafka_text.java_text,
+    "org.apache.kafka.tools.api.StringDecoder": kernel_text.java_text,
     "org.apache.kafka.tools.api.LongDecoder": _decode_integer(8),
     "org.apache.kafka.tools.api.IntegerDecoder": _decode_integer(4),
 }

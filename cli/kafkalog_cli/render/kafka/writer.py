@@ -7,7 +7,7 @@ from typing import BinaryIO, Final
 
 from kafkalog.escape import escape, escape_bytes, escape_json
 from kafkalog.files.names import is_remote
-from kafkalog.kernel import kafka_text
+from kafkalog.kernel import text as kernel_text
 
 __all__ = ["LineWriter", "java_path"]
 
@@ -65,4 +65,4 @@ class LineWriter:
 
     def text(self, data: bytes) -> str:
         """Return bytes as Java's string of them, or escaped."""
-        return escape_bytes(data) if self._escaped else kafka_text.java_text(data)
+        return escape_bytes(data) if self._escaped else kernel_text.java_text(data)

@@ -1,8 +1,8 @@
-"""The table type, from the fold upwards: columns of equal length under names."""
+"""The table type, `Columns`: columns of equal length under names, from the fold upwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.kernel.buffers import NONE
-from kafkalog.tables.arrow import Numbers, arrow_batch
+from kafkalog.tables.arrow import Numbers, arrow_batch, column_of_arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,6 +149,19 @@ class Columns:
         return cls.chained(parts, names).columns(*names)
 
     @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: tuple[str, ...], texts: Collection[str] = ()) -> Columns:
+        """Take rows, None for no value; `texts` are the columns that have no numbers."""
+        cells = list(zip(*([row[name] for name in names] for row in rows), strict=True)) or [()] * len(names)
+        return cls(
+            {
+                name: TextColumn.of(column)
+                if name in texts
+                else np.array([NONE if cell is None else cell for cell in column], np.int64)
+                for name, column in zip(names, cells, strict=True)
+            }
+        )
+
+    @classmethod
     def moved(
         cls, parts: Iterable[Columns], types: Mapping[str, str], order: NDArray[np.intp] | None = None
     ) -> Columns:
@@ -174,10 +187,10 @@ class Columns:
                 give_back()  # else the pieces of all columns stay, twice the memory
         return cls(columns) if blocks else cls.empty(tuple(types))
 
-    def __getitem__(self, name: str) -> NDArray[np.int64]:
-        """Return a column that is an array."""
-        found: NDArray[np.int64] = self._column(name)
-        return found
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column as an array, one of texts as an array of strings."""
+        found: Any = self._column(name)
+        return found.objects() if isinstance(found, TextColumn) else found
 
     def texts(self, name: str) -> TextColumn:
         """Return a column of texts."""
@@ -217,6 +230,18 @@ class Columns:
         """Yield the rows as tuples of plain objects, None where there is no value."""
         for block in self._blocks:
             yield from zip(*(_objects(block.column(name)) for name in self.names), strict=True)
+
+    def row(self, number: int, *names: str) -> dict[str, Any]:
+        """Return one row, of these columns or all, as a mapping of plain objects, None where there is no value."""
+        some = self.take(slice(number, number + 1), *names)
+        [cells] = some.rows()
+        return dict(zip(some.names, cells, strict=True))
+
+    @classmethod
+    def from_arrow(cls, batch: RecordBatch) -> Columns:
+        """Return the columns of a batch of Arrow. Raises TypeError for one that is no number and no text."""
+        columns = zip(batch.schema.names, map(column_of_arrow, batch.columns), strict=True)
+        return cls({name: TextColumn(*one) if isinstance(one, tuple) else one for name, one in columns})
 
     def to_arrow(self, schema: Schema) -> RecordBatch:
         """Return the columns of a schema as one batch of Arrow."""

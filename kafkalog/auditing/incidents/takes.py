@@ -1,0 +1,199 @@
+"""What does an incident take? The stories in their order, and which findings each of them takes.
+
+A story is about findings that say what happened. Then it takes those that follow from it: findings about transactions
+and groups of the same partitions. What one story took no other takes; of what none took, each finding above a note is
+told by itself (`runner.others`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+from kafkalog.auditing.incidents.blocked_consumers import Blocked, blocked, not_given, stopped
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
+from kafkalog.auditing.incidents.incident import Incident, Row, TopicPartition
+from kafkalog.auditing.incidents.lost_records import UNREADABLE, Loss, losses, lost, lost_objects
+from kafkalog.auditing.incidents.open_transactions import decided, row_of
+from kafkalog.auditing.incidents.torn_transactions import torn
+from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.limit import grouped
+
+__all__ = ["MIXED", "STORIES", "Left", "Story", "take"]
+
+Left = dict[str, list[Row]]  # the findings of a cluster that no story has taken yet, by code
+
+_Found = TypeVar("_Found")
+_Partitions = Mapping[TopicPartition, _Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Story(Generic[_Found]):
+    """What a story takes, and what makes its incidents.
+
+    `about` are the codes that it is about, each with the condition that a finding must meet. `find` makes of these what
+    happened. `follow` are the codes of what may follow, with the condition that it does. `tell` makes the incidents, of
+    what happened and of what follows.
+    """
+
+    about: Mapping[str, Callable[[Row], bool]]
+    find: Callable[[ClusterTables, list[Row]], _Found]
+    tell: Callable[[ClusterTables, _Found, list[Row]], Iterator[Incident]]
+    follow: Mapping[str, Callable[[ClusterTables, _Found, Row], bool]] = field(default_factory=dict)
+
+    def incidents(self, tables: ClusterTables, left: Left) -> Iterator[Incident]:
+        """Take what the story takes, and yield its incidents."""
+        found = self.find(tables, take(left, self.about))
+        following = {code: partial(holds, tables, found) for code, holds in self.follow.items()}
+        yield from self.tell(tables, found, take(left, following))
+
+
+def take(left: Left, conditions: Mapping[str, Callable[[Row], bool]]) -> list[Row]:
+    """Take the findings of some codes that meet their conditions, of each code in the order reported."""
+    taken = []
+    for code, holds in conditions.items():
+        by_answer = grouped(left.get(code, ()), holds)
+        taken += by_answer.get(True, [])
+        left[code] = by_answer.get(False, [])
+    return taken
+
+
+# What a story is about.
+
+
+def each(_row: Row) -> bool:
+    """Every finding of the code."""
+    return True
+
+
+def above_a_note(row: Row) -> bool:
+    """What harms somebody."""
+    return bool(row["severity"] != "note")
+
+
+def of_a_partition(row: Row) -> bool:
+    """What harms a partition; what is wrong with a file of a broker alone is told by itself."""
+    return above_a_note(row) and row["topic"] is not None
+
+
+def to_an_offset(row: Row) -> bool:
+    """A fork whose end is known: an audit compared the replicas' histories, not ``verify`` their batches."""
+    return row["last_offset"] is not None
+
+
+# What follows from it.
+
+
+def in_its_partitions(_tables: ClusterTables, found: _Partitions[object], row: Row) -> bool:
+    """Whatever is said of a partition in which it happened."""
+    return TopicPartition.of(row) in found
+
+
+def harms_its_partitions(tables: ClusterTables, found: _Partitions[object], row: Row) -> bool:
+    """What harms a partition in which it happened."""
+    return above_a_note(row) and in_its_partitions(tables, found, row)
+
+
+def commit_lost_by_election(tables: ClusterTables, found: _Partitions[Elected], row: Row) -> bool:
+    """A committed transaction without a marker in a partition whose election may have lost the marker."""
+    there = found.get(TopicPartition.of(row))
+    return (
+        there is not None and row["found"] == "no marker" and may_have_lost(tables, newest_commit(tables, row), there)
+    )
+
+
+def opened_by_election(tables: ClusterTables, found: _Partitions[Elected], row: Row) -> bool:
+    """A transaction that hangs because its marker is missing, which an election may have lost."""
+    there = found.get(TopicPartition.of(row))
+    if there is None or (its := row_of(tables, row))["cause"] != "marker-missing":
+        return False
+    return may_have_lost(tables, decided(tables, its).prepared, there)
+
+
+def adopted_over_damage(_tables: ClusterTables, found: _Partitions[Sequence[Loss]], row: Row) -> bool:
+    """Late data with the next transaction's marker, in a partition whose damage may hide the marker between."""
+    return TopicPartition.of(row) in found and bool(row["certainty"] == DAMAGE_BETWEEN)
+
+
+def commit_lost_with_records(_tables: ClusterTables, found: _Partitions[Sequence[Loss]], row: Row) -> bool:
+    """A committed transaction without a marker in a partition that lost records."""
+    return TopicPartition.of(row) in found and bool(row["found"] == "no marker")
+
+
+def opened_by_loss(tables: ClusterTables, found: _Partitions[Sequence[Loss]], row: Row) -> bool:
+    """A transaction that hangs because its marker is missing or may be in damaged bytes, if more than offsets is."""
+    if all(loss.cause == "missing-offsets" for loss in found.get(TopicPartition.of(row), ())):
+        return False
+    return bool(row["certainty"] == DAMAGE_BETWEEN or row_of(tables, row)["cause"] == "marker-missing")
+
+
+def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
+    """The offset commits of a transaction that is open."""
+    return any(one.holds(row) for one in found)
+
+
+def _as_found(_tables: ClusterTables, findings: list[Row]) -> list[Row]:
+    return findings
+
+
+def _by_partition(_tables: ClusterTables, findings: list[Row]) -> dict[TopicPartition, list[Row]]:
+    return grouped(findings, TopicPartition.of)
+
+
+MIXED: Final = {"clusters-mixed": each}  # of all clusters together, before their stories
+
+STORIES: Final = (
+    Story(
+        about={"replicas-fork": to_an_offset},  # and elections of brokers that were not in sync, by the metadata log
+        find=elected,
+        follow={
+            "atomicity-broken": commit_lost_by_election,
+            "transaction-hanging": opened_by_election,
+            "state-replicas-differ": in_its_partitions,
+            "election-elsewhere": in_its_partitions,
+        },
+        tell=elections,
+    ),
+    Story(
+        about=dict.fromkeys(
+            sorted(
+                {
+                    *UNREADABLE, "offset-gap-lost", "offset-gap-unexplained", "log-cut-short", "log-missing",
+                    "checkpoint-ahead", "segment-missing", "sequence-broken",
+                }
+            ), of_a_partition,
+        ),
+        find=lost,
+        follow={
+            "late-data-adopted": adopted_over_damage,
+            "atomicity-broken": commit_lost_with_records,
+            "transaction-hanging": opened_by_loss,
+        },
+        tell=losses,
+    ),
+    Story(
+        about={"remote-offsets-lost": above_a_note},
+        find=_by_partition,
+        follow=dict.fromkeys(
+            ("remote-directory-odd", "remote-object-missing", "remote-object-size"), harms_its_partitions
+        ),
+        tell=lost_objects,
+    ),
+    Story(about={"atomicity-broken": each, "late-data-adopted": each}, find=_as_found, tell=torn),
+    Story(
+        about=dict.fromkeys(
+            ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided"), each
+        ),
+        find=blocked,
+        follow={"offsets-pending": held_back},
+        tell=stopped,
+    ),
+    Story(
+        about={"decision-elsewhere": above_a_note, "leaderless-elsewhere": above_a_note},
+        find=_as_found,
+        tell=not_given,
+    ),
+)  # fmt: skip
