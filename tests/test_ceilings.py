@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from kafkalog import limit
-from kafkalog.auditing.incidents import incident
+from kafkalog.auditing.incidents import aborted_transactions, incident
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.files import limits, opening
@@ -17,6 +17,7 @@ from kafkalog.kafka import compression
 from kafkalog.kernel import message_ops
 from kafkalog.log_dirs import archive_members, archives
 from kafkalog.reports.page import elements, timeline_view
+from kafkalog.segments import resync
 from kafkalog.tables.audit_tables import CAUSES
 from kafkalog.values import avro, formats, protobuf, schemas
 
@@ -41,13 +42,16 @@ LIMITS: Final = {
     "what one batch decompresses to": size(ONE.max_decompressed_bytes),
     "what all batches of a file decompress to": f"{size(limits._MOST)} or {limits._TIMES:,} times the file, whichever is"
     f" less, plus {size(limits._ALWAYS)}",
-    "window of a zstd stream": size(compression._MAX_ZSTD_WINDOW),
+    "window of a zstd stream": size(compression.MAX_ZSTD_WINDOW),
     "records in a file's compressed batches": f"{limits._RECORDS >> 20} million, plus one for each of the file's bytes",
     "open transactions of a log that are judged": f"{limit.IN_A_LOG:,}",
     "open transactions of a run that are judged": f"{limit.IN_A_RUN:,}",
     "findings of one code in a log": f"{limit.IN_A_LOG:,}",
     "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
     "incidents of one cause": f"{limit.OF_A_CAUSE}",
+    "transactional ids whose aborts of one reason are told id by id": f"{aborted_transactions.MOST_IDS}",
+    "large batches that a search in damaged bytes looks at": f"{resync._FAR_AT_FIRST:,}, plus one for every"
+    f" {resync._BYTES_FOR_FAR} bytes",
     "partitions, ids and events that an incident lists": f"{incident.LISTED}",
     "findings that an incident lists": f"{incident._FINDINGS:,}",
     "what all archives of a command unpack to": size(archives.MAX_UNPACKED_BYTES),
@@ -55,8 +59,9 @@ LIMITS: Final = {
     "members, directories and links in archives": f"{archive_members.MOST_MEMBERS:,},"
     f" {archive_members.MOST_DIRECTORIES:,} and {archive_members.MOST_LINKS:,}",
     "the list of members of a zip": size(archive_members._MOST_LIST),
+    "the name of a member": f"{archive_members._LONGEST_NAME:,} bytes, {archive_members._DEEPEST} levels",
     "the provenance of an earlier verification": size(verifying._MOST),
-    "a side file that is kept in memory": size(opening._SMALL),
+    "a side file that is kept in memory": size(opening.MOST_OF_SIDE_FILE),
     "a message of an internal topic": size(message_ops.MOST_BYTES),
     "a JSON value": size(formats._MOST_JSON),
     "an Avro payload": f"{size(avro._MOST_BYTES)}, {avro._LEVELS} levels",

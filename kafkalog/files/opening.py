@@ -18,6 +18,7 @@ from kafkalog.files.packed_segments import PackedSource, index_part, manifest_pa
 from kafkalog.files.tree import FileIdentity
 
 __all__ = [
+    "MOST_OF_SIDE_FILE",
     "BytesSource",
     "FileSource",
     "SizedSource",
@@ -28,7 +29,7 @@ __all__ = [
     "read_small",
 ]
 
-_SMALL: Final = 64 << 20  # bytes of a side file that are read at most
+MOST_OF_SIDE_FILE: Final = 64 << 20  # bytes: what is after them is not read
 
 
 class Source(Protocol):
@@ -248,11 +249,11 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
     if (part := index_part(name, read_small)) is not None:
         return part
     if is_remote(name):
-        with closing(open_source(name, max_bytes=_SMALL)) as source:
+        with closing(open_source(name, max_bytes=MOST_OF_SIDE_FILE)) as source:
             return source.read(0, source.size)
     descriptor, status = _open(name)
     try:
-        left = min(status.st_size, _SMALL)
+        left = min(status.st_size, MOST_OF_SIDE_FILE)
         data = os.read(descriptor, left)
         if len(data) == left:  # as always, but where the file shrank, or the file system gives less
             return data

@@ -17,6 +17,7 @@ from kafkalog.kernel.records import zstd_frame
 
 __all__ = [
     "CODECS",
+    "MAX_ZSTD_WINDOW",
     "DecompressionError",
     "OverLimitError",
     "decompress",
@@ -44,7 +45,7 @@ _MAGICS: Final = {1: b"\x1f\x8b", 3: _LZ4_MAGIC}
 
 _MOST_TIMES: Final = (1, 1032, 64, 255, 0)  # its size that a stream decompresses to at most; what zstd gave is known
 
-_MAX_ZSTD_WINDOW: Final = 128 << 20
+MAX_ZSTD_WINDOW: Final = 128 << 20
 
 _GZIP_STEP: Final = 1 << 7
 
@@ -273,7 +274,7 @@ def _zstd_decompressor() -> Any:
     if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # making one costs more than unpacking a batch
         import zstandard
 
-        decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+        decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=MAX_ZSTD_WINDOW)
     return decompressor
 
 

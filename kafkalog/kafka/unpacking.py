@@ -9,14 +9,13 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from kafkalog.kafka.compression import DecompressionError
+from kafkalog.kafka.compression import MAX_ZSTD_WINDOW, DecompressionError
 
 __all__ = ["PACKED", "UnpackedStream", "bzip2", "zip_lzma"]
 
 PACKED: Final = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _PIECE: Final = 1 << 16
 _ZSTD_PIECE: Final = 1 << 11  # its decoder gives all that a piece holds: 128 KiB for each 4 bytes
-_MAX_ZSTD_WINDOW: Final = 128 << 20
 _MAX_LZMA_MEMORY: Final = 128 << 20  # most of it the dictionary
 _LZMA_HEAD: Final = 4  # bytes of a zip's own before the properties: version, their size
 _LZMA_PROPERTIES: Final = 5
@@ -55,7 +54,7 @@ class _Zstd:
     def __init__(self) -> None:
         import zstandard
 
-        self._decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompressobj()
+        self._decoder = zstandard.ZstdDecompressor(max_window_size=MAX_ZSTD_WINDOW).decompressobj()
         self.eof, self.rest = False, b""
 
     def give(self, data: bytes, _most: int) -> bytes:

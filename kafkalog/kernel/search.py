@@ -41,9 +41,9 @@ if cython.compiled:
 else:
     import re
 
-    # What may be a header, by its magic byte and those around it: length at most 128 MiB, attributes, delta, count.
-    _PLAUSIBLE = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
-    _PLAUSIBLE_OLD = re.compile(_PLAUSIBLE.pattern + rb"|[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
+    # What may be a header, by its magic byte and those around it: length, attributes, delta, count.
+    _PLAUSIBLE = re.compile(rb"(?s)\x02(?<=[\x00-\x7f].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
+    _PLAUSIBLE_OLD = re.compile(_PLAUSIBLE.pattern + rb"|[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x7f].{8})")
 
 # What ``find`` found: nothing, a whole batch, or one that reaches too far to be looked at here.
 NOTHING, WHOLE, FAR = range(3)

@@ -24,9 +24,9 @@ from kafkalog.findings import Severity
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
-__all__ = ["aborted"]
+__all__ = ["MOST_IDS", "aborted"]
 
-_IDS: Final = 100  # of one reason; more become one incident
+MOST_IDS: Final = 100  # of one reason; more become one incident
 _SAID: Final = {
     "takeover": "because another producer took over the transactional id",
     "timeout": "by the coordinator: they were open longer than their timeout",
@@ -65,7 +65,7 @@ def aborted(tables: ClusterTables) -> Iterator[Incident]:
     def key(one: _Abort) -> tuple[object, ...]:
         return (one.cause,) if one.cause in tables.aborted else (one.cause, one.name)
 
-    for _, some in few_groups((*_by_coordinator(tables), *_by_administrator(tables)), key, 1, _IDS):
+    for _, some in few_groups((*_by_coordinator(tables), *_by_administrator(tables)), key, 1, MOST_IDS):
         yield _incident(tables, some, tables.aborted.get(some[0].cause))
 
 

@@ -234,7 +234,7 @@ class Incident:
         cls, kind: str, cause: str, subject: Subject, findings: Collection[Row], cluster_id: str | None,
         *, certainty: str | None = None, worst: Severity = Severity.ERROR,
     ) -> Incident:  # fmt: skip
-        """Make the incident of some findings: as severe as the worst of them, and as certain as the least certain.
+        """Make the incident of some findings: as severe as the worst of them, with the first doubt among them.
 
         `worst` is how severe it may be at most, as what harms no consumer is a warning, and `certainty` what is known
         better than the findings say it.

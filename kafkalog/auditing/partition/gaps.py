@@ -190,6 +190,9 @@ def _begins_damaged(scan: SegmentScan) -> bool:
 def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]) -> Gaps:
     """Return the gaps with their causes: log start, damaged bytes, a lost segment, the cleaner.
 
+    By the files, the first of these counts: below the log start, damaged bytes, a segment that is deleted or whose
+    start other files know, the cleaner below the offset that it may have reached. Any other is unexplained.
+
     `policies` are the values of cleanup.policy in the topic's whole life. A topic that was never compacted has no gap
     by the cleaner. One that is compacted may have gaps although no other file shows the cleaner, but not in the last
     segment, which the cleaner never reads. Where the set is empty, or None is in it (the brokers' default applied,

@@ -155,9 +155,8 @@ def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, ne
     )
 
 
-# Sequence numbers that a leader would have refused, where nothing excuses or explains them.
-
-# Sequences: each producer's batch compared with its previous batch (ProducerAppendInfo's rules, magic 2).
+# Sequences: each producer's batch compared with its previous batch (ProducerAppendInfo's rules, magic 2); what a leader
+# would have refused, where nothing excuses or explains it.
 
 
 # What can be wrong between two batches of a producer.

@@ -200,12 +200,14 @@ class Keeping:
             return None
         mine = None if self.folder is None else f"{self.folder.path}/{_name(known.key, known.file.inode)}"
         for path in (known.candidate, mine):  # the latter of an attempt at this task that was lost
-            found = None if path is None else self.if_unchanged(place, known, path, sha256)
+            found = None if path is None else self.scan_of_same_file(place, known, path, sha256)
             if found is not None:
                 return found
         return None
 
-    def if_unchanged(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
+    def scan_of_same_file(
+        self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None
+    ) -> PlaceScan | None:
         """Return the scan that is kept at `path` if the segment is still the file that it was made of, else None."""
         try:
             data = _content(path, place.segment)

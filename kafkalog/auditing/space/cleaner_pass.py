@@ -405,7 +405,7 @@ class _Filter:
 
     def chunk(self, chunk: Chunk, heads: NDArray[np.int64]) -> None:
         """Add what is left of a chunk's batches."""
-        left, batches = self.left, _Batches(heads, self.about, self.wanted, self.left.until)
+        left, batches = self.left, CleanedBatches(heads, self.about, self.wanted, self.left.until)
         heads[buffers.SECTION_START][batches.goes | batches.stays_whole] = -1
         is_filtered = heads[buffers.SECTION_START] >= 0
         sums = np.zeros((buffers.KEPT_COLUMNS, heads.shape[1]), np.int64)
@@ -434,7 +434,7 @@ class _Filter:
         )  # fmt: skip
 
 
-class _Batches:
+class CleanedBatches:
     """What the cleaner does with the batches of a chunk, as far as their headers and transactions decide it.
 
     A batch `goes` if it is aborted data, a marker whose transaction has no data any more and whose delete horizon has
@@ -464,7 +464,7 @@ class _Batches:
 
 
 def _sizes_after(
-    batches: _Batches, sums: NDArray[np.int64], rewriter: Rewriter, as_it_is: NDArray[np.bool_]
+    batches: CleanedBatches, sums: NDArray[np.int64], rewriter: Rewriter, as_it_is: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the sizes of batches after the pass.
 

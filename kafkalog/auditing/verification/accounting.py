@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any, Final
+from typing import Any
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import HashedSource
 from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
-from kafkalog.files.opening import FileSource, SizedSource, open_source
+from kafkalog.files.opening import MOST_OF_SIDE_FILE, FileSource, SizedSource, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.checkpoint import leader_epochs, partition_metadata, partition_offsets, properties, quorum_state
@@ -80,9 +80,6 @@ class Survey:
     def is_plain(self) -> bool:
         """Say whether nothing can contradict the chunk's batches: each continues the one before it."""
         return bool(self.found[buffers.SUM_PLAIN])
-
-
-_MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
 
 
 @dataclass(slots=True)
@@ -237,7 +234,7 @@ def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
         with closing(open_file(facts.file, hashed)) as source:
             facts.size = source.size
             if facts.kind is not FileKind.UNKNOWN:
-                _split(facts, source.read(0, _MOST))
+                _split(facts, source.read(0, MOST_OF_SIDE_FILE))
             facts.end(source)
     except UnreadableError as error:
         facts.fail()
