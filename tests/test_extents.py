@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.columns import named
+from kafkalog.columns import table as table_type
 from kafkalog.columns.table import Columns
 from kafkalog.folds.fold import COLUMNS, collapse
 from kafkalog.segments import cursor
@@ -178,7 +178,7 @@ def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: i
     """Columns packed in blocks of any size come out as they went in: whole, by column, by block and by place."""
     names = ("a", "b", "c")
     whole = Columns({name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)})
-    with mock.patch.object(named, "FEW", few):
+    with mock.patch.object(table_type, "FEW", few):
         packed = Columns.empty(names)
         for start in range(0, len(rows), size):
             packed += whole.take(slice(start, start + size)).packed()

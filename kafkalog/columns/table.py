@@ -190,6 +190,8 @@ class Columns:
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column as an array, one of texts as an array of strings."""
         found: Any = self._column(name)
+        if type(found) is np.ndarray:  # as nearly all: asking for the other type is a call
+            return found
         return found.objects() if isinstance(found, TextColumn) else found
 
     def texts(self, name: str) -> TextColumn:
