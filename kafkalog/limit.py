@@ -2,8 +2,9 @@
 
 Of open transactions there is one of the whole run, too: the first by topic, partition and offset. The others are
 counted, and the warning ``not-all-judged`` says how many they are: such a log is never OK. Nobody reads ten thousand
-findings about one log; whoever makes a file with millions gets an answer in bounded time and memory. How
-the others are told depends on what is done with them: a finding counts those of a code; one finding stands for all
+findings about one log; whoever makes a file with millions gets an answer in bounded time and memory.
+
+How the others are told depends on what is done with them: a finding counts those of a code; one finding stands for all
 damaged places of a file, which the table ``extents`` lists (segments/repeated_findings.py); incidents of one cause are
 one, since their steps are the same; decisions to abort are counted in columns, since there may be millions
 (auditing/incidents/abort_decisions.py); a sentence ends with "and 3 more" (`quantities.listed`).

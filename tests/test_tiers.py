@@ -580,11 +580,13 @@ def test_what_is_deleted_while_verify_reads_the_copies_is_not_damage(
 
 
 def test_a_place_crosses_to_another_task_with_its_tier() -> None:
-    """What a task on Spark receives of a log has its remote segments, objects and states, or no tier at all."""
+    """What a task on Spark receives of a log has its remote segments, objects and states, or no tier at all; devices and inodes are each machine's own."""
     with remote_given(Remote(str(STORE))):
         clusters, _ = open_clusters([DATA])
     for log in logs_of(clusters, share_bytes=None):
-        again = pickle.loads(pickle.dumps(log)).directory
+        crossed = pickle.loads(pickle.dumps(log.elsewhere()))
+        again = crossed.directory
+        assert (crossed.node.identity.device, crossed.node.identity.inode) == (0, 0)
         assert again == log.directory
         assert again.tier == log.directory.tier
         assert [one.beside for one in again.segments] == [one.beside for one in log.directory.segments]

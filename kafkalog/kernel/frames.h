@@ -1,4 +1,4 @@
-/* LZ4 frames and snappy blocks for frames.py: only what their writers make. Anything else is refused, with -1, so that
+/* LZ4 frames and snappy blocks for records.py: only what their writers make. Anything else is refused, with -1, so that
  * the codec's own package decides what it is. With batches of 16 KiB this takes a quarter (LZ4) or a third (snappy) of
  * the time of a call of the package for each batch.
  *

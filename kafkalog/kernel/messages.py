@@ -670,10 +670,10 @@ def embedded(
             messages[M_SIZE, i] = sizes[i] - 2
 
 
-# Writes messages that ``message_loop`` read as JSON, as Kafka's generated converters do, or as rows have them.
+# Writes messages that ``read`` read as JSON, as Kafka's generated converters do, or as rows have them.
 #
 # `steps` are programs in one flat buffer: steps of eight cells, (operation, literal start, literal size, column, what
-# is left out, and three cells by operation); ``message_templates`` makes them. A step writes its literal, then its
+# is left out, and three cells by operation); ``kafka/message_json.py`` makes them. A step writes its literal, then its
 # value. A tagged field is left out where it has its default; then a comma that its literal begins with is, too, after
 # a brace.
 

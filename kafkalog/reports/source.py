@@ -192,7 +192,7 @@ class _AuditInMemory(_Summed):
             for start in range(0, len(ids), _AT_ONCE):
                 some = slice(start, start + _AT_ONCE)
                 numbers = {name: states[of][some].astype(np.int64) for name, of in _STEP.items()}
-                yield Columns({"transactional_id": states.ids.take(ids[some]), "is_same": is_same[some], **numbers})
+                yield Columns({"transactional_id": states.ids.gather(ids[some]), "is_same": is_same[some], **numbers})
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         for cluster in self._audit.clusters:

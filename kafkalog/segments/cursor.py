@@ -73,7 +73,7 @@ class Window:
         view[:kept] = rest
         self.position += self.start
         self.start = 0
-        self.source.release(max(0, self.position - search.BLOCK))  # checksums begin at blocks; see format.resync
+        self.source.release(max(0, self.position - search.BLOCK))  # checksums begin at blocks; see segments/resync.py
         least = max(needed, SIZE_UP_TO_MAGIC, kept + 1) - kept
         got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got

@@ -407,7 +407,7 @@ _RISING: Final = ("_ms", "offset", "position", "sequence")
 
 # Of these, too, the smallest and largest value are said, where readers can leave out row groups by them: neighbours are
 # often equal. Not of keys and values, which may have megabytes each.
-_GROUPED: Final = frozenset({"producer_id"})
+_GROUPED: Final = frozenset({"log", "partition", "producer_id", "state", "topic"})
 
 
 def _leaves(schema: pa.Schema) -> Iterator[str]:

@@ -254,8 +254,9 @@ class SparkExecutor:
     def _places(self, logs: Iterable[LogPlace]) -> Iterator[tuple[Any, ...]]:
         """Yield where each log is, for each share of it."""
         for log in logs:
+            content = self.seal.packed(log.elsewhere())
             for share, _ in shares_of(log.shares):
-                yield scan_tasks.routed(log.group, share, log.number, 0, "log", self.seal.packed(log))
+                yield scan_tasks.routed(log.group, share, log.number, 0, "log", content)
 
     def _routed(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]

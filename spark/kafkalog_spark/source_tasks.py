@@ -103,9 +103,7 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterabl
     tasks: dict[int, Task] = {}
     for group, number in packed_tasks(sizes, request.split_bytes).items():
         task = tasks.setdefault(number, Task())
-        task.groups.append(
-            [replace(log, node=replace(log.node, identity=log.node.identity.elsewhere())) for log in groups[group]]
-        )
+        task.groups.append([log.elsewhere() for log in groups[group]])
         for log in groups[group]:
             task.around[log.cluster] = packed[log.cluster]
     return [Task(rows=rows), *tasks.values()]

@@ -26,7 +26,7 @@ def _directories(*names: str) -> list[str]:
     return sorted(str(data) for case in chosen for data in case.glob("data*"))
 
 
-FEW = _directories("compact", "epoch", "k4-i")
+FEW = _directories("compact", "epoch", "interleaved", "k4-i")
 SOME = _directories("compact", "epoch", "hanging", "interleaved", "k4-i", "upgraded")
 TABLES = [table.name for table in SPACE_TABLES]
 

@@ -16,13 +16,13 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved, of_finding
 from kafkalog.limit import few_groups, grouped
+from kafkalog.quantities import many
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
     from kafkalog.tables.arrow import RecordBatch
-from kafkalog.quantities import many
 
 __all__ = [
     "batches_of_audit",

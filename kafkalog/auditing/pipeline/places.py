@@ -46,6 +46,10 @@ class LogPlace:
     node: LogDirectory
     directory: PartitionDirectory
 
+    def elsewhere(self) -> LogPlace:
+        """Return the place as it is sent to another machine, which has devices and inodes of its own."""
+        return replace(self, node=replace(self.node, identity=self.node.identity.elsewhere()))
+
 
 @dataclass(frozen=True, slots=True)
 class KnownSegment:

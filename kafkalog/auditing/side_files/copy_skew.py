@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, is_cleaned
-from kafkalog.certainty import DAMAGE_BETWEEN, certainty_of
+from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind, parse_name
@@ -138,7 +138,7 @@ class _Skew:
 
     def _replaced(self, finding: Finding) -> Reason | None:
         """Judge files that do not fit together: of a segment that the cleaner replaced, or of a truncated follower."""
-        if finding.certainty == certainty_of():  # by other files than the segment's own
+        if finding.certainty == PROVED:  # by other files than the segment's own
             return None
         at_seam = finding.file.endswith(".snapshot") and self.bases[-1:] == [_base(finding)]
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):

@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.segments.chunk import Chunk
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EpochRun", "EpochRuns", "ForeignSegments", "RebuiltSegment", "SideFiles", "runs_of_log"]
 
