@@ -4,10 +4,10 @@ Of open transactions there is one of the whole run, too: the first by topic, par
 counted, and the warning ``not-all-judged`` says how many they are: such a log is never OK. Nobody reads ten thousand
 findings about one log; whoever makes a file with millions gets an answer in bounded time and memory.
 
-How the others are told depends on what is done with them: a finding counts those of a code; one finding stands for all
-damaged places of a file, which the table ``extents`` lists (segments/repeated_findings.py); incidents of one cause are
-one, since their steps are the same; decisions to abort are counted in columns, since there may be millions
-(auditing/incidents/abort_decisions.py); a sentence ends with "and 3 more" (`quantities.listed`).
+The others are counted in the way that their reader needs. One finding counts those of a code. One finding stands for
+all damaged places of a file, which the table ``extents`` lists (segments/repeated_findings.py). Incidents of one cause
+are one, since their steps are the same. Decisions to abort are counted in columns, since there may be millions
+(auditing/incidents/abort_decisions.py). A sentence ends with "and 3 more" (`quantities.listed`).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ LIMITS: Final = {
     "findings of one code in a log": f"{limit.IN_A_LOG:,}",
     "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
     "incidents of one cause": f"{limit.OF_A_CAUSE}",
-    "transactional ids whose aborts of one reason are told id by id": f"{aborted_transactions.MOST_IDS}",
+    "transactional ids with an incident of their own for each reason of aborts": f"{aborted_transactions.MOST_IDS}",
     "large batches that a search in damaged bytes looks at": f"{resync._FAR_AT_FIRST:,}, plus one for every"
     f" {resync._BYTES_FOR_FAR} bytes",
     "partitions, ids and events that an incident lists": f"{incident.LISTED}",

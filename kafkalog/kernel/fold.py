@@ -53,7 +53,7 @@ def slot_of(
 ) -> cython.Py_ssize_t:
     """Return the slot that has the number of a producer's state, or the empty one where it belongs.
 
-    The first one to look at is told by a secret odd factor, so that data can't aim at one slot.
+    A secret odd factor chooses the first slot to look at, so that data can't aim at one.
     """
     h: cython.ulonglong = ((producer ^ (log << 40)) * part[S_SECRET]) & ALL_BITS
     i: cython.Py_ssize_t = h >> (64 - part[S_BITS])

@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Room that writers here that are told their room leave at the end: they may write a whole word. */
+/* Bytes that writers with a limit leave free at the end: they may write a whole word. */
 #define KAFKALOG_SLACK 16
 
 /* Writes at most 20 bytes. */

@@ -707,7 +707,7 @@ def _header_list(
 @cython.inline
 @cython.exceptval(check=False)
 def _has_value(valid: cython.const[cython.uchar][::1], bit: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.bint:
-    """Say whether the validity bit of a row is set; below 0 there is none."""
+    """Say whether a row has a value, by its validity bit; with a `bit` below 0 every row has one."""
     return bit < 0 or valid[(bit + row) >> 3] & (1 << ((bit + row) & 7)) != 0
 
 

@@ -373,7 +373,7 @@ class ArrowBatches:
 
 
 def column_of_arrow(array: pa.Array) -> NDArray[np.int64] | Numbers | tuple[bytes, NDArray[Any], NDArray[Any]]:
-    """Return an array's whole numbers, least where there is none; its truths; or its texts as pieces of bytes.
+    """Return an array as whole numbers (a null is the least one), as truths, or as texts in pieces of bytes.
 
     Of texts it is the bytes, where each begins and its size, -1 for none: equal ones are one piece. Raises TypeError
     for any other type.

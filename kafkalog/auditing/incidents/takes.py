@@ -75,7 +75,7 @@ def above_a_note(row: Row) -> bool:
 
 
 def of_a_partition(row: Row) -> bool:
-    """What harms a partition; what is wrong with a file of a broker alone is told by itself."""
+    """What harms a partition. What is wrong with a broker's own file is another incident."""
     return above_a_note(row) and row["topic"] is not None
 
 
