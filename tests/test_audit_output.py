@@ -70,6 +70,16 @@ def test_parquet_carries_the_schema_version(tmp_path: Path) -> None:
         assert found.to_pylist() == lists, name
 
 
+def test_parquet_says_the_least_and_the_largest_where_readers_leave_groups_out(tmp_path: Path) -> None:
+    """Of offsets, times, and what people ask for: topic, partition, log, state, producer."""
+    assert audited("-o", tmp_path / "audit").status == 0
+    (file,) = (tmp_path / "audit" / "transactions").iterdir()
+    group = pq.read_metadata(file).row_group(0)
+    known = {group.column(at).path_in_schema for at in range(group.num_columns) if group.column(at).is_stats_set}
+
+    assert {"topic", "partition", "log", "state", "producer_id", "first_offset", "marker_timestamp_ms"} <= known
+
+
 # Where it goes.
 
 

@@ -251,3 +251,13 @@ def test_few_gaps_are_all_drawn(tmp_path: Path) -> None:
 
     assert len(list(source.rows("gaps"))) > 0
     assert "worst and largest are drawn" not in text
+
+
+def test_ids_of_the_coordinators_steps_are_only_their_own() -> None:
+    """A part of the steps has the bytes of its own ids, not those of all ids: joined, these grow with the square."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-f-marker-pending")]))
+    parts = [steps.texts("transactional_id") for steps in source.steps()]
+
+    assert parts
+    for ids in parts:
+        assert len(ids.data) == int(ids.sizes[ids.sizes > 0].sum())

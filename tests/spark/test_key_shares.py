@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,11 @@ from held import held, run
 from pyspark.sql import functions as F  # noqa: N812  # as the documentation of Spark has it
 
 import build
+from kafkalog.auditing.pipeline import logs_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog_spark import executor
+from kafkalog_spark.between_tasks import Seal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,3 +61,15 @@ def test_each_share_of_a_log_has_a_task_of_its_own(spark: SparkSession) -> None:
     tasks = executor._in_turn(rows, 8).select(F.spark_partition_id()).distinct().count()
 
     assert tasks == 8 or not hasattr(rows, "repartitionById")
+
+
+def test_a_place_goes_to_executors_without_device_and_inode(tmp_path: Path) -> None:
+    """They are each machine's own: a directory would never be the same on another one."""
+    clusters, _ = open_clusters([str(made(tmp_path))])
+    logs = list(logs_of(clusters, share_bytes=None))
+    seal = Seal()
+    rows = executor.SparkExecutor._places(SimpleNamespace(seal=seal), logs)
+    identities = [seal.unpacked(row[-1]).node.identity for row in rows]
+
+    assert all(log.node.identity.inode for log in logs)
+    assert [(one.device, one.inode) for one in identities] == [(0, 0)] * len(logs)
