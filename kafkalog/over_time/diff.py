@@ -85,7 +85,7 @@ class Diff:
         if not self.complete:
             outcome.unread()
         for row in self.incidents:
-            outcome.count(Severity[row["severity"].upper()])
+            outcome.count(row["kind"], Severity[row["severity"].upper()])
         return outcome
 
     def cells(self, table: str) -> Iterator[tuple[Any, ...]]:
