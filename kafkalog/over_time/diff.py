@@ -257,7 +257,7 @@ def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:
             "damaged", rows,
             lambda said: f"{said.count} of the batches that were whole are damaged now; the first was at offset"
             f" {said.first}.",
-            first=one(hurt[0]), count=one(len(hurt)), severity="error",
+            first=one(hurt[0]), count=one(len(hurt)),
         )  # fmt: skip
     return forked
 
