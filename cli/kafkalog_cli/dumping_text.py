@@ -57,7 +57,8 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
                     run.report(finding)
         elif name.kind is FileKind.UNKNOWN:
             say_official(f"Ignoring unknown file {java_path(file)}")
-            run.outcome.count(check_unknown(file).severity)
+            unknown = check_unknown(file)
+            run.outcome.count(unknown.code, unknown.severity)
         else:
             check_side_file(file)
             _side_file(text, file, name.kind, run.report)
