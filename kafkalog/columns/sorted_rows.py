@@ -1,7 +1,8 @@
-"""Rows in the order of two keys and a time, and where a time belongs among the rows with the same keys."""
+"""Groups of rows with equal keys, runs of neighbours, and places among sorted rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,13 @@ __all__ = [
     "distinct",
     "group_begins",
     "group_ends",
+    "groups",
+    "joined_ranges",
+    "last_of_each",
     "place_of",
     "ranges",
     "running_max",
+    "runs",
 ]
 
 
@@ -115,6 +120,35 @@ def group_begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 def group_ends(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Say which rows differ from the next one in one of these columns, as the last of each group does."""
     return np.append(group_begins(*columns)[1:], True)[: len(columns[0])]
+
+
+def runs(begins: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where runs of neighbours begin and where they stop; `begins` says it of each row, also of the first."""
+    bounds = np.append(np.flatnonzero(begins), len(begins))
+    return bounds[:-1], bounds[1:]
+
+
+def groups(*keys: NDArray[Any], least: int = 1) -> Iterator[NDArray[np.intp]]:
+    """Yield the places of the rows with equal keys, in order: a group at a time, those of at `least` so many rows."""
+    order = np.lexsort(keys[::-1])
+    firsts, stops = runs(group_begins(*(key[order] for key in keys)))
+    for number in np.flatnonzero(stops - firsts >= least).tolist():
+        yield order[firsts[number] : stops[number]]
+
+
+def last_of_each(keys: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct keys in order, and the place of the last row of each."""
+    order = np.argsort(keys, kind="stable")
+    last = order[group_ends(keys[order])]
+    return keys[last], last
+
+
+def joined_ranges(firsts: NDArray[Any], stops: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Join each range to the one before it if that one stops where it begins."""
+    begins = np.ones(len(firsts), np.bool_)
+    begins[1:] = firsts[1:] != stops[:-1]
+    first, stop = runs(begins)
+    return firsts[first], stops[stop - 1]
 
 
 def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.sorted_rows import Spans, joined_ranges
 from kafkalog.columns.table import NONE
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kernel import buffers
@@ -61,14 +61,10 @@ def visible_ranges(
     for all_first, all_last in pieces:
         wanted = (all_last >= start) & (all_first < stop)
         first, last = np.maximum(all_first[wanted], start), np.minimum(all_last[wanted], stop - 1)
-        if not len(first):
-            continue
-        begins = np.flatnonzero(np.append(True, first[1:] != last[:-1] + 1))
-        ends = np.append(begins[1:], len(first)) - 1
-        for one, other in zip(first[begins].tolist(), last[ends].tolist(), strict=True):
+        for one, after in zip(*(ends.tolist() for ends in joined_ranges(first, last + 1)), strict=True):
             if low is not None and one != high + 1:
                 yield low, high
             low = one if low is None or one != high + 1 else low
-            high = other
+            high = after - 1
     if low is not None:
         yield low, high

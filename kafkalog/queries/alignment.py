@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkalog.columns.sorted_rows import group_begins, runs
+
 __all__ = ["KEPT_UNMATCHED", "MOST_RECORDS", "WINDOW_RECORDS", "Aligned", "Differences", "Digests", "aligned"]
 
 Int64s = NDArray[np.int64]
@@ -178,9 +180,7 @@ def _leave(
         alone[at] = False
         where = np.flatnonzero(alone)
         gaps = np.searchsorted(at, where)
-        starts = np.flatnonzero(np.diff(gaps, prepend=-1))
-        for number, start in enumerate(starts.tolist()):
-            stop = starts[number + 1] if number + 1 < len(starts) else len(where)
+        for start, stop in zip(*runs(group_begins(gaps)), strict=True):
             left.add(of_side.take(where[start:stop]), gap + int(gaps[start]))
     return gap + len(matches[0])
 
@@ -304,9 +304,9 @@ def _numbered(values: Int64s) -> Int64s:
     """Return values that are different for each time that a value comes."""
     order = np.argsort(values, kind="stable")
     ranked = values[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=ranked[:1] - 1)) if len(ranked) else ranked
+    starts, stops = runs(group_begins(ranked))
     times = np.empty(len(values), np.int64)
-    times[order] = np.arange(len(values)) - np.repeat(starts, np.diff(starts, append=len(values)))
+    times[order] = np.arange(len(values)) - np.repeat(starts, stops - starts)
     return _mixed(values, times)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import compacts
 from kafkalog.auditing.topics import policies
+from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
@@ -226,9 +227,8 @@ class _Records:
         if not self.compacted or not len(rows):
             return np.zeros(len(rows), np.bool_)
         everything = Digests.joined(self._keys)
-        keys, last = np.unique(everything.key[::-1], return_index=True)
-        latest = everything.offset[::-1][last]
-        comes_again = latest[np.searchsorted(keys, rows.key)] > rows.offset
+        keys, last = last_of_each(everything.key)
+        comes_again = everything.offset[last[np.searchsorted(keys, rows.key)]] > rows.offset
         found: NDArray[np.bool_] = comes_again | np.isin(rows.offset, self._tombstones)
         return found
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
@@ -139,7 +140,7 @@ def _count_inside(
             recs = block.recs.numpy()
             of = chunk.heads.cell(buffers.POSITION, block.outer) if block.outer is not None else None
             where = np.full(recs.shape[1], of) if of is not None else positions[recs[buffers.BATCH]]
-            for position in np.unique(where).tolist():
-                found = np.sort(recs[buffers.OFFSET][where == position])
-                for number in places[position]:
+            for rows in groups(where):
+                found = np.sort(recs[buffers.OFFSET, rows])
+                for number in places[int(where[rows[0]])]:
                     counts[number] -= int(np.searchsorted(found, offsets[number]))

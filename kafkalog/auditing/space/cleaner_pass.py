@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.sorted_rows import Spans, groups, joined_ranges
 from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
@@ -165,17 +165,17 @@ class Rewriter:
         rows = np.frombuffer(batches, np.int64)
         widths = np.frombuffer(sizes, np.int64)
         chosen = np.frombuffer(kept, np.uint8)[: recs.count] != 0
-        for row in np.unique(rows).tolist():
+        for mine in groups(rows):
+            row = int(rows[mine[0]])
             if row != self._row:
                 self.finish()
                 self._row, self._codec = row, heads.cell(buffers.ATTRIBUTES, row) & CODEC_MASK
-            mine = np.flatnonzero(rows == row)
             picked = chosen[mine]
             self._lost = self._lost or not picked.all()
             stops = heads.cell(buffers.SECTION_START, row) - widths[mine].sum() + np.cumsum(widths[mine])
             starts = stops - widths[mine]
             view = memoryview(block.buf)
-            for start, stop in _runs(starts[picked], stops[picked]):
+            for start, stop in zip(*joined_ranges(starts[picked], stops[picked]), strict=True):
                 self._raw += view[start:stop]
 
     def finish(self) -> None:
@@ -194,15 +194,6 @@ class Rewriter:
         share = self._share.packed / self._share.raw if self._share.raw else 1.0
         assumed = np.minimum(before, (plain * share).astype(np.int64))
         return np.where(self._sizes >= 0, self._sizes, assumed)
-
-
-def _runs(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Join neighbouring spans of bytes."""
-    if not len(starts):
-        return []
-    breaks = np.flatnonzero(starts[1:] != stops[:-1]) + 1
-    firsts, lasts = np.concatenate([[0], breaks]), np.concatenate([breaks, [len(starts)]]) - 1
-    return list(zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True))
 
 
 def _packed_size(codec: int, raw: bytes) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
+from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.table import NONE
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
@@ -65,9 +66,7 @@ def _markers(log: LogSpace) -> NDArray[Any]:
 def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
     """Compare a producer's newest record with its marker, which a broker wrote later."""
     producers, data, offsets, markers = _markers(log)
-    order = np.argsort(producers, kind="stable")
-    starts = np.flatnonzero(np.diff(producers[order], prepend=-(2**62)))
-    for rows in np.split(order, starts[1:]) if len(order) else ():
+    for rows in groups(producers):
         ahead = data[rows] - markers[rows]
         worst = rows[int(ahead.argmax())]
         most = int(ahead.max())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans, group_begins, group_ends
+from kafkalog.columns.sorted_rows import Spans, groups, last_of_each
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
@@ -338,11 +338,8 @@ class InForce(NamedTuple):
     def by_partition(self) -> Iterator[tuple[str, int, Columns]]:
         """Yield each partition with the rows that are for it."""
         topic, partition = self.keys.topic[self.rows["key"]], self.keys.partition[self.rows["key"]]
-        order = np.lexsort((partition, topic))
-        topic, partition = topic[order], partition[order]
-        begins = np.flatnonzero(group_begins(topic, partition))
-        for first, rows in zip(begins.tolist(), np.split(order, begins[1:]), strict=False):
-            yield self.keys.topics.texts[topic[first]], int(partition[first]), self.rows.take(rows)
+        for rows in groups(topic, partition):
+            yield self.keys.topics.texts[topic[rows[0]]], int(partition[rows[0]]), self.rows.take(rows)
 
 
 class Committed:
@@ -489,10 +486,8 @@ _KEPT: Final = {
 def newest(keys: NDArray[Any], is_one: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return the place of each key's last row among those of a kind, and the keys."""
     at = np.flatnonzero(is_one)
-    order = np.argsort(keys[at], kind="stable")
-    ordered = keys[at][order]
-    is_last = group_ends(ordered)
-    return at[order[is_last]], ordered[is_last]
+    found, last = last_of_each(keys[at])
+    return at[last], found
 
 
 def _ranks(texts: list[str]) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, groups, last_of_each
 from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
@@ -148,10 +148,8 @@ class _Writers:
         rows = self._places.rows()
         names = list(self.topics)
         alone = np.where(rows[1] == _NO_PRODUCER, rows[2], -1)
-        keys = np.stack([rows[0], alone, rows[1]])
-        order = np.lexsort((rows[3], rows[2], keys[2], keys[1], keys[0]))
-        rows, keys = rows[:, order], keys[:, order]
-        for one in np.split(rows, np.flatnonzero(group_begins(*keys))[1:], axis=1) if rows.shape[1] else ():
+        for at in groups(rows[0], alone, rows[1]):
+            one = rows[:, at]
             times = one[7][one[7] >= 0]
             first = int(times.min()) if len(times) else -1
             sums = [*one[4:7].sum(axis=1).tolist(), first, int(one[8].max())]
@@ -253,8 +251,8 @@ def _transactional_ids(
     for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
         for scan in log.scans:
             states = scan.states
-            producers, first = np.unique(states["producer_id"][::-1], return_index=True)
-            ids = states["transactional_id"][::-1][first]
+            producers, last = last_of_each(states["producer_id"])
+            ids = states["transactional_id"][last]
             named = zip(producers.tolist(), ids.tolist(), strict=True)
             names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
     return names
