@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.sorted_rows import (
+    any_between,
     group_begins,
     group_ends,
     groups,
@@ -87,3 +88,15 @@ def test_ranges_come_one_after_the_other(some: list[tuple[int, int]]) -> None:
     firsts, counts = np.array(some, np.int64).reshape(-1, 2).T
 
     assert ranges(firsts, counts).tolist() == [first + one for first, count in some for one in range(count)]
+
+
+@given(st.lists(numbers).map(sorted), st.lists(st.tuples(numbers, numbers)))
+def test_a_range_has_a_value_from_its_first_up_to_below_its_stop(
+    values: list[int], some: list[tuple[int, int]]
+) -> None:
+    """An empty range has none."""
+    firsts, stops = np.array(some, np.int64).reshape(-1, 2).T
+
+    assert any_between(np.array(values, np.int64), firsts, stops).tolist() == [
+        any(first <= value < stop for value in values) for first, stop in some
+    ]

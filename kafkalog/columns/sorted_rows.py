@@ -14,6 +14,7 @@ __all__ = [
     "SortedRows",
     "Spans",
     "among",
+    "any_between",
     "distinct",
     "group_begins",
     "group_ends",
@@ -68,25 +69,37 @@ class SortedRows:
 
 
 class Spans:
-    """Rows of producers that each begin at an offset: which of them an offset is in, or after.
+    """Rows of producers, such as transactions, that each begin at an offset: which of them an offset is in, or after.
 
-    `order` has the rows sorted by producer and offset, which are ranks in one number; `producers` are distinct.
+    Their order by producer and offset is that of one number, made of the ranks of both; `producers` are distinct.
     """
 
-    def __init__(self, producers: NDArray[np.int64], firsts: NDArray[np.int64]) -> None:
-        self.order: NDArray[np.intp] = np.lexsort((firsts, producers))
+    def __init__(
+        self, producers: NDArray[np.int64], firsts: NDArray[np.int64], lasts: NDArray[np.int64] | None = None
+    ) -> None:
+        order = np.lexsort((firsts, producers))
         self._firsts = np.sort(firsts)
-        self.producers, rank = np.unique(producers[self.order], return_inverse=True)
-        self._begins = self._placed(rank, firsts[self.order])
-        self._rank = rank
+        self.producers, self._rank = np.unique(producers[order], return_inverse=True)
+        self._begins = self._placed(self._rank, firsts[order])
+        self._rows = np.append(order, -1)
+        self._lasts = lasts
+
+    def __len__(self) -> int:
+        return len(self._rank)
 
     def last(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the place in `order` of each producer's last row that begins up to an offset, -1 for none."""
+        """Return the number of each producer's last row that begins up to an offset, -1 for none."""
         rank = place_of(self.producers, producers)
         found = np.searchsorted(self._begins, self._placed(rank, offsets), "right") - 1
         there = (rank >= 0) & (found >= 0)
-        there &= self._rank[found] == rank if len(self._rank) else False
-        return np.where(there, found, -1)
+        there &= self._rank[found] == rank if len(self) else False
+        return self._rows[np.where(there, found, -1)]
+
+    def find(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the row that each offset is in: its producer's last one, if it goes so far; else -1."""
+        assert self._lasts is not None, "only of rows that end somewhere"
+        found = self.last(producers, offsets)
+        return np.where((found >= 0) & (offsets <= self._lasts[found]), found, -1) if len(self) else found
 
     def _placed(self, rank: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         placed: NDArray[np.int64] = rank * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
@@ -149,6 +162,12 @@ def joined_ranges(firsts: NDArray[Any], stops: NDArray[Any]) -> tuple[NDArray[An
     begins[1:] = firsts[1:] != stops[:-1]
     first, stop = runs(begins)
     return firsts[first], stops[stop - 1]
+
+
+def any_between(values: NDArray[Any], firsts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which ranges, each up to below its stop, have one of some values, which are sorted."""
+    found: NDArray[np.bool_] = np.searchsorted(values, firsts) < np.searchsorted(values, stops)
+    return found
 
 
 def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:

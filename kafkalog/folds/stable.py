@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans, joined_ranges
+from kafkalog.columns.sorted_rows import joined_ranges
 from kafkalog.columns.table import NONE
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kernel import buffers
@@ -15,7 +15,7 @@ from kafkalog.kernel import buffers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Extents", "is_data", "last_stable_offset", "visible_ranges"]
+__all__ = ["is_data", "last_stable_offset", "visible_ranges"]
 
 
 def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterable[int]) -> int:
@@ -24,21 +24,6 @@ def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterabl
     It is what a broker answers once all replicas have caught up (UnifiedLog.fetchLastStableOffsetMetadata).
     """
     return max(log_start, min(open_first_offsets, default=log_end))
-
-
-class Extents:
-    """Transactions of a log by their producers, from their first offsets to those of their markers."""
-
-    def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
-        self._spans = Spans(producer_ids, first)
-        self._lasts = last[self._spans.order]
-
-    def find(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return the number of the transaction that each batch is in, by producer and first offset, -1 for none."""
-        at = self._spans.last(producer_ids, offsets)
-        if not len(self._lasts):
-            return at
-        return np.where((at >= 0) & (offsets <= self._lasts[at]), self._spans.order[at], -1)
 
 
 def is_data(cells: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -270,17 +270,15 @@ class _Transactions:
 
     def __init__(self, facts: PartitionAudit, oldest_producer_ms: int, *, aborts_open: bool) -> None:
         empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
+        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]  # producers, first and last offsets
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
             ended = rows["marker_offset"] != NONE
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
             dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == fold.ABORT) | aborts_open & ~ended)
             until = np.where(ended, rows["marker_offset"], _AFTER_ALL)
-            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until - 1])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
-        joined = np.concatenate(spans, axis=1)
-        self.spans = Spans(joined[0], joined[1])
-        self.markers = joined[2][self.spans.order]
+        self.spans = Spans(*np.concatenate(spans, axis=1))
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -288,13 +286,12 @@ class _Transactions:
     def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which data batches an ABORT marker drops."""
         dropped = np.zeros(heads.shape[1], np.bool_)
-        if not len(self.markers):
+        if not len(self.spans):
             return dropped
         attributes = heads[buffers.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[buffers.MAGIC] >= 2))
         offsets = heads[buffers.LAST_OFFSET][rows]
-        at = self.spans.last(heads[buffers.PRODUCER_ID][rows], offsets)
-        dropped[rows] = (at >= 0) & (offsets < self.markers[at])
+        dropped[rows] = self.spans.find(heads[buffers.PRODUCER_ID][rows], offsets) >= 0
         return dropped
 
 

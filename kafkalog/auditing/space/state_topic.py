@@ -46,8 +46,7 @@ class StateTopic:
 
     def decision_before(self, producers: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
         """Return the time of each producer's last decision up to a time, -1 where none is known."""
-        spans = self.decisions.known(_spans)
-        return np.append(self.decisions["time"][spans.order], -1)[spans.last(producers, times)]
+        return np.append(self.decisions["time"], -1)[self.decisions.known(_spans).last(producers, times)]
 
 
 def _spans(decisions: Columns) -> Spans:

@@ -73,7 +73,7 @@ _NUMBERS: Final = {
 
 
 class CommitFates:
-    """A log's transactions with data that ended in one of some states, sorted by producer and first offset."""
+    """A log's transactions with data that ended in one of some states."""
 
     def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
         kept = [kind for kind, number in _NUMBERS.items() if STATES[number] in states]
@@ -82,9 +82,7 @@ class CommitFates:
             for rows in transactions.blocks(*_COLUMNS)
         ]
         rows = Columns.concat(parts, _COLUMNS)
-        self.spans = Spans(rows["producer_id"], rows["first_offset"])
-        rows = rows.take(self.spans.order)
-        self._last = rows["last_offset"]
+        self.spans = Spans(rows["producer_id"], rows["first_offset"], rows["last_offset"])
         self._state = np.zeros(len(rows), np.int8)
         for kind, number in _NUMBERS.items():
             self._state[rows["marker_type"] == kind] = number
@@ -92,14 +90,7 @@ class CommitFates:
         self._marker_timestamp = rows["marker_timestamp"]
 
     def __len__(self) -> int:
-        return len(self._last)
-
-    def rows(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return which transactions producers' records belong to; -1 where no transaction of theirs has the offset."""
-        if not len(self):
-            return np.full(len(offsets), -1)
-        found = self.spans.last(producer_ids, offsets)
-        return np.where((found >= 0) & (offsets <= self._last[found]), found, -1)
+        return len(self.spans)
 
     def states(self, rows: NDArray[np.intp], moment: Moment | None = None) -> NDArray[np.int8]:
         """Return the states of records in these transactions at a moment, as numbers of `STATES`.
@@ -284,7 +275,7 @@ class Commits:
         state = np.full(len(rows), _COMMITTED_STATE, np.int8)
         if is_transactional.any():
             of = np.flatnonzero(is_transactional)
-            fate[of] = fates.rows(producer_id[of], records.offset[rows][of])
+            fate[of] = fates.spans.find(producer_id[of], records.offset[rows][of])
             state[of] = fates.states(fate[of], moment)
         parts = records.values(COMMIT_TYPES, rows)
         fields = {name: records.field(parts, *column)[rows] for name, column in _FIELDS.items()}
