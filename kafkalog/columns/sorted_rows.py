@@ -63,6 +63,10 @@ class SortedRows:
         there &= self._group[np.clip(place, 0, len(self._group) - 1)] == group
         return there
 
+    def rows(self, place: NDArray[np.int64], there: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the number of the row at each place, -1 where none is `there`."""
+        return np.append(self.order, -1)[np.where(there, place, -1)]
+
     def time(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time of the row at each place; that of the nearest row for a place outside."""
         return self._time[np.clip(place, 0, len(self._time) - 1)]

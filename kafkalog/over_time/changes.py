@@ -459,7 +459,7 @@ def _same_segment(old: Columns, new: Columns) -> _Ints:
     placed = SortedRows((new["log"], new["base_offset"]), np.zeros(len(new), np.int64))
     group = placed.groups(old["log"], old["base_offset"])
     at = placed.first(group, np.zeros(len(old), np.int64))
-    return np.where(group < 0, -1, np.append(placed.order, -1)[np.minimum(at, len(placed.order))])
+    return placed.rows(at, group >= 0)
 
 
 def _elsewhere(changes: Changes, both: Joined) -> None:

@@ -136,16 +136,12 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
 def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     """Return for each row the newest decision about data of its epoch that began before its marker was written."""
     rows = ended.rows
-    held = np.full(len(rows), -1, np.int64)
-    if not len(rows):
-        return held
     known = np.flatnonzero(decisions["data_epoch"] != NONE)
-    if not len(known):
-        return held
+    if not len(rows) or not len(known):
+        return np.full(len(rows), -1, np.int64)
     some = decisions.take(known)
     by_time = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
     group = by_time.groups(rows["producer_id"], rows["last_epoch"])
     at = by_time.first(group, ended.times + 1) - 1
     chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & by_time.holds(at, group)
-    held[chosen] = known[by_time.order[at[chosen]]]
-    return held
+    return np.append(known, -1)[by_time.rows(at, chosen)]
