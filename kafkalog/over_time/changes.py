@@ -21,7 +21,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import SEGMENT, Facts
 from kafkalog.reports import AuditSource
 from kafkalog.settle import Reason, lowered
-from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.change_tables import CHANGES, SEVERITIES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +110,6 @@ class _Block:
 
     what: str
     logs: Columns
-    severity: str | None
     words: Callable[[_Said], str]
     told: Sequence[int]
 
@@ -137,8 +136,8 @@ class Changes:
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def of_logs(
-        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, severity: str | None = None,
-        told: Sequence[int] = (), **numbers: _Ints | None,
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, told: Sequence[int] = (),
+        **numbers: _Ints | None,
     ) -> None:  # fmt: skip
         """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
 
@@ -148,7 +147,7 @@ class Changes:
         if len(old):
             logs = {"old": old, "new": new} | dict.fromkeys(_NUMBERS, np.full(len(old), NONE))
             logs |= {name: column for name, column in numbers.items() if column is not None}
-            self._blocks.append(_Block(what, Columns(logs), severity, words, told))
+            self._blocks.append(_Block(what, Columns(logs), words, told))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
@@ -179,9 +178,11 @@ class Changes:
         columns |= {name: new[name] if block.logs["new"].min() >= 0 else old[name] for name in _OF_EITHER}
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
-        columns |= {"subject": repeat("log"), "what": repeat(block.what), "severity": repeat(block.severity)}
+        columns |= {"subject": repeat("log"), "what": repeat(block.what)}
         if block.told:
             columns["severity"] = [self.findings[number].severity.word for number in block.told]
+        elif block.what in SEVERITIES:
+            columns["severity"] = repeat(SEVERITIES[block.what].word)
         columns["message"] = map(block.words, said)
         return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
 
@@ -217,7 +218,7 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     old, new = changes.old, changes.new
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
     replaced = (ids[0] != ids[1]) & (ids[0] != None) & (ids[1] != None)  # noqa: E711  # compares each cell
-    changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced, severity="note")
+    changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced)
     disks = old.directory_ids()[both.old], new.directory_ids()[both.new]
     moved = (disks[0] != disks[1]) & (disks[0] != None) & (disks[1] != None) & ~replaced  # noqa: E711  # as above
     changes.of_logs(
@@ -274,7 +275,7 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
         "truncated", (logs.old[some], logs.new[some]),
         lambda one: f"{_many(one.count, 'offset')} from {one.first} on were truncated: the history of leader epoch"
         f" {one.new['leader_epoch']} begins there.",
-        first=cut[some], last=before[some] - 1, count=(before - cut)[some], severity="note",
+        first=cut[some], last=before[some] - 1, count=(before - cut)[some],
     )  # fmt: skip
     for at in np.flatnonzero(is_cut & (high_watermark != NONE) & (cut < np.minimum(high_watermark, before))).tolist():
         first, last = int(cut[at]), int(min(high_watermark[at], before[at])) - 1
@@ -336,16 +337,16 @@ def _starts(changes: Changes, logs: Joined) -> None:
             partial(_deleted, said),
             first=before[some], last=after[some] - 1, count=(after - before)[some],
         )  # fmt: skip
-    lower = np.flatnonzero(after < before)
+    lower, told = np.flatnonzero(after < before), []
+    for at in lower.tolist():
+        message = f"the log starts at {after[at]}; it started at {before[at]}"
+        told.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
+                                 last_offset=int(before[at]) - 1))  # fmt: skip
     changes.of_logs(
         "start-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log starts at {one.new['log_start_offset']}; it started at {one.old['log_start_offset']}.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], severity="warning",
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
     )  # fmt: skip
-    for at in lower.tolist():
-        message = f"the log starts at {after[at]}; it started at {before[at]}"
-        changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
-                     last_offset=int(before[at]) - 1)  # fmt: skip
 
 
 def _deleted(said: str, one: _Said) -> str:
