@@ -229,7 +229,7 @@ def _packed_size(codec: int, raw: bytes) -> int:
 
 _AFTER_ALL: Final = 2**63 - 1  # an offset, or a time, after every other
 
-_EMPTY_BATCH: Final = 61  # bytes of a batch without records
+_EMPTY_BATCH: Final = buffers.BATCH_OVERHEAD
 
 _FIRST_SLOTS: Final = 1 << 12
 
