@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
-from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
+from kafkalog.auditing.incidents.incident import Incident, Row, Subject, TopicPartition
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
@@ -27,6 +27,7 @@ from kafkalog.auditing.transactions import (
     partition_row,
 )
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
@@ -44,7 +45,6 @@ __all__ = [
     "Leadership",
     "is_lost",
     "needed",
-    "place_of",
     "tables_of_audit",
     "tables_of_files",
     "tables_of_rows",
@@ -125,9 +125,14 @@ class ClusterTables:
     standing: Standing = field(default_factory=Standing)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
-    def save(self, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
-        """Make the step that writes the records of an incident to a file, those that the filters leave."""
-        return Step(text, saves=(*filters, ("-o", name), *self.directories))
+    def incident(
+        self, kind: str, cause: str, subject: Subject, findings: Collection[Row],
+        certainty: str | None = None, worst: Severity = Severity.ERROR,
+    ) -> Incident:  # fmt: skip
+        """Make the incident of some findings of this cluster, as `Incident.of` does."""
+        return Incident.of(
+            kind, cause, subject, findings, self.cluster_id, self.directories, certainty=certainty, worst=worst
+        )
 
     def node_of(self, log: str | None) -> str | None:
         """Return the broker that a log was copied from, None where its directory does not say it."""
@@ -213,7 +218,9 @@ def _take_leadership(tables: ClusterTables, metadata: Metadata | None, nodes: Se
     """Take who led the partitions that findings are about, and those of the coordinators of what they tell of."""
     if metadata is None:
         return
-    places = _places_of(tables) | {place_of(step["log"]) for some in tables.steps.values() for step in some[-1:]}
+    places = _places_of(tables) | {
+        TopicPartition.of_log(step["log"]) for some in tables.steps.values() for step in some[-1:]
+    }
     homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     tables.leadership = Leadership(metadata, next(homes, ""), places)
 
@@ -227,12 +234,6 @@ def _without_old(rows: list[Row]) -> list[Row]:
     markers = sorted(row["marker_offset"] for row in rows if row["state"] == "aborted")
     oldest = markers[-NEWEST_ABORTED] if len(markers) > NEWEST_ABORTED else -1
     return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
-
-
-def place_of(log: str) -> TopicPartition:
-    """Return the partition of a directory, by its name."""
-    topic, _, number = log.rstrip("/").rpartition("/")[2].rpartition("-")
-    return TopicPartition(topic, int(number) if number.isdecimal() else -1)
 
 
 def tables_of_files(

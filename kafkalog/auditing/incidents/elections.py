@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
-    Consumers,
     Event,
     Incident,
     Kept,
@@ -20,6 +20,7 @@ from kafkalog.auditing.incidents.incident import (
     Step,
     Subject,
     TopicPartition,
+    Words,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.open_transactions import (
@@ -37,7 +38,15 @@ from kafkalog.quantities import capital, iso, listed, many, offset_range
 
 __all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]
 
-_TOGETHER_MS = 10_000  # elections of one broker within this time are one incident
+_GONE: Final = "They get the new leader's records, and never those that only the other replica has."
+_MAY_HAVE_ENDED: Final = " Transactions that it left open may have ended after this copy."
+_UNCLEAN: Final = "Broker {leader} became leader of {where} at {when} without being in sync: {lost}"
+_FORKED: Final = "The replicas of {where} have different histories: {lost}"
+_WORDS: Final = {
+    "unclean-election": Words(_UNCLEAN, f"{{waits}}{_GONE}", _GONE, doubtful=_UNCLEAN + _MAY_HAVE_ENDED),
+    "replicas-differ": Words(_FORKED, f"{{waits}}{_GONE}", _GONE, doubtful=_FORKED + _MAY_HAVE_ENDED),
+}
+_TOGETHER_MS: Final = 10_000  # elections of one broker within this time are one incident
 
 
 @dataclass(slots=True)
@@ -152,10 +161,9 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
     kind = "records-lost" if electing or any(one.lost or one.hanging for one in together) else "replicas-diverged"
     cause = "unclean-election" if electing else "replicas-differ"
     findings = [row for one in together for row in one.findings]
-    incident = Incident.of(kind, cause, Subject(*min(one.place for one in together)), findings, tables.cluster_id)
+    incident = tables.incident(kind, cause, Subject(*min(one.place for one in together)), findings)
     hanging = [one for there in together for one in there.hanging]
-    if hanging:
-        describe(tables, incident, hanging)
+    waits = f"{describe(tables, incident, hanging)} " if hanging else ""
     incident.partitions |= {one.place for one in together}
     forks = [[_fork(tables, row) for row in one.forks] for one in together]
     for there, of_place in zip(together, forks, strict=True):
@@ -169,13 +177,15 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         incident.first_offset = min(fork.kept.first_offset for fork in every)
         incident.last_offset = max(fork.kept.last_offset for fork in every)
         incident.records = incident.lost_records
-    gone = "They get the new leader's records, and never those that only the other replica has."
-    waits = f"{incident.consumers.read_committed} " if hanging else ""
-    incident.consumers = Consumers(f"{waits}{gone}", gone)
-    incident.title = _title(incident, together, every)
-    if not is_proved(incident.certainty):
-        incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = [*_save(tables, every), *_steps(tables, incident, together, hanging)]
+    first = electing[0].elections[0] if electing else None
+    incident.say(
+        _WORDS[cause],
+        leader=first and first.leader,
+        when=first and iso(first.row["since_ms"]),
+        lost=_lost(incident, together, every),
+        waits=waits,
+    )
+    incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     return incident
 
 
@@ -276,7 +286,7 @@ def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tu
 def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     """Say what only one replica holds, and whose it is."""
     first = fork.kept.first_offset
-    incident.kept.append(fork.kept)
+    incident.kept_in.append(fork.kept)
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
     incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
@@ -304,22 +314,15 @@ def _whose(row: Row, first: int) -> str:
     return f"{offset_range(begin, row['last_offset'])} belong to a transaction of {name}, {fate}"
 
 
-def _title(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork]) -> str:
-    where = incident.where()
-    electing = next((there for there in together if there.elections), None)
-    if electing is None:
-        return f"The replicas of {where} have different histories: {' '.join(one.said() for one in forks[:1])}"
-    election = electing.elections[0]
-    title = (
-        f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
-    )
-    if forks and len(together) == 1:
-        return f"{title}: {forks[0].said()}"
+def _lost(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork]) -> str:
+    """Say what was lost: of one partition which offsets, of several how many records, or that it can't be seen."""
+    if incident.cause == "replicas-differ" or (forks and len(together) == 1):
+        return "".join(fork.said() for fork in forks[:1])
     if incident.lost_records is not None:
-        return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
+        return f"{many(incident.lost_records, 'record')} exist only on other replicas."
     if all(there.findings == there.unread for there in together):
-        return f"{title}: what the old leader had not replicated may be lost. These inputs do not show it."
-    return f"{title}: what the old leader had not replicated is lost."
+        return "what the old leader had not replicated may be lost. These inputs do not show it."
+    return "what the old leader had not replicated is lost."
 
 
 def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -> bool:
@@ -327,7 +330,7 @@ def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -
     return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
-def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
+def _save(forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:EVENTS]:
@@ -346,7 +349,7 @@ def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
             " them. Aborted records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
-        steps.append(tables.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
+        steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
     return steps
 
 
@@ -355,7 +358,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
     needed = dict.fromkeys(row["needed"] for there in together for row in there.unread)
     steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
                            " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
-    if not incident.kept and not needed:
+    if not incident.kept_in and not needed:
         before = next((one.last_in_sync for there in together for one in there.elections if one.last_in_sync), None)
         if before is not None and _is_given(tables, together, before["leader"]):
             steps.append(
@@ -371,7 +374,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                 )
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
-        steps += abort_steps(tables, hanging)
+        steps += abort_steps(hanging)
     for there in together[:SHOWN]:
         if there.forks:
             steps += _go_on(tables, there)

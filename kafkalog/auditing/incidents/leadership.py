@@ -27,6 +27,11 @@ class Leaderless(NamedTuple):
         what = f"{TopicPartition.of(self.row)} had no leader from here on{until}{lost}."
         return Event(self.since, "broker", self.row["log"], self.row["offset"], what)
 
+    def before(self, decision: Row, what: str) -> Event:
+        """Say when it began, and how long before a decision, which `what` names."""
+        event, early = self.event(), decision["last_update_timestamp_ms"] - self.since
+        return event._replace(what=f"{event.what} {what} came {early} ms later.")
+
 
 class Unclean(NamedTuple):
     """An election of a replica that was not in sync: the row of ``leadership`` that it began, among the others."""

@@ -156,7 +156,7 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
     subject = _subject(tables, kind, rows)
-    incident = Incident.of(kind, cause, subject, rows, tables.cluster_id, certainty=certainty)
+    incident = tables.incident(kind, cause, subject, rows, certainty)
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
