@@ -16,10 +16,10 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
-    TopicPartition,
     Words,
 )
 from kafkalog.certainty import POSSIBLE, first_doubt
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 

@@ -20,7 +20,6 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
-    TopicPartition,
     Words,
 )
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
@@ -35,6 +34,7 @@ from kafkalog.auditing.incidents.open_transactions import (
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range

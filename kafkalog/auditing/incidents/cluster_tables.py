@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
-from kafkalog.auditing.incidents.incident import Incident, Row, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import Incident, Row, Subject
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
@@ -29,6 +29,7 @@ from kafkalog.auditing.transactions import (
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows

@@ -19,7 +19,6 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
-    TopicPartition,
     Words,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
@@ -33,6 +32,7 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.certainty import is_proved
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 from kafkalog.quantities import capital, iso, listed, many, offset_range
 

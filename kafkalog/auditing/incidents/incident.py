@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.certainty import PROVED, first_doubt, is_proved
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, capital, iso, listed, many
 from kafkalog.tables.incident_tables import INCIDENTS
 
@@ -27,38 +28,11 @@ __all__ = [
     "Since",
     "Step",
     "Subject",
-    "TopicPartition",
     "Words",
 ]
 
 
 Row = Mapping[str, Any]  # of a table, by its columns' names
-
-
-class TopicPartition(NamedTuple):
-    """A partition, written as Kafka's tools write it: ``orders-0``."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @classmethod
-    def of(cls, row: Row) -> TopicPartition:
-        """Return the partition that a row of a table is about."""
-        return cls(row["topic"], row["partition"])
-
-    @classmethod
-    def named(cls, name: str) -> TopicPartition:
-        """Return the partition of a name; its number is -1 where the name has none."""
-        topic, _, number = name.rpartition("-")
-        return cls(topic, int(number) if number.isdecimal() else -1)
-
-    @classmethod
-    def of_log(cls, log: str) -> TopicPartition:
-        """Return the partition of a directory, by its name."""
-        return cls.named(log.rstrip("/").rpartition("/")[2])
 
 
 class Since(NamedTuple):

@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.incidents.incident import Event, Row, TopicPartition
+from kafkalog.auditing.incidents.incident import Event, Row
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso
 
 __all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]

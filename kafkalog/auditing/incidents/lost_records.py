@@ -24,7 +24,6 @@ from kafkalog.auditing.incidents.incident import (
     Row,
     Step,
     Subject,
-    TopicPartition,
     Words,
 )
 from kafkalog.auditing.incidents.leadership import last_led
@@ -36,6 +35,7 @@ from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.certainty import POSSIBLE, is_proved, of_finding
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step, TopicPartition
+from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, many, offset_range, producer_name
 
 __all__ = [

@@ -10,9 +10,10 @@ from itertools import islice
 from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
+from kafkalog.auditing.incidents.incident import Row, Step
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, listed_of, many, producer_name
 
 __all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]

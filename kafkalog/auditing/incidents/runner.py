@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
-from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved, of_finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import many
 from kafkalog.tables.arrow import arrow_batches, arrow_schema

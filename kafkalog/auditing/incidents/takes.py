@@ -15,11 +15,12 @@ from typing import Final, Generic, TypeVar
 from kafkalog.auditing.incidents.blocked_consumers import Blocked, blocked, not_given, stopped
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
-from kafkalog.auditing.incidents.incident import Incident, Row, TopicPartition
+from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import UNREADABLE, Loss, losses, lost, lost_objects
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 
 __all__ = ["MIXED", "STORIES", "Left", "Story", "take"]

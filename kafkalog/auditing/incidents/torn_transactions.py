@@ -16,12 +16,12 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
-    TopicPartition,
     Words,
 )
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import OF_A_CAUSE, grouped
 from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 

@@ -52,6 +52,7 @@ from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
@@ -403,9 +404,6 @@ def _share_log(
             yield SHARE_OFFSETS, row
 
 
-Place = tuple[str, int]
-
-
 class GroupAt(NamedTuple):
     """A group's committed offset in a partition, with the leader epoch of the last record read; -1 for none."""
 
@@ -422,13 +420,13 @@ class Standing:
     """
 
     def __init__(
-        self, nodes: Sequence[LogDirectory] = (), places: Collection[Place] = (), limits: Limits | None = None
+        self, nodes: Sequence[LogDirectory] = (), places: Collection[TopicPartition] = (), limits: Limits | None = None
     ) -> None:
         self._nodes = nodes
         self._places = frozenset(places)
         self._limits = limits or Limits()
 
-    def of(self, place: Place) -> Sequence[GroupAt]:
+    def of(self, place: TopicPartition) -> Sequence[GroupAt]:
         """Return the groups in a partition, in the order of their offsets."""
         return self._found.get(place, ()) if place in self._places else ()
 
@@ -453,17 +451,18 @@ class Standing:
         return before, None
 
     @cached_property
-    def _found(self) -> Mapping[Place, list[GroupAt]]:
+    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
         cluster = Cluster(None, list(self._nodes))
         chosen = ChosenGroups(Moment(), (), ())
-        found: dict[Place, list[GroupAt]] = {}
+        found: dict[TopicPartition, list[GroupAt]] = {}
         for log in topic_logs([cluster], OFFSETS_TOPIC, self._limits, lambda _: None, optional=True):
             groups, _ = read_groups(log, chosen, self._limits)
             commits = groups.in_force()
             names, group_of = groups.names, commits.keys.group
             for topic, partition, rows in commits.by_partition():
-                if (topic, partition) in self._places:
-                    found.setdefault((topic, partition), []).extend(
+                place = TopicPartition(topic, partition)
+                if place in self._places:
+                    found.setdefault(place, []).extend(
                         GroupAt(offset, names[group_of[key]], epoch)
                         for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
                     )
