@@ -40,7 +40,7 @@ __all__ = [
     "write_segments",
 ]
 
-_SHOWN: Final = 10  # groups that are told of
+_SHOWN: Final = 10  # groups that are named
 _PAST: Final = "had read past them"
 _PART: Final = "had read part of them"
 _BEFORE: Final = "had not reached them"

@@ -245,12 +245,13 @@ def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:
             )
             number = changes.tell("log-rewritten", new, message, offset=pair.diverged)
             changes.of_logs("rewritten", rows, lambda said: f"The bytes from offset {said.first} on are others.",
-                            first=one(pair.diverged), told=[number])  # fmt: skip
+                            first=one(pair.diverged), reported_by=[number])  # fmt: skip
     for first, last in pair.holes[0]:
         message = f"offsets {first}-{last} are missing between others; the older copy has them"
         number = changes.tell("log-lacks-offsets", new, message, offset=first, last_offset=last)
         changes.of_logs("lacking", rows, lambda said: f"Offsets {said.first}-{said.last} are missing.",
-                        first=one(first), last=one(last), count=one(last - first + 1), told=[number])  # fmt: skip
+                        first=one(first), last=one(last), count=one(last - first + 1),
+                        reported_by=[number])  # fmt: skip
     hurt = sorted({offset for which, offset in pair.damaged if which == 1})
     if hurt:
         changes.of_logs(

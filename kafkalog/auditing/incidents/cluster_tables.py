@@ -17,7 +17,7 @@ from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortRea
 from kafkalog.auditing.incidents.incident import Incident, Row, Subject
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
+from kafkalog.auditing.topics import CommittedGroups, Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
@@ -106,7 +106,7 @@ class ClusterTables:
     `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
     of a cause of which some are not. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first. `standing` are the groups in the partitions that a finding is about. `directories` are those
+    topic's, oldest first. `groups` are the groups in the partitions that a finding is about. `directories` are those
     that were given.
     """
 
@@ -123,7 +123,7 @@ class ClusterTables:
     gaps: dict[TopicPartition, LostRanges] = field(default_factory=dict)
     leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
     replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
-    standing: Standing = field(default_factory=Standing)
+    groups: CommittedGroups = field(default_factory=CommittedGroups)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def incident(
@@ -200,14 +200,14 @@ def tables_of_rows(
     producers = {row["producer_id"] for row in tables.findings} - {None}
     aborts = AbortDecisions(coordinator, now)
     tables.aborted = aborts.of_cause
-    told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
-    for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(told)), key=lambda row: row["transactional_id"]):
+    shown = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
+    for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(shown)), key=lambda row: row["transactional_id"]):
         steps = list(of_id)
         tables.aborts += _aborts(steps, aborts.reasons)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
-    tables.standing = Standing(nodes, _places_of(tables))
+    tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 
@@ -249,7 +249,7 @@ def tables_of_files(
     if len(clusters) == 1:  # else a partition's name is not one partition
         ((nodes, metadata),) = clusters
         _take_leadership(tables, metadata, nodes)
-        tables.standing = Standing(nodes, _places_of(tables))
+        tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 

@@ -14,7 +14,7 @@ from kafkalog.auditing.incidents.incident import (
     SHOWN,
     Event,
     Incident,
-    Kept,
+    LostCopy,
     Row,
     Since,
     Step,
@@ -85,7 +85,7 @@ class _Fork:
     """What only one replica holds after a fork: whose it is, how many records of which fate, and what to save of it."""
 
     row: Row
-    kept: Kept
+    copy: LostCopy
     transactions: list[Row]  # those that reach past the fork
     counts: dict[str, int]
     wanted: list[tuple[int, int]]
@@ -97,10 +97,10 @@ class _Fork:
     def said(self) -> str:
         """Say which offsets only one replica has, and how many records of which fate there are."""
         apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
-        first, last = self.kept.first_offset, self.kept.last_offset
+        first, last = self.copy.first_offset, self.copy.last_offset
         return (
             f"{offset_range(first, last)} of {TopicPartition.of(self.row)} (leader epoch {self.row['found']})"
-            f" {'exists' if first == last else 'exist'} only on {self.kept.holder}: {many(self.records, 'record')}"
+            f" {'exists' if first == last else 'exist'} only on {self.copy.holder}: {many(self.records, 'record')}"
             f"{f' ({apart})' if apart else ''}."
         )
 
@@ -174,8 +174,8 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
     if len(incident.partitions) > 1:
         incident.first_offset = incident.last_offset = None
     elif every:  # else those of the hanging transactions
-        incident.first_offset = min(fork.kept.first_offset for fork in every)
-        incident.last_offset = max(fork.kept.last_offset for fork in every)
+        incident.first_offset = min(fork.copy.first_offset for fork in every)
+        incident.last_offset = max(fork.copy.last_offset for fork in every)
         incident.records = incident.lost_records
     first = electing[0].elections[0] if electing else None
     incident.say(
@@ -235,7 +235,7 @@ def _elected(place: TopicPartition, election: Unclean) -> Iterator[Event]:
 def _fork(tables: ClusterTables, row: Row) -> _Fork:
     """Tell the records apart that only one replica holds: control records are none of anybody's."""
     first, last = row["offset"], row["last_offset"]
-    kept = Kept(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
+    copy = LostCopy(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
     rows = [one for one in tables.transactions.get(row["log"], ()) if _reaches(one, first)]
     markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
     counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)
@@ -251,7 +251,7 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
     if plain > sum(end - begin + 1 for begin, end in others):  # some are between the records of a transaction
         others = [(first, last)]
     wanted = _joined([*(span[:2] for span in data if span[2]), *others])
-    return _Fork(row, kept, rows, {**counts, "of no transaction": plain}, wanted)
+    return _Fork(row, copy, rows, {**counts, "of no transaction": plain}, wanted)
 
 
 def _fate(tables: ClusterTables, row: Row) -> str:
@@ -285,8 +285,8 @@ def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tu
 
 def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     """Say what only one replica holds, and whose it is."""
-    first = fork.kept.first_offset
-    incident.kept_in.append(fork.kept)
+    first = fork.copy.first_offset
+    incident.kept_in.append(fork.copy)
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
     incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
@@ -334,12 +334,12 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:EVENTS]:
-        kept = fork.kept
+        copy = fork.copy
         text = (
-            f"Save the copy on {kept.holder} before its broker starts: it truncates"
-            f" {offset_range(kept.first_offset, kept.last_offset)} when it follows the new leader."
+            f"Save the copy on {copy.holder} before its broker starts: it truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader."
         )
-        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
+        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
     wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)

@@ -22,7 +22,7 @@ __all__ = [
     "Consumers",
     "Event",
     "Incident",
-    "Kept",
+    "LostCopy",
     "More",
     "Row",
     "Since",
@@ -135,7 +135,7 @@ class Step(NamedTuple):
         return Step.running(self.text, "kafkalog extract", ("--incident", incident_id), *self.saves, *directories)
 
 
-class Kept(NamedTuple):
+class LostCopy(NamedTuple):
     """A copy of lost records: where it is, and which offsets."""
 
     log: str
@@ -228,7 +228,7 @@ class Incident:
     last_offset: int | None = None
     records: int | None = None
     lost_records: int | None = None
-    kept_in: list[Kept] = field(default_factory=list)
+    kept_in: list[LostCopy] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     consumers: Consumers = _NOTHING_NEW
     steps: list[Step] = field(default_factory=list)

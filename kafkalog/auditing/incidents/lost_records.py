@@ -20,7 +20,7 @@ from kafkalog.auditing.incidents.incident import (
     Consumers,
     Event,
     Incident,
-    Kept,
+    LostCopy,
     Row,
     Step,
     Subject,
@@ -276,7 +276,7 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
     for loss in together:
-        incident.kept_in += _kept(tables, loss)
+        incident.kept_in += _copies(tables, loss)
     if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
         incident.lost_records = sum(_lost(tables, loss) for loss in known_ranges)
     for loss in together[:EVENTS]:
@@ -306,11 +306,11 @@ def _events(loss: Loss) -> Iterator[Event]:
             yield Event(None, "broker", log, places.last, what)
 
 
-def _kept(tables: ClusterTables, loss: Loss) -> Iterator[Kept]:
+def _copies(tables: ClusterTables, loss: Loss) -> Iterator[LostCopy]:
     """Yield the replicas that have all of the offsets that consumers miss."""
     for row in tables.replicas.get(loss.place, ()):
         if _has(tables, loss, row):
-            yield Kept(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
+            yield LostCopy(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
 
 
 def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], waits: str) -> None:
@@ -382,10 +382,10 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     if first.spared:
         return [_fetch_again(tables, loss) for loss in together[:EVENTS]]
     steps = []
-    for kept in incident.kept_in[:EVENTS]:
-        has = offset_range(kept.first_offset, kept.last_offset)
-        text = f"Copy the partition from {kept.holder}, which has {has} whole."
-        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
+    for copy in incident.kept_in[:EVENTS]:
+        has = offset_range(copy.first_offset, copy.last_offset)
+        text = f"Copy the partition from {copy.holder}, which has {has} whole."
+        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
     if not incident.kept_in:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
         if first.elsewhere:

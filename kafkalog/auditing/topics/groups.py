@@ -69,7 +69,16 @@ from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GROUP_TABLES", "GroupAt", "Item", "ShareOffsets", "Standing", "group_of", "group_rows", "offsets_rows"]
+__all__ = [
+    "GROUP_TABLES",
+    "CommittedGroups",
+    "GroupAt",
+    "Item",
+    "ShareOffsets",
+    "group_of",
+    "group_rows",
+    "offsets_rows",
+]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
 
@@ -412,7 +421,7 @@ class GroupAt(NamedTuple):
     leader_epoch: int
 
 
-class Standing:
+class CommittedGroups:
     """The groups of one cluster that have committed offsets for some partitions.
 
     Few audits need them: the topic is read when the first group is asked for. What is wrong with it is reported with
