@@ -4,6 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Where the shell or CI forbids Python to keep what it compiled, each of the thousands of programs that tests start would
+# compile kafkalog anew, which takes as long again as starting.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: test plan check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)

@@ -18,7 +18,6 @@ _SHARED = "kafkalog._cyutility"
 _COMPILED = (
     "kernel.headers",
     "kernel.records",
-    "kernel.search",
     "kernel.columns",
     "kernel.text",
     "kernel.messages",

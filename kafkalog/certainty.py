@@ -61,18 +61,18 @@ UNLESS_COPIED: Final = Doubt.COPIED_BEFORE.value.word
 
 def certainty_of(*doubts: Doubt | None) -> str:
     """Return the word for something with these doubts; without any it is proved."""
-    every = set(doubts)
-    return next((doubt.value.word for doubt in Doubt if doubt in every), PROVED)
+    return first_doubt(None if doubt is None else doubt.value.word for doubt in doubts)
+
+
+def first_doubt(words: Iterable[str | None]) -> str:
+    """Return the certainty of what is made of several parts: the first of their doubts, in the order of `Doubt`."""
+    every = set(words)
+    return next((doubt.value.word for doubt in Doubt if doubt.value.word in every), PROVED)
 
 
 def is_proved(word: str | None) -> bool:
     """Say whether a word of ``certainty`` leaves no doubt; where there is none, there was no doubt to state."""
     return word in (None, PROVED)
-
-
-def first_doubt(words: Iterable[str | None]) -> str:
-    """Return the certainty of what is made of several parts: the first doubt among their words."""
-    return next((word for word in words if word is not None and not is_proved(word)), PROVED)
 
 
 # Findings that a healthy cluster may make, although they have no doubt of their own: an incident of them is possible.
@@ -84,17 +84,11 @@ _MAY_BE_HEALTHY: Final = frozenset(
 )  # fmt: skip
 
 
-def of_finding(row: Mapping[str, Any], *, in_checkpoint: bool = False) -> str:
-    """Return how certain an incident of a finding is, a row of ``findings``.
-
-    `in_checkpoint` says that a newer ``.checkpoint`` of the metadata log has the state of what is missing.
-    """
+def of_finding(row: Mapping[str, Any]) -> str:
+    """Return how certain an incident of a finding is, a row of ``findings``."""
     if not is_proved(row["certainty"]):
         return str(row["certainty"])
-    return certainty_of(
-        Doubt.MAY_BE_HEALTHY if row["code"] in _MAY_BE_HEALTHY else None,
-        Doubt.IN_CHECKPOINT if in_checkpoint else None,
-    )
+    return certainty_of(Doubt.MAY_BE_HEALTHY if row["code"] in _MAY_BE_HEALTHY else None)
 
 
 # Open transactions: whether the inputs may have missed the marker.

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kafkalog.findings import Finding, Severity
+    from kafkalog.severity import Severity
 
 __all__ = ["Exit", "Outcome", "leaves_complete"]
 
@@ -45,14 +45,10 @@ class Outcome:
         """Say whether something that was asked for could not be read, or is not there."""
         return self._incomplete
 
-    def count(self, severity: Severity) -> None:
-        """Count a finding with this severity."""
-        self._found = self._found or severity >= self.fail_on
-
-    def count_finding(self, finding: Finding) -> None:
+    def count(self, code: str, severity: Severity) -> None:
         """Count a finding; one about a file that can't be read says that not all was."""
-        self.count(finding.severity)
-        if not leaves_complete(finding.code):
+        self._found = self._found or severity >= self.fail_on
+        if not leaves_complete(code):
             self.unread()
 
     def unread(self) -> None:

@@ -43,7 +43,9 @@ class Reason(Enum):
     BEING_WRITTEN = Weaker("A running broker was writing the batch at the end of the log.")
     MAY_BE_WRITTEN_TO = Weaker("A broker that writes to a file leaves room at its end, and cuts it off at the close.")
     IN_CHECKPOINT = Weaker(
-        "A newer .checkpoint of the metadata log has the state of what is missing.", Severity.WARNING
+        "A newer .checkpoint of the metadata log has the state of what is missing.",
+        Severity.WARNING,
+        Doubt.IN_CHECKPOINT,
     )
     LEFT_BY_BROKERS = Weaker(
         "Brokers leave it so and do not read it: entries after a truncation, files that were renamed to be deleted,"

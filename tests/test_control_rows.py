@@ -35,7 +35,7 @@ from message_writer import encode
 from messages import messages
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])
-PLAIN: Final = interpreted("columns", "tests_control_interpreted_selecting")
+PLAIN: Final = interpreted("records", "tests_control_interpreted_selecting")
 Pair = tuple[bytes | None, bytes | None]
 int16s = st.integers(-(2**15), 2**15 - 1)
 
@@ -105,7 +105,7 @@ def test_rows_of_any_control_records_are_those_of_each_alone(compiled: bool, pai
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "MOST_TEXT", most)
         if not compiled:
-            patch.setattr(blocks, "kernel_columns", PLAIN)
+            patch.setattr(blocks, "kernel_records", PLAIN)
         for spaced in (False, True):
             found: list[Any] = []
             for item in segment_rows("f", library.scan(data), {"control": CONTROL.names}, Selection(), spaced=spaced):

@@ -16,16 +16,16 @@ import build
 from kafkalog.columns.table import Columns
 from kafkalog.files.opening import BytesSource
 from kafkalog.kafka.batch import CellTable
-from kafkalog.kernel import buffers, interpreted, search
+from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.segments import damage
 from kafkalog.segments.salvage import stretch_at, stretches
 from kafkalog.segments.segment import scan_source
 from scanned import in_small_steps, scanned
 
-_PLAIN = interpreted("search", "tests_interpreted_crowd")
-_PLAIN_CROWDS = interpreted("search", "tests_interpreted_crowds")
-_BLIND = interpreted("search", "tests_blind_crowds")
-_BLIND.pass_over = lambda *_: False  # what ``search.gather`` can't see is decided place by place
+_PLAIN = interpreted("headers", "tests_interpreted_crowd")
+_PLAIN_CROWDS = interpreted("headers", "tests_interpreted_crowds")
+_BLIND = interpreted("headers", "tests_blind_crowds")
+_BLIND.pass_over = lambda *_: False  # what ``headers.read_over_damage`` can't see is decided place by place
 
 
 def _damaged(random: Random) -> bytes:
@@ -58,8 +58,8 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     if seed % 2:
         in_small_steps(monkeypatch)
     answers = []
-    for form, passed in ((search, damage.passed), (_BLIND, damage.passed), (_BLIND, mock.Mock(return_value=False))):
-        with mock.patch.object(damage, "search", form), mock.patch.object(damage, "passed", passed):
+    for form, passed in ((headers, damage.passed), (_BLIND, damage.passed), (_BLIND, mock.Mock(return_value=False))):
+        with mock.patch.object(damage, "headers", form), mock.patch.object(damage, "passed", passed):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
             parts = [
                 stretch_at(part, row)
@@ -83,7 +83,7 @@ def test_both_forms_pass_over_the_same() -> None:
             here, data = 0, b"".join([build.flipped(outer, 8 * 62), *after])
         room = len(data) + random.choice((0, 1 << 20))
         said = []
-        for form in (search, _PLAIN):
+        for form in (headers, _PLAIN):
             state = array("q", bytes(8 * buffers.SEEK_CELLS))
             state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
             state[buffers.SEEK_ROOM], state[buffers.SEEK_LIMIT] = room, 1 << 27
@@ -96,14 +96,14 @@ def test_both_forms_pass_over_the_same() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_both_forms_gather_the_same(seed: int) -> None:
+def test_both_forms_read_the_same_over_damage(seed: int) -> None:
     """Rows, places, where each stops and why, with room for few of both and batches that may not be read yet."""
     random = Random(seed)
     data = _damaged(random)
     rows, most, doubted = random.choice((3, 40, 400)), random.choice((1, 5, 100)), random.choice((70, 200, 1 << 16))
     is_growing, room = random.random() < 0.5, len(data) + random.choice((0, 1 << 20))
     said = []
-    for form in (search, _PLAIN_CROWDS):
+    for form in (headers, _PLAIN_CROWDS):
         heads, places = CellTable(len(buffers.BATCH_COLUMNS), rows), CellTable(most, buffers.PLACE_CELLS)
         state = array("q", bytes(8 * buffers.SEEK_CELLS))
         state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
@@ -112,12 +112,12 @@ def test_both_forms_gather_the_same(seed: int) -> None:
         start, reach, row, answers = 0, len(data), 0, []
         for _ in range(50):
             state[buffers.SEEK_LEGACY], state[buffers.SEEK_ABOVE] = 1, buffers.NONE
-            answer = form.gather(
+            answer = form.read_over_damage(
                 data, start, reach, heads.cells, row, array("Q", [0]), state, places.cells
             )  # fmt: skip
             answers.append((answer, heads.cells.tolist(), places.cells.tolist(), state.tolist()))
             why, row, _, start, _ = answer
-            if why not in (search.LARGE, search.NO_ROOM):
+            if why not in (headers.LARGE, headers.NO_ROOM):
                 break
             reach = len(data) if start % 2 else start  # a large batch may be read, or it may not
         said.append(answers)
@@ -138,7 +138,7 @@ _OFFSETS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), 2**62, 
 _INTS = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 9)
 
 
-@pytest.mark.parametrize("form", [search, _PLAIN])
+@pytest.mark.parametrize("form", [headers, _PLAIN])
 @example(base=5, delta=2, count=3, there=8, more=0, shown=61, magics=(2, 2), whole=True)
 @example(base=5, delta=2, count=3, there=7, more=0, shown=61, magics=(2, 2), whole=True)
 @example(base=5, delta=2, count=9, there=14, more=0, shown=8, magics=(2, 2), whole=False)

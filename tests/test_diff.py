@@ -197,6 +197,17 @@ def test_a_change_is_as_severe_as_the_finding_that_says_the_same(
     assert rows == of_finding
 
 
+@pytest.mark.parametrize(("fault", "severity"), [(recreate, "note"), (flip_bit, "error"), (retention, None)])
+def test_a_change_that_no_finding_says_is_as_severe_as_its_word(
+    fault: Fault, severity: str | None, copies: tuple[Path, Path]
+) -> None:
+    """A topic that was made anew is worth a note, damage is an error, and retention is healthy."""
+    fault(copies[1])
+    _, rows, _ = compared(*copies)
+
+    assert [row["severity"] for row in rows if row["subject"] == "log"] == [severity]
+
+
 _CODES: Final = {"log-end-lower": "end-lower", "log-rewritten": "rewritten", "log-lacks-offsets": "lacking"}
 
 

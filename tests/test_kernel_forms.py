@@ -24,7 +24,7 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import control_record
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.kafka.message import MalformedError
-from kafkalog.kernel import buffers, interpreted, plans, search
+from kafkalog.kernel import buffers, interpreted, plans
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
@@ -32,7 +32,7 @@ from kafkalog.kernel import text as kernel_text
 from kafkalog_cli.render.kafka.segment_lines import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
-_LOOPS: Final = ("headers", "records", "search")
+_LOOPS: Final = ("headers", "records")
 IN_USE: Final = Form(**{name: import_module(f"kafkalog.kernel.{name}") for name in _LOOPS})
 PLAIN: Final = Form(**{name: interpreted(name, f"tests_interpreted_{name}") for name in _LOOPS})
 PLAIN_LINES = interpreted("text", "tests_interpreted_lines")
@@ -128,7 +128,7 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
             yield form.records.find(data, start, stop, count, odd), odd.tolist()
     for options in range(4):
         broken = array("q", bytes(8 * rows))
-        yield form.headers.find(heads.cells, rows, options & 1, options & 2, broken), broken
+        yield form.headers.broken_rules(heads.cells, rows, options & 1, options & 2, broken), broken
     for unpacked in (False, True):
         row = 0
         looked = CellTable(len(buffers.BATCH_COLUMNS), heads.capacity)
@@ -474,10 +474,10 @@ def test_both_forms_find_the_same_candidates() -> None:
             state[buffers.SEEK_ROOM], state[buffers.SEEK_LIMIT] = len(data), 1 << 27
             state[buffers.SEEK_LEGACY] = legacy
             while at < len(data):
-                at, what = form.search.find(data, at, len(data), array("Q", [0]), b"", state)
+                at, what = form.headers.find_whole(data, at, len(data), array("Q", [0]), b"", state)
                 said.append((at, what))
                 at += 1
             answers.append((said, state.tolist()))
             found |= {what for _, what in said}
         assert answers[0] == answers[1]
-    assert found == {search.NOTHING, search.WHOLE, search.FAR}
+    assert found == {kernel_headers.NOTHING, kernel_headers.WHOLE, kernel_headers.FAR}

@@ -18,6 +18,7 @@ from typing import Final
 import pytest
 
 from invoke import SEGMENT
+from kafkalog.segments import damage
 from kafkalog_cli.render.columnar import arrow_stream
 from official import FIXTURES
 
@@ -131,3 +132,35 @@ def test_a_file_that_is_given_up_ends_silently(
 
     assert swallowed == []
     assert closed or len(stream.getvalue()) == begun
+
+
+COMPILING: Final = """
+import time
+import click
+from kafkalog_cli.main import main
+
+def compiling():
+    source = open({module!r}, "rb").read()
+    print(flush=True)
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        compile(source, "a module", "exec")
+    time.sleep(60)
+
+main(click.Command("compiling", callback=compiling))
+"""
+
+
+def test_a_signal_while_python_compiles_a_module_is_not_lost() -> None:
+    """Python's compiler, which a module without cached bytecode needs, drops a handler's exception: it comes again."""
+    code = COMPILING.format(module=damage.__file__)
+    for moment in range(8):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as running:
+            assert running.stdout
+            running.stdout.readline()
+            time.sleep(moment / 50)
+            running.terminate()
+            try:
+                assert running.wait(20) == 143
+            finally:
+                running.kill()

@@ -80,7 +80,7 @@ class DumpRun:
         watch().begin(sum(sizes), len(sizes))
 
     def report(self, finding: Finding) -> None:
-        self.outcome.count(finding.severity)
+        self.outcome.count(finding.code, finding.severity)
         watch().found([finding])
         self.show(finding)
 

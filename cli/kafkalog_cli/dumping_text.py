@@ -8,7 +8,8 @@ from typing import BinaryIO, Final
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding
 from kafkalog.files.names import SEGMENTS
-from kafkalog.kernel import buffers, columns
+from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
 from kafkalog_cli.dumping import DumpRequest, DumpRun
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import check_side_file, check_unknown, chunks_of
@@ -56,7 +57,8 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
                     run.report(finding)
         elif name.kind is FileKind.UNKNOWN:
             say_official(f"Ignoring unknown file {java_path(file)}")
-            run.outcome.count(check_unknown(file).severity)
+            unknown = check_unknown(file)
+            run.outcome.count(unknown.code, unknown.severity)
         else:
             check_side_file(file)
             _side_file(text, file, name.kind, run.report)
@@ -75,7 +77,7 @@ def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: DumpRun)
     heads = chunk.heads
     decode = deep or selection.looks_at_records
     picks = selection.batches(heads, None if selection.fates is None else selection.fates.of(heads))
-    columns.leave_out(heads.cells, heads.count, picks.rows, picks.count if decode else 0, False)
+    kernel_records.leave_out(heads.cells, heads.count, picks.rows, picks.count if decode else 0, False)
     at = 0  # the next of the picked batches without a line
     written = -1
     for block in chunk.records() if decode else ():

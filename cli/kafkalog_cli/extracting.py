@@ -107,7 +107,7 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
     """Write whole batches to a directory with one for each log; return how many other records they have."""
 
     def report(finding: Finding) -> None:
-        outcome.count(finding.severity)
+        outcome.count(finding.code, finding.severity)
         say(str(finding))
 
     with target.folder(paths) as folder:
@@ -129,7 +129,7 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
         for file in found.given.values():
             for item in selected_blocks(file, found.selection, limits):
                 if isinstance(item, Finding):
-                    outcome.count(item.severity)
+                    outcome.count(item.code, item.severity)
                     say(str(item))
                     continue
                 for row in item.rows():

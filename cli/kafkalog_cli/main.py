@@ -34,6 +34,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.number = 0
+        self.is_heard = False  # the command ended: the first one's exception has done its work
         self._count = 0
         self._pid = os.getpid()
 
@@ -49,25 +50,38 @@ class Signals:
 
     def again(self, _number: int, _frame: Any) -> None:
         """Raise the exception of the first signal."""
-        if self.number == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise SystemExit(Exit.TERMINATED)
+        if not self.is_heard:
+            raise self._ending()
+
+    def _ending(self) -> BaseException:
+        ending = KeyboardInterrupt() if self.number == signal.SIGINT else SystemExit(Exit.TERMINATED)
+        ending.__dict__["life"] = _Life(self)
+        return ending
+
+
+class _Life:
+    """Ends with the exception that holds it; where that is before the command ended, the exception comes again.
+
+    Python's compiler drops what a handler raises meanwhile, finalizers and callbacks do, too.
+    """
+
+    def __init__(self, signals: Signals) -> None:
+        self._signals = signals
+
+    def __del__(self) -> None:
+        if not self._signals.is_heard:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
 
 @contextmanager
 def signals_raised() -> Iterator[Signals]:
-    """Raise KeyboardInterrupt at SIGINT, unless it is ignored, and SystemExit at SIGTERM.
-
-    Python swallows exceptions in finalizers and callbacks, with a stack trace; these come again a moment later.
-    """
+    """Raise KeyboardInterrupt at SIGINT, unless it is ignored, and SystemExit at SIGTERM."""
     signals = Signals()
     hook = sys.unraisablehook
 
-    def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
-        if signals.number and isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
-        else:
-            hook(unraisable)
+    def unraisable(swallowed: sys.UnraisableHookArgs) -> None:
+        if not signals.number or not isinstance(swallowed.exc_value, KeyboardInterrupt | SystemExit):
+            hook(swallowed)
 
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     before: dict[signal.Signals, Any] = {}
@@ -75,9 +89,11 @@ def signals_raised() -> Iterator[Signals]:
         before[signal.SIGALRM] = signal.signal(signal.SIGALRM, signals.again)
         for number in (signal.SIGTERM,) if is_ignored else (signal.SIGTERM, signal.SIGINT):
             before[number] = signal.signal(number, signals)
-        sys.unraisablehook = swallowed
+        sys.unraisablehook = unraisable
         yield signals
     finally:
+        signals.is_heard = True
+        signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
         for number, known in before.items():
             signal.signal(number, known)
@@ -96,6 +112,7 @@ def main(command: click.Command | None = None) -> NoReturn:
         try:
             status = _ended(command, signals)
         except KeyboardInterrupt:  # also while Python loads the command
+            signals.is_heard = True
             status = Exit.INTERRUPTED
     # What failed may have left something that is closed when it is collected, and DuckDB reports what is not collected.
     if status in (Exit.FINE, Exit.FINDINGS) and "duckdb" not in sys.modules:
@@ -141,7 +158,12 @@ def _run(command: click.Command | None, signals: Signals) -> int:
     progress = Progress()
     set_watch(progress)
     try:
-        result = command.main(prog_name=command.name if command.name != "cli" else "kafkalog", standalone_mode=False)
+        try:
+            result = command.main(
+                prog_name=command.name if command.name != "cli" else "kafkalog", standalone_mode=False
+            )
+        finally:
+            signals.is_heard = bool(signals.number)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:

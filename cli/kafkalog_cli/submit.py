@@ -414,7 +414,7 @@ def _run_space(job: SparkJob, started: float) -> int:
         if done.unreadable:
             outcome.unread()
         for finding in done.findings:
-            outcome.count_finding(finding)
+            outcome.count(finding.code, finding.severity)
         return outcome.status(exit_zero=params["exit_zero"])
 
     def said(done: BulkSpace) -> dict[str, str]:

@@ -143,7 +143,7 @@ class ViewOutput:
             )  # fmt: skip
 
     def _finding(self, finding: Finding, sink: RowSink | None, distinct: DistinctIds) -> None:
-        self.outcome.count_finding(finding)
+        self.outcome.count(finding.code, finding.severity)
         if sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form)):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:

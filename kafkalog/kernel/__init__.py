@@ -1,4 +1,4 @@
-"""The hot loops: headers, records, search, messages, text and the fold; each source runs compiled or interpreted.
+"""The hot loops: headers, records, columns, messages, text and the fold; each source runs compiled or interpreted.
 
 The hot loops run compiled if the install could compile them. ``KAFKALOG_PURE=1`` in the environment runs their Python
 source instead, with the same answers.
@@ -39,7 +39,6 @@ if os.environ.get("KAFKALOG_PURE"):
     for _name in (
         "headers",
         "records",
-        "search",
         "columns",
         "text",
         "messages",

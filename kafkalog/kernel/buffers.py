@@ -33,6 +33,23 @@ CODEC_BITS, APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, HORIZON_BIT = 7, 8,
 MARKER_BITS = TRANSACTIONAL_BIT | CONTROL_BIT  # of a transaction marker: both
 UNUSED_BITS, UNUSED_BITS_V1, UNUSED_BITS_V0 = 0xFF80, 0xF0, 0xF8  # of magic 2, 1 and 0: they mean nothing
 
+# Where the fields of a batch of magic 2 are; a test compares these with the layouts.
+SIZE_AT, LEADER_EPOCH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 8, 12, 16, 17, 21, 23
+BASE_TIMESTAMP_AT, MAX_TIMESTAMP_AT, PRODUCER_ID_AT, PRODUCER_EPOCH_AT, BASE_SEQUENCE_AT, COUNT_AT = (
+    27,
+    35,
+    43,
+    51,
+    53,
+    57,
+)
+LOG_OVERHEAD = 12  # what the size does not count: the offset and itself
+SIZE_UP_TO_MAGIC = 17
+BATCH_OVERHEAD = 61  # a batch without its records
+# The same of a message of magic 0 or 1; magic 1 has a timestamp, then both have a key and a value after their sizes.
+MESSAGE_CRC_AT, MESSAGE_ATTRIBUTES_AT, MESSAGE_TIMESTAMP_AT = 12, 17, 18
+MESSAGE_OVERHEAD = 26  # of magic 0: without key and value
+
 BATCH_COLUMNS: Final = (
     "position",
     "size",
@@ -202,7 +219,7 @@ KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = r
 # What ``records.find`` answers, as flags.
 OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = 1, 2, 4, 8, 16, 32
 
-# Which batches and records are selected: the conditions of ``columns.batches`` and ``columns.records``.
+# Which batches and records are selected: the conditions of ``records.wanted_batches`` and ``wanted_records``.
 (
     FIRST_WANTED,  # offset
     LAST_WANTED,
@@ -214,7 +231,7 @@ OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = 1, 2, 4, 8, 1
     CONDITIONS,
 ) = range(8)
 
-# What ``columns.controls`` lists of control records.
+# What ``records.controls`` lists of control records.
 (
     CONTROL_RECORD,  # its number
     CONTROL_TYPE,  # what ``end_marker`` answers
@@ -258,14 +275,14 @@ KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(
     GOES_ON_OFFSET,  # and the offset that they lead to, or NONE
     SEEK_CELLS,
 ) = range(15)
-# A place of damage, as ``search.gather`` says it.
+# A place of damage, as ``headers.read_over_damage`` says it.
 PLACE_POSITION, PLACE_SIZE, PLACE_PROVED, PLACE_OFFSET, PLACE_CELLS = range(5)
 
 # The state of ``messages.number``, and what it keeps of a string.
 NUMBERED, ARENA_USED, NUMBER_SECRET, NUMBER_CELLS = range(4)
 SPAN_START, SPAN_SIZE, SPAN_HASH, SPAN_CELLS = range(4)
 
-# The rules of headers that a batch may break, by their findings' codes; ``headers.find`` sets the bit of each.
+# The rules of headers that a batch may break, by their findings' codes; ``headers.broken_rules`` sets the bit of each.
 RULES: Final = (
     "last-offset-delta-negative",
     "offset-overflow",

@@ -11,3 +11,6 @@ cdef extern from "frames.h" nogil:
         unsigned char *out, size_t w, size_t most, size_t room, const unsigned char *in_, size_t size, size_t left)
     Py_ssize_t kafkalog_lz4_frame(
         unsigned char *out, size_t w, size_t most, size_t room, const unsigned char *in_, size_t size, size_t left)
+
+cdef extern from "string.h" nogil:
+    void *memmem(const void *where, size_t size, const void *what, size_t length)

@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The records of batches, and the messages of magic 0 and 1, into a table; ``buffers.py`` has the rules.
+"""The records of batches, messages of magic 0 and 1 among them: into a table, which are wanted, odd or kept.
+
+``buffers.py`` has the rules of its source.
 
 An error's number is its index in ``segments.decoded.RECORD_ERRORS``.
 """
@@ -23,14 +25,20 @@ __all__ = [
     "NO_ROOM",
     "PACKED",
     "ROOM",
+    "controls",
     "find",
+    "holding",
     "in_order",
     "keep",
+    "leave_out",
     "move",
     "next_odd",
     "put",
     "read",
     "unpack",
+    "wanted_batches",
+    "wanted_records",
+    "without_control",
     "zstd_frame",
 ]
 
@@ -553,6 +561,252 @@ def next_odd(
         heads[SECTION_START, row] = -1
         row += 1
     return stop_row
+
+
+# Which batches and records are wanted: they meet conditions.
+#
+# The conditions are seven int64, by ``FIRST_WANTED`` and the names after it.
+
+
+def wanted_batches(
+    heads: cython.const[cython.longlong][:, ::1],
+    count: cython.Py_ssize_t,
+    conditions: cython.const[cython.longlong][::1],
+    picks: cython.longlong[::1],
+) -> int:
+    """Write the rows of the batches that may hold a selected record to `picks`; answer how many."""
+    n: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t
+    magic: cython.longlong
+    attributes: cython.longlong
+    base: cython.longlong
+    time: cython.longlong
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or len(picks) < count or len(conditions) < CONDITIONS:
+        raise IndexError
+    for row in range(count):
+        magic = heads[MAGIC, row]
+        attributes = heads[ATTRIBUTES, row]
+        base = heads[BASE_OFFSET, row]
+        if heads[LAST_OFFSET, row] < conditions[FIRST_WANTED]:
+            continue
+        if base > conditions[LAST_WANTED] and (base != NONE or magic > 1):
+            continue
+        if conditions[HAS_PRODUCER] and heads[PRODUCER_ID, row] != conditions[WANTED_PRODUCER]:
+            continue
+        if conditions[ONLY_CONTROL] and (magic < 2 or attributes & CONTROL_BIT == 0):
+            continue
+        # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
+        if magic != 0 and attributes & APPEND_TIME_BIT:
+            time = heads[MAX_TIMESTAMP, row]
+            if time < conditions[FROM_TIMESTAMP] or time > conditions[TO_TIMESTAMP]:
+                continue
+        picks[n] = row
+        n += 1
+    return n
+
+
+def holding(
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][:, ::1],
+    count: cython.Py_ssize_t,
+    start: cython.longlong,
+    rows: cython.longlong[::1],
+) -> int:
+    """Write the numbers of the batches with these bytes to `rows`; answer how many. `start` is where `buf` begins."""
+    n: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t  # the buffer may go on: what follows is looked at with its own batches
+    next_at: cython.longlong
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or count > len(rows) or len(literal) == 0:
+        raise IndexError
+    if count == 0:
+        return 0
+    at = max(heads[POSITION, 0] - start, 0)
+    end = min(heads[POSITION, count - 1] - start + heads[SIZE, count - 1], len(buf))
+    while row < count:
+        at = _place_of(buf, literal, at, end)
+        if at < 0:
+            break
+        while row + 1 < count and heads[POSITION, row + 1] - start <= at:
+            row += 1
+        rows[n] = row
+        n += 1
+        if row + 1 == count:
+            break
+        next_at = heads[POSITION, row + 1] - start  # once is enough for a batch
+        if next_at <= at or next_at > end:
+            break
+        at = next_at
+    return n
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _place_of(
+    buf: cython.const[cython.uchar][::1],
+    literal: cython.const[cython.uchar][::1],
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Return where the bytes next are, -1 for nowhere. The C library looks for them ten times faster than Python."""
+    if at >= end:
+        return -1
+    if cython.compiled:
+        place: cython.p_const_uchar = cython.cast(
+            cython.p_const_uchar,
+            memmem(cython.address(buf[at]), end - at, cython.address(literal[0]), len(literal)),
+        )
+        return -1 if place == cython.NULL else place - cython.address(buf[0])
+    return bytes(buf).find(bytes(literal), at, end)
+
+
+def leave_out(
+    heads: cython.longlong[:, ::1],
+    count: cython.Py_ssize_t,
+    picks: cython.const[cython.longlong][::1],
+    picked: cython.Py_ssize_t,
+    control_only: cython.bint,
+) -> None:
+    """Leave out the records of the rows that are not among the first `picked` of `picks`, which are in order.
+
+    With `control_only` also of the batches that have no control records.
+    """
+    at: cython.Py_ssize_t = 0
+    row: cython.Py_ssize_t
+    if len(heads) < BATCH_CELLS or count > heads.shape[1] or picked > len(picks):
+        raise IndexError
+    for row in range(count):
+        if at < picked and picks[at] == row:
+            at += 1
+            if not control_only:
+                continue
+            if heads[MAGIC, row] > 1 and heads[ATTRIBUTES, row] & CONTROL_BIT:
+                continue
+        heads[SECTION_START, row] = -1
+
+
+def wanted_records(
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    count: cython.Py_ssize_t,
+    conditions: cython.const[cython.longlong][::1],
+    key: cython.const[cython.uchar][::1],
+    has_key: cython.bint,
+    picks: cython.longlong[::1],
+) -> int:
+    """Write the numbers of the selected records to `picks`; answer how many."""
+    n: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    size: cython.Py_ssize_t = len(key)
+    v: cython.longlong
+    if len(recs) < RECORD_CELLS or count > recs.shape[1] or len(picks) < count or len(conditions) < CONDITIONS:
+        raise IndexError
+    for i in range(count):
+        v = recs[OFFSET, i]
+        if v < conditions[FIRST_WANTED] or v > conditions[LAST_WANTED]:
+            continue
+        v = recs[TIMESTAMP, i]
+        if v < conditions[FROM_TIMESTAMP] or v > conditions[TO_TIMESTAMP]:
+            continue
+        if has_key:
+            if recs[KEY_SIZE, i] != size:
+                continue
+            start = recs[KEY_START, i]
+            if start < 0 or size > len(buf) - start:
+                continue
+            k = 0
+            while k < size and buf[start + k] == key[k]:
+                k += 1
+            if k < size:
+                continue
+        picks[n] = i
+        n += 1
+    return n
+
+
+def without_control(
+    heads: cython.const[cython.longlong][:, ::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    picks: cython.const[cython.longlong][::1],
+    picked: cython.Py_ssize_t,
+    found: cython.longlong[::1],
+) -> int:
+    """List those of the picked records that are not in control batches, and answer how many."""
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    batch: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    if len(heads) < BATCH_CELLS or len(recs) < RECORD_CELLS:
+        raise IndexError
+    if picked > len(picks) or picked > len(found):
+        raise IndexError
+    for i in range(picked):
+        row = picks[i]
+        if row < 0 or row >= recs.shape[1]:
+            raise IndexError
+        batch = recs[BATCH, row]
+        if batch < 0 or batch >= heads.shape[1]:
+            raise IndexError
+        if heads[MAGIC, batch] < 2 or not heads[ATTRIBUTES, batch] & CONTROL_BIT:
+            found[count] = row
+            count += 1
+    return count
+
+
+def controls(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][:, ::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    picks: cython.const[cython.longlong][::1],
+    count: cython.Py_ssize_t,
+    found: cython.longlong[:, ::1],
+) -> int:
+    """List the control records among the first `count` of `picks`; answer how many.
+
+    `found`, a table, gets the columns ``CONTROL_…``: the record's number; what ``end_marker`` answers; the
+    version in its key; the coordinator's epoch, or the type of one that ends nothing. Other cells below 0 in the
+    second one are of malformed ones.
+    """
+    n: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    key: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    key_size: cython.longlong
+    value_size: cython.longlong
+    kind: cython.longlong
+    size: cython.Py_ssize_t = len(buf)
+    if len(heads) < BATCH_CELLS or len(recs) < RECORD_CELLS:
+        raise IndexError
+    if count > min(len(picks), found.shape[1]) or len(found) < CONTROL_COLUMNS:
+        raise IndexError
+    for at in range(count):
+        i = picks[at]
+        row = recs[BATCH, i]
+        if heads[MAGIC, row] < 2 or heads[ATTRIBUTES, row] & CONTROL_BIT == 0:
+            continue
+        key = recs[KEY_START, i]
+        key_size = recs[KEY_SIZE, i]
+        value = recs[VALUE_START, i]
+        value_size = recs[VALUE_SIZE, i]
+        kind = -1
+        if key >= 0 and value >= 0 and key_size <= size - key and value_size <= size - value:
+            kind = end_marker(buf, key, key_size, value, value_size)
+        found[CONTROL_RECORD, n] = i
+        found[CONTROL_TYPE, n] = kind
+        if kind >= 0:
+            found[CONTROL_VERSION, n] = int16(buf, key)
+            found[CONTROL_EPOCH, n] = int32(buf, value + 2)
+        elif kind == NO_END:
+            found[CONTROL_VERSION, n] = int16(buf, key)
+            found[CONTROL_EPOCH, n] = int16(buf, key + 2)
+        n += 1
+    return n
 
 
 # The streams of many batches to their content at once; ``buffers.py`` has the rules of its source.

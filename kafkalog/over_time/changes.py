@@ -21,7 +21,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import SEGMENT, Facts
 from kafkalog.reports import AuditSource
 from kafkalog.settle import Reason, lowered
-from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.change_tables import CHANGES, SEVERITIES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,20 +98,18 @@ def _places(facts: Facts, *, has_nodes: bool) -> list[tuple[str, str, int]]:
 # Changes of logs as blocks of columns, others as rows.
 
 
+_NUMBERS: Final = ("first", "last", "count")  # offsets, and how many of something
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE.
+    """Logs to which the same happened: their rows `old` and `new`, -1 for none, and `_NUMBERS`, which may be NONE.
 
     `reported_by` are the numbers of the findings that say the same of each, whose severity it has.
     """
 
     what: str
-    old: _Ints
-    new: _Ints
-    first: _Ints
-    last: _Ints
-    count: _Ints
-    severity: str | None
+    logs: Columns
     words: Callable[[_Said], str]
     reported_by: Sequence[int]
 
@@ -138,18 +136,18 @@ class Changes:
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def of_logs(
-        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, first: _Ints | None = None,
-        last: _Ints | None = None, count: _Ints | None = None, severity: str | None = None,
-        reported_by: Sequence[int] = (),
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, reported_by: Sequence[int] = (),
+        **numbers: _Ints | None,
     ) -> None:  # fmt: skip
         """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
 
-        `reported_by` are the numbers of the findings that say the same of each.
+        `reported_by` are the numbers of the findings that say the same of each, `numbers` may be any of `_NUMBERS`.
         """
-        if len(which[0]):
-            none = np.full(len(which[0]), NONE)
-            cells = [none if column is None else column for column in (first, last, count)]
-            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], severity, words, reported_by))
+        old, new = which
+        if len(old):
+            logs = {"old": old, "new": new} | dict.fromkeys(_NUMBERS, np.full(len(old), NONE))
+            logs |= {name: column for name, column in numbers.items() if column is not None}
+            self._blocks.append(_Block(what, Columns(logs), words, reported_by))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
@@ -171,24 +169,22 @@ class Changes:
 
     def _of_block(self, block: _Block) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a block, made of whole columns."""
-        old, new = _cells(self.old, block.old), _cells(self.new, block.new)
-        numbers = [[_known(number) for number in column.tolist()] for column in (block.first, block.last, block.count)]
+        old, new = _cells(self.old, block.logs["old"]), _cells(self.new, block.logs["new"])
+        numbers = list(zip(*block.logs.columns(*_NUMBERS).rows(), strict=True))
         rows = ([dict(zip(side, cells, strict=True)) for cells in zip(*side.values(), strict=True)]
                 for side in (old, new))  # fmt: skip
         said = (_Said(*cells) for cells in zip(*numbers, *rows, strict=True))
         columns: dict[str, Iterable[Any]] = dict.fromkeys(CHANGES.names, repeat(None))
-        columns |= {name: new[name] if block.new.min() >= 0 else old[name] for name in _OF_EITHER}
+        columns |= {name: new[name] if block.logs["new"].min() >= 0 else old[name] for name in _OF_EITHER}
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
-        columns |= {"subject": repeat("log"), "what": repeat(block.what), "severity": repeat(block.severity)}
+        columns |= {"subject": repeat("log"), "what": repeat(block.what)}
         if block.reported_by:
             columns["severity"] = [self.findings[number].severity.word for number in block.reported_by]
+        elif block.what in SEVERITIES:
+            columns["severity"] = repeat(SEVERITIES[block.what].word)
         columns["message"] = map(block.words, said)
         return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
-
-
-def _known(number: int) -> int | None:
-    return None if number == NONE else number
 
 
 def _cells(facts: Facts, rows: _Ints) -> dict[str, list[Any]]:
@@ -222,7 +218,7 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     old, new = changes.old, changes.new
     ids = old.logs["topic_id"][both.old], new.logs["topic_id"][both.new]
     replaced = (ids[0] != ids[1]) & (ids[0] != None) & (ids[1] != None)  # noqa: E711  # compares each cell
-    changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced, severity="note")
+    changes.of_logs("replaced", (both.old[replaced], both.new[replaced]), _replaced)
     disks = old.directory_ids()[both.old], new.directory_ids()[both.new]
     moved = (disks[0] != disks[1]) & (disks[0] != None) & (disks[1] != None) & ~replaced  # noqa: E711  # as above
     changes.of_logs(
@@ -279,7 +275,7 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
         "truncated", (logs.old[some], logs.new[some]),
         lambda one: f"{_many(one.count, 'offset')} from {one.first} on were truncated: the history of leader epoch"
         f" {one.new['leader_epoch']} begins there.",
-        first=cut[some], last=before[some] - 1, count=(before - cut)[some], severity="note",
+        first=cut[some], last=before[some] - 1, count=(before - cut)[some],
     )  # fmt: skip
     for at in np.flatnonzero(is_cut & (high_watermark != NONE) & (cut < np.minimum(high_watermark, before))).tolist():
         first, last = int(cut[at]), int(min(high_watermark[at], before[at])) - 1
@@ -341,16 +337,16 @@ def _starts(changes: Changes, logs: Joined) -> None:
             partial(_deleted, said),
             first=before[some], last=after[some] - 1, count=(after - before)[some],
         )  # fmt: skip
-    lower = np.flatnonzero(after < before)
+    lower, reported_by = np.flatnonzero(after < before), []
+    for at in lower.tolist():
+        message = f"the log starts at {after[at]}; it started at {before[at]}"
+        reported_by.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
+                                 last_offset=int(before[at]) - 1))  # fmt: skip
     changes.of_logs(
         "start-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log starts at {one.new['log_start_offset']}; it started at {one.old['log_start_offset']}.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], severity="warning",
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], reported_by=reported_by,
     )  # fmt: skip
-    for at in lower.tolist():
-        message = f"the log starts at {after[at]}; it started at {before[at]}"
-        changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
-                     last_offset=int(before[at]) - 1)  # fmt: skip
 
 
 def _deleted(said: str, one: _Said) -> str:
@@ -459,7 +455,7 @@ def _same_segment(old: Columns, new: Columns) -> _Ints:
     placed = SortedRows((new["log"], new["base_offset"]), np.zeros(len(new), np.int64))
     group = placed.groups(old["log"], old["base_offset"])
     at = placed.first(group, np.zeros(len(old), np.int64))
-    return np.where(group < 0, -1, np.append(placed.order, -1)[np.minimum(at, len(placed.order))])
+    return placed.rows(at, group >= 0)
 
 
 def _elsewhere(changes: Changes, both: Joined) -> None:
@@ -521,9 +517,10 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
             what, f"was {what}"
         )
         log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
+        last = None if row["last_offset"] == NONE else row["last_offset"]
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
-            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
+            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=last,
             old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
             cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip

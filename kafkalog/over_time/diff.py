@@ -85,7 +85,7 @@ class Diff:
         if not self.complete:
             outcome.unread()
         for row in self.incidents:
-            outcome.count(Severity[row["severity"].upper()])
+            outcome.count(row["kind"], Severity[row["severity"].upper()])
         return outcome
 
     def cells(self, table: str) -> Iterator[tuple[Any, ...]]:
@@ -258,7 +258,7 @@ def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:
             "damaged", rows,
             lambda said: f"{said.count} of the batches that were whole are damaged now; the first was at offset"
             f" {said.first}.",
-            first=one(hurt[0]), count=one(len(hurt)), severity="error",
+            first=one(hurt[0]), count=one(len(hurt)),
         )  # fmt: skip
     return forked
 

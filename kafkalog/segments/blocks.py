@@ -18,8 +18,8 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, Batch, CellTable
 from kafkalog.kafka.compression import CODECS
 from kafkalog.kernel import buffers
-from kafkalog.kernel import columns as kernel_columns
 from kafkalog.kernel import message_ops as ops
+from kafkalog.kernel import records as kernel_records
 from kafkalog.kernel.buffers import as_table
 from kafkalog.kernel.columns import bytes_kinds, fill, take
 from kafkalog.kernel.plans import (
@@ -595,7 +595,7 @@ _OF_BATCH: Final = {
     "batch_position": BATCH["position"],
 }
 
-# In the order in which ``columns.controls`` lists them after the record's number.
+# In the order in which ``records.controls`` lists them after the record's number.
 _TYPES: Final = next(
     column.words for column in CONTROL_TABLE.columns if column.name == "type"
 )  # by number, but for the last
@@ -644,7 +644,7 @@ class ControlBlocks:
         if self._found.capacity < len(picks.rows):
             self._found = CellTable(buffers.CONTROL_COLUMNS, len(picks.rows))
         found = self._found
-        count = kernel_columns.controls(
+        count = kernel_records.controls(
             records.buf, records.heads.cells, recs.cells, picks.rows, picks.count, found.cells
         )
         found.count = count

@@ -11,7 +11,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.batch import LOG_OVERHEAD, SIZE_UP_TO_MAGIC, CellTable, magic_of, size_of, smallest_size
-from kafkalog.kernel import buffers, headers, search
+from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Window:
         view[:kept] = rest
         self.position += self.start
         self.start = 0
-        self.source.release(max(0, self.position - search.BLOCK))  # checksums begin at blocks; see segments/resync.py
+        self.source.release(max(0, self.position - headers.BLOCK))  # checksums begin at blocks; see segments/resync.py
         least = max(needed, SIZE_UP_TO_MAGIC, kept + 1) - kept
         got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got

@@ -25,7 +25,7 @@ from kafkalog.kafka.batch import (
     smallest_size,
 )
 from kafkalog.kafka.layout import RECORD_BATCH
-from kafkalog.kernel import buffers, search
+from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import WholeBatch
@@ -39,7 +39,7 @@ def next_offset(head: bytes) -> int | None:
     """Return the offset after the batch by its header, None if the header does not give it."""
     if len(head) < RECORD_BATCH.size:
         return None
-    after = search.leads_to(head, 0)
+    after = headers.leads_to(head, 0)
     return None if after == buffers.NONE else after
 
 
@@ -50,7 +50,7 @@ def end_is_believed(cursor: Cursor, end: int, head: bytes) -> bool:
         return True
     padded = there.ljust(RECORD_BATCH.size, b"\0")
     is_whole = cursor.resync.whole(end) is not None
-    return search.may_follow(head.ljust(RECORD_BATCH.size, b"\0"), 0, padded, 0, len(there), is_whole)
+    return headers.may_follow(head.ljust(RECORD_BATCH.size, b"\0"), 0, padded, 0, len(there), is_whole)
 
 
 def next_whole(cursor: Cursor, start: int) -> WholeBatch | None:
@@ -87,7 +87,7 @@ def is_zero(cursor: Cursor, start: int, stop: int) -> bool:
 # Files with so much damage that each place must cost as little as possible: neighbouring damage becomes one.
 #
 # Whole batches and the damaged bytes between them leave in one chunk, as far as the window shows both: so decides the
-# kernel (``kernel.search``). What it does not show is decided by `crowded`, one place at a time; both follow one rule.
+# kernel (``kernel.headers``). What it does not show is decided by `crowded`, one place at a time; both follow one rule.
 
 
 _ENDLESS: Final = 1 << 62
@@ -117,12 +117,12 @@ def gather(cursor: Cursor) -> Gathered:
     state[buffers.SEEK_POSITION], state[buffers.SEEK_GROWING] = window.position, not window.at_end
     places = CellTable(heads.capacity + 1, buffers.PLACE_CELLS)  # a place is a row here
     crowd = CrowdedPlaces(chunk.file)
-    why = search.LARGE
-    while why in (search.LARGE, search.NO_ROOM):
+    why = headers.LARGE
+    while why in (headers.LARGE, headers.NO_ROOM):
         rows, last = heads.count, cursor.order.last_offset
         state[buffers.SEEK_LEGACY] = cursor.legacy
         state[buffers.SEEK_ABOVE] = buffers.NONE if last is None else last
-        why, heads.count, count, window.start, read = search.gather(
+        why, heads.count, count, window.start, read = headers.read_over_damage(
             view, window.start, cursor.reach(), heads.cells, rows, _NO_SUMS, state, places.cells
         )
         cursor.legacy = state[buffers.SEEK_LEGACY] != 0
@@ -130,8 +130,8 @@ def gather(cursor: Cursor) -> Gathered:
         chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
         _add(crowd, places.flat[: count * buffers.PLACE_CELLS])
-        if why == search.UNSEEN and passed(cursor, crowd):
-            why = search.LARGE
+        if why == headers.UNSEEN and passed(cursor, crowd):
+            why = headers.LARGE
     if crowd:
         positions = [finding.position or 0 for finding in chunk.examined]
         crowd.after.extend(bisect_left(positions, place) for place in crowd.positions)
@@ -154,13 +154,13 @@ def passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
 
 
 def _place_cells(position: int, resumed: Resumed) -> memoryview:
-    """Return a place as ``search.gather`` gives it."""
+    """Return a place as ``headers.read_over_damage`` gives it."""
     expected = buffers.NONE if resumed.expected is None else resumed.expected
     return memoryview(array("q", [position, resumed.position - position, resumed.is_proved, expected]))
 
 
 def _add(crowd: CrowdedPlaces, places: memoryview) -> None:
-    """Add places as ``search.gather`` gives them, but for what comes before each."""
+    """Add places as ``headers.read_over_damage`` gives them, but for what comes before each."""
     crowd.positions.extend(places[buffers.PLACE_POSITION :: buffers.PLACE_CELLS])
     crowd.lengths.extend(places[buffers.PLACE_SIZE :: buffers.PLACE_CELLS])
     crowd.proved.extend(places[buffers.PLACE_PROVED :: buffers.PLACE_CELLS].tolist())
@@ -181,7 +181,7 @@ def crowded(cursor: Cursor, here: int) -> Resumed:
         stop = end_of_file(cursor) if found is None else found.position
         at = _hop(cursor, at, stop)
         head = cursor.source.read(at, RECORD_BATCH.size)
-        end = at + (search.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0)
+        end = at + (headers.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0)
         is_batch = at < end and found is not None and cursor.resync.reaches(end)
         if at >= stop or not is_batch or not end_is_believed(cursor, end, head):
             break
@@ -193,7 +193,7 @@ def crowded(cursor: Cursor, here: int) -> Resumed:
 def _hop(cursor: Cursor, at: int, stop: int) -> int:
     """Go from header to header by their sizes, as long as these do not lead past `stop`."""
     while at < stop:
-        inside = search.hop(cursor.source.read(at, min(WINDOW, stop - at)), 0, stop - at)
+        inside = headers.hop(cursor.source.read(at, min(WINDOW, stop - at)), 0, stop - at)
         if not inside:
             return at
         at += inside

@@ -17,8 +17,8 @@ from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_json import JSON_ENCODERS
 from kafkalog.kafka.message_schema import EVERY_RELEASE
 from kafkalog.kernel import buffers
-from kafkalog.kernel import columns as kernel_columns
 from kafkalog.kernel import message_ops as ops
+from kafkalog.kernel import records as kernel_records
 from kafkalog.kernel.columns import signs, texts
 from kafkalog.kernel.plans import OF_BATCH, OF_ROW
 from kafkalog.segments import blocks
@@ -124,7 +124,7 @@ class InternalBlocks:
             return array("q", picks.rows[: picks.count])
         heads, recs = records.heads, records.recs
         rows = array("q", bytes(8 * picks.count))
-        count = kernel_columns.without_control(heads.cells, recs.cells, picks.rows, picks.count, rows)
+        count = kernel_records.without_control(heads.cells, recs.cells, picks.rows, picks.count, rows)
         return rows[:count]
 
     def _by_hand(self, heads: CellTable, records: RecordBlock, numbers: Sequence[int]) -> Items:

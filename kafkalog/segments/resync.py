@@ -3,7 +3,7 @@
 A candidate is a plausible header whose checksum matches its whole length. Checking each from scratch would be quadratic
 for bytes made to look like headers, so:
 
-- small batches are summed when they are met (``search.find``);
+- small batches are summed when they are met (``headers.find_whole``);
 - sums of prefixes, one for each 4 KiB, give the sum of any other bytes in constant time (``headers.shift``);
 - on average there may be one such far batch for every 64 bytes, and one in 128 bytes that ends in another block than
   the one before or is an old message; more are skipped, and a finding reports that;
@@ -21,13 +21,13 @@ from typing import Final, NamedTuple
 from kafkalog.kafka import batch
 from kafkalog.kafka.batch import CODEC_MASK
 from kafkalog.kafka.layout import MESSAGE_V0, RECORD_BATCH
-from kafkalog.kernel import buffers, headers, search
+from kafkalog.kernel import buffers, headers
 
 __all__ = ["Resync", "WholeBatch"]
 
 Read = Callable[[int, int], bytes | bytearray | memoryview]
 
-_BLOCK: Final = search.BLOCK
+_BLOCK: Final = headers.BLOCK
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = batch.checked_from(2)
 _OF_MESSAGES: Final = [(batch.layout_of(magic).size, batch.smallest_size(magic)) for magic in (0, 1)]
@@ -164,7 +164,7 @@ class Resync:
         step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
             before = (start - self._anchor) % _BLOCK
-            piece = bytes(self._read(start - before, before + min(step, stop - start) + search.NEAR))
+            piece = bytes(self._read(start - before, before + min(step, stop - start) + headers.NEAR))
             if len(piece) <= before:
                 return None
             end = self._end()
@@ -175,12 +175,12 @@ class Resync:
             self._loads += (min(step, stop - start)) // _BYTES_FOR_LOAD
             at, last = before, before + min(step, stop - start)
             while at < last:
-                at, what = search.find(piece, at, last, self._prefixes, self._tail, self._state)
-                if what == search.NOTHING:
+                at, what = headers.find_whole(piece, at, last, self._prefixes, self._tail, self._state)
+                if what == headers.NOTHING:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
-                if what == search.FAR and head[batch.MAGIC_AT] == 2:
+                if what == headers.FAR and head[batch.MAGIC_AT] == 2:
                     if self._loads <= 0:
                         self._state[buffers.SEEK_BEYOND] += 1
                         at += 1
@@ -215,7 +215,7 @@ class Resync:
 
     def _decided(self, position: int, head: bytes, what: int) -> WholeBatch | None:
         """Return the batch that the kernel found to be whole, or that a far checksum shows to be whole."""
-        if what == search.WHOLE:
+        if what == headers.WHOLE:
             return _whole_batch(position, head)
         return self._batch(position, head) if batch.magic_of(head) == 2 else self._message(position, head)
 

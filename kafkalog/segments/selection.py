@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
-from kafkalog.kernel import buffers, columns
+from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
 from kafkalog.segments.decoded import RecordBlock, headers_of
 from kafkalog.tables.dump_tables import OUTCOMES
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kafkalog.columns.sorted_rows import Spans
     from kafkalog.folds.fates import BatchFates, Fates
-    from kafkalog.folds.stable import Extents
     from kafkalog.segments.chunk import Chunk
 
 __all__ = ["Met", "Picks", "Selection", "all_rows"]
@@ -115,7 +116,7 @@ class Selection:
     null_value: bool = False
     data_only: bool = False
     visible_only: bool = False
-    extents: Extents | None = None
+    extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
@@ -141,7 +142,7 @@ class Selection:
         if self.everything:
             return all_rows(heads)
         rows = array("q", bytes(8 * heads.count))
-        picks = Picks(rows, columns.batches(heads.cells, heads.count, self._conditions(), rows))
+        picks = Picks(rows, kernel_records.wanted_batches(heads.cells, heads.count, self._conditions(), rows))
         if self.needs_fates and self.fates is not None and found is not None:
             picks = _picked(picks, self.fates.chosen(found, self.outcomes, self.transactional_ids))
             if self.visible_only:
@@ -170,19 +171,19 @@ class Selection:
         if not literal or not heads.count:
             return True
         rows = array("q", bytes(8 * heads.count))
-        count = columns.holding(chunk.buf, literal, heads.cells, heads.count, chunk.position, rows)
+        count = kernel_records.holding(chunk.buf, literal, heads.cells, heads.count, chunk.position, rows)
         kept = heads.numpy()[buffers.ATTRIBUTES] & CODEC_MASK != 0
         kept[rows[:count]] = True
         if not kept.any():
             return False
         picks = _picked(all_rows(heads), kept)
-        columns.leave_out(heads.cells, heads.count, picks.rows, picks.count, False)
+        kernel_records.leave_out(heads.cells, heads.count, picks.rows, picks.count, False)
         return True
 
     def leave_out_others(self, heads: CellTable, picks: Picks, *, control_only: bool = False) -> None:
         """Leave out the records of batches that were not picked, with `control_only` of all without control records."""
         if control_only or not self.everything:
-            columns.leave_out(heads.cells, heads.count, picks.rows, picks.count, control_only)
+            kernel_records.leave_out(heads.cells, heads.count, picks.rows, picks.count, control_only)
 
     def records(self, block: RecordBlock) -> Picks:
         """Return the selected records in a block of batches that may contain some."""
@@ -191,7 +192,9 @@ class Selection:
             return all_rows(recs)
         rows = array("q", bytes(8 * recs.count))
         has_key = self.key is not None
-        count = columns.records(block.buf, recs.cells, recs.count, self._conditions(), self.key or b"", has_key, rows)
+        count = kernel_records.wanted_records(
+            block.buf, recs.cells, recs.count, self._conditions(), self.key or b"", has_key, rows
+        )
         picks = Picks(rows, count)
         wanted = self._by_columns(recs)
         if wanted is not None:

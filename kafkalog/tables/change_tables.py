@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
-__all__ = ["CHANGES", "DIFF_TABLES", "NIGHTS"]
+__all__ = ["CHANGES", "DIFF_TABLES", "NIGHTS", "SEVERITIES"]
 
 SUBJECTS: Final = ("log", "transaction", "incident", "group", "topic", "setting")
 
@@ -47,6 +48,9 @@ WHAT: Final = (
     # of a topic or a setting; also `created`, and `gone`
     "changed",
 )
+
+# How bad a log's change is of which no finding says it; what is not here happens in a healthy cluster.
+SEVERITIES: Final = {"truncated": Severity.NOTE, "replaced": Severity.NOTE, "damaged": Severity.ERROR}
 
 
 def _two(name: str, type_: str, meaning: str) -> tuple[Column, Column]:

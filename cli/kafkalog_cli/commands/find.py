@@ -127,7 +127,7 @@ def _write(
         try:
             for item in selected_blocks(found.given.get(path) or GivenFile(path), found.selection, limits):
                 if isinstance(item, Finding):
-                    outcome.count(item.severity)
+                    outcome.count(item.code, item.severity)
                     if item.severity >= outcome.fail_on:
                         say(str(item))
                     continue

@@ -184,7 +184,7 @@ class _SalvagedRows:
         from kafkalog.segments.file_rows import finding_row
 
         for finding in self.found.all():
-            self.outcome.count(finding.severity)
+            self.outcome.count(finding.code, finding.severity)
             if "findings" in self.wanted:
                 self.sink.row(TABLES["findings"], finding_row(finding))
             else:

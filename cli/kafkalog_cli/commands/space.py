@@ -146,7 +146,7 @@ def space(
 
 def _count(outcome: Outcome, finding: Finding) -> None:
     """Count a finding for the exit status, and show it if it is more than a note."""
-    outcome.count_finding(finding)
+    outcome.count(finding.code, finding.severity)
     if finding.severity > Severity.NOTE:
         say(str(finding))
 

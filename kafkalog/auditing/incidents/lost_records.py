@@ -122,7 +122,7 @@ class Loss:
 
 def lost(tables: ClusterTables, findings: list[Row]) -> dict[TopicPartition, list[Loss]]:
     """Return what each partition lost, or what can't be read there, by cause: first what can't be read, and is sure."""
-    by_cause = grouped(findings, lambda row: (_cause(tables, row), _certainty(row), TopicPartition.of(row)))
+    by_cause = grouped(findings, lambda row: (_cause(tables, row), of_finding(row), TopicPartition.of(row)))
     every = [Loss(place, cause, certainty, rows) for (cause, certainty, place), rows in by_cause.items()]
     by_place = grouped(every, lambda loss: loss.place)
     for some in by_place.values():
@@ -157,11 +157,6 @@ def _cause(tables: ClusterTables, row: Row) -> str:
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
     return KIND_OF[row["code"]].cause
-
-
-def _certainty(row: Row) -> str:
-    in_checkpoint = row["topic"] == METADATA_TOPIC and row["severity"] == "warning"
-    return of_finding(row, in_checkpoint=in_checkpoint)
 
 
 def _join_foreign(some: list[Loss]) -> None:

@@ -153,10 +153,10 @@ class Summary:
     def outcome(self, fail_on: Severity) -> Outcome:
         """Return the outcome that decides the exit status."""
         outcome = Outcome(fail_on)
-        if not self.complete:
+        if self.unreadable:
             outcome.unread()
-        for _, severity in self.findings:
-            outcome.count(severity)
+        for code, severity in self.findings:
+            outcome.count(code, severity)
         return outcome
 
     def verdict(self) -> str:

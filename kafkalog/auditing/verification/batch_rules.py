@@ -297,7 +297,7 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
     heads, controls = chunk.heads, topic in (None, METADATA_TOPIC)
     if len(_broken) < heads.count:
         _broken.frombytes(bytes(8 * (heads.count - len(_broken))))
-    if not headers.find(heads.cells, heads.count, records, controls, _broken):
+    if not headers.broken_rules(heads.cells, heads.count, records, controls, _broken):
         return
     rules = np.array(_broken[: heads.count], np.int64)
     for number, code in enumerate(buffers.RULES):
