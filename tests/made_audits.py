@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,9 @@ HOSTILE = (
 _T0 = 1_795_251_278_420
 
 
-@dataclass(slots=True)
+@dataclass
 class MadeAudit:
-    """Tables by name; transactions as columns."""
+    """Tables by name; transactions as arrays, which may be changed until they are read."""
 
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     columns: list[dict[str, Any]] = field(default_factory=list)
@@ -39,10 +40,15 @@ class MadeAudit:
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         return iter(self.tables.get(table, ()))
 
+    @cached_property
+    def _read(self) -> list[Columns]:
+        return [
+            Columns({name: TextColumn.of(cells) if cells.dtype == object else cells for name, cells in columns.items()})
+            for columns in self.columns
+        ]
+
     def transactions(self) -> Iterator[Columns]:
-        for columns in self.columns:
-            yield Columns({name: TextColumn.of(cells) if cells.dtype == object else cells
-                           for name, cells in columns.items()})  # fmt: skip
+        yield from self._read
 
     def steps(self) -> Iterator[Columns]:
         states = {state.word: int(state) for state in TransactionState}
@@ -51,7 +57,7 @@ class MadeAudit:
             "start_timestamp_ms", "timeout_ms",
         )  # fmt: skip
         rows = [row | {"is_same": 0, "state": states.get(row["state"], TOMBSTONE)} for row in self.rows("coordinator")]
-        yield Columns.of_rows(rows, names, ("transactional_id",))
+        yield Columns.of_rows(([row[name] for name in names] for row in rows), names, ("transactional_id",))
 
     def notes(self, codes: frozenset[str]) -> Iterator[dict[str, Any]]:
         return (row for row in self.rows("findings") if row["code"] in codes)

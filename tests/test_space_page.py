@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from browser import CHROMIUM, browser
+from browser import CHROMIUM, browser, opened
 from invoke import kafkalog as command
 from kafkalog.reports import SpaceReport, space_page
 from kafkalog.reports.page.treemap import Box, Tile, squares, treemap
@@ -91,27 +91,18 @@ def running() -> Iterator[Any]:
         yield one
 
 
-def _shown(running: Any, file: Path, scheme: str = "light") -> tuple[Any, list[str], list[str]]:
-    page = running.new_context(color_scheme=scheme).new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
-    return page, said, asked
-
-
 @in_browser
 @pytest.mark.parametrize("case", CASES)
 def test_a_page_opens_without_a_word(running: Any, case: str, tmp_path: Path) -> None:
     """No console message, no violation of the policy, no request but for the file itself, no link to nowhere."""
     file = tmp_path / "space.html"
     command("space", FIXTURES / case / "data", "-o", file, "--clocks", "--next-start")
-    page, said, asked = _shown(running, file)
 
-    assert (said, asked) == ([], [file.as_uri()])
-    assert page.evaluate("[...document.querySelectorAll('a[href^=\"#\"]')].every(a => document.querySelector(a.hash))")
+    with opened(running, file) as shown:
+        assert (shown.said, shown.asked) == ([], [file.as_uri()])
+        assert shown.page.evaluate(
+            "[...document.querySelectorAll('a[href^=\"#\"]')].every(a => document.querySelector(a.hash))"
+        )
 
 
 @in_browser
@@ -122,9 +113,9 @@ def test_nobody_is_left_out(running: Any, scheme: str, tmp_path: Path) -> None:
 
     file = tmp_path / "space.html"
     command("space", FIXTURES / "k4-i-compacted-markers-gone" / "data", "-o", file)
-    page, _, _ = _shown(running, file, scheme)
 
-    found = Axe().run(page).response["violations"]
+    with opened(running, file, color_scheme=scheme) as shown:
+        found = Axe().run(shown.page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
 
 
@@ -133,8 +124,10 @@ def test_the_table_says_what_the_drawing_shows(running: Any, tmp_path: Path) -> 
     """The bytes of all topics in the text alternative are those of all directories."""
     case, file = FIXTURES / "k4-i-compacted-markers-gone" / "data", tmp_path / "space.html"
     command("space", case, "-o", file)
-    page, _, _ = _shown(running, file)
-    cells = page.eval_on_selector_all("#bytes-by-topic tbody td:nth-child(4)", "some => some.map(td => +td.innerText)")
+    with opened(running, file) as shown:
+        cells = shown.page.eval_on_selector_all(
+            "#bytes-by-topic tbody td:nth-child(4)", "some => some.map(td => +td.innerText)"
+        )
     rows = command("space", "--format", "ndjson", case).rows
 
     assert sum(cells) == sum(row["all_bytes"] for row in rows if row["table"] == "space") > 0

@@ -98,19 +98,18 @@ def _places(facts: Facts, *, has_nodes: bool) -> list[tuple[str, str, int]]:
 # Changes of logs as blocks of columns, others as rows.
 
 
+_NUMBERS: Final = ("first", "last", "count")  # offsets, and how many of something
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE.
+    """Logs to which the same happened: their rows `old` and `new`, -1 for none, and `_NUMBERS`, which may be NONE.
 
     `told` are the numbers of the findings that say the same of each, whose severity it has.
     """
 
     what: str
-    old: _Ints
-    new: _Ints
-    first: _Ints
-    last: _Ints
-    count: _Ints
+    logs: Columns
     words: Callable[[_Said], str]
     told: Sequence[int]
 
@@ -137,17 +136,18 @@ class Changes:
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def of_logs(
-        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, first: _Ints | None = None,
-        last: _Ints | None = None, count: _Ints | None = None, told: Sequence[int] = (),
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, told: Sequence[int] = (),
+        **numbers: _Ints | None,
     ) -> None:  # fmt: skip
         """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
 
-        `told` are the numbers of the findings that say the same of each.
+        `told` are the numbers of the findings that say the same of each, `numbers` may be any of `_NUMBERS`.
         """
-        if len(which[0]):
-            none = np.full(len(which[0]), NONE)
-            cells = [none if column is None else column for column in (first, last, count)]
-            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], words, told))
+        old, new = which
+        if len(old):
+            logs = {"old": old, "new": new} | dict.fromkeys(_NUMBERS, np.full(len(old), NONE))
+            logs |= {name: column for name, column in numbers.items() if column is not None}
+            self._blocks.append(_Block(what, Columns(logs), words, told))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
@@ -169,13 +169,13 @@ class Changes:
 
     def _of_block(self, block: _Block) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a block, made of whole columns."""
-        old, new = _cells(self.old, block.old), _cells(self.new, block.new)
-        numbers = [[_known(number) for number in column.tolist()] for column in (block.first, block.last, block.count)]
+        old, new = _cells(self.old, block.logs["old"]), _cells(self.new, block.logs["new"])
+        numbers = list(zip(*block.logs.columns(*_NUMBERS).rows(), strict=True))
         rows = ([dict(zip(side, cells, strict=True)) for cells in zip(*side.values(), strict=True)]
                 for side in (old, new))  # fmt: skip
         said = (_Said(*cells) for cells in zip(*numbers, *rows, strict=True))
         columns: dict[str, Iterable[Any]] = dict.fromkeys(CHANGES.names, repeat(None))
-        columns |= {name: new[name] if block.new.min() >= 0 else old[name] for name in _OF_EITHER}
+        columns |= {name: new[name] if block.logs["new"].min() >= 0 else old[name] for name in _OF_EITHER}
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
         columns |= {"subject": repeat("log"), "what": repeat(block.what)}
@@ -185,10 +185,6 @@ class Changes:
             columns["severity"] = repeat(SEVERITIES[block.what].word)
         columns["message"] = map(block.words, said)
         return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
-
-
-def _known(number: int) -> int | None:
-    return None if number == NONE else number
 
 
 def _cells(facts: Facts, rows: _Ints) -> dict[str, list[Any]]:
@@ -459,7 +455,7 @@ def _same_segment(old: Columns, new: Columns) -> _Ints:
     placed = SortedRows((new["log"], new["base_offset"]), np.zeros(len(new), np.int64))
     group = placed.groups(old["log"], old["base_offset"])
     at = placed.first(group, np.zeros(len(old), np.int64))
-    return np.where(group < 0, -1, np.append(placed.order, -1)[np.minimum(at, len(placed.order))])
+    return placed.rows(at, group >= 0)
 
 
 def _elsewhere(changes: Changes, both: Joined) -> None:
@@ -521,9 +517,10 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
             what, f"was {what}"
         )
         log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
+        last = None if row["last_offset"] == NONE else row["last_offset"]
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
-            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
+            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=last,
             old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
             cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip

@@ -19,12 +19,14 @@ import numpy as np
 
 from kafkalog.auditing.partition import compacts
 from kafkalog.auditing.topics import policies
+from kafkalog.columns.sorted_rows import last_of_each
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.narrowing import EVERYTHING, nothing_matches
-from kafkalog.queries.alignment import Aligned, Differences, Digests, aligned
+from kafkalog.queries.alignment import DIGESTS, Aligned, Differences, aligned
 from kafkalog.queries.given_file import GivenLogs
 from kafkalog.queries.given_logs import given_logs
 from kafkalog.queries.reading import SelectedBlock, selected_blocks
@@ -46,7 +48,7 @@ _SYNCS: Final = "mm2-offset-syncs.*.internal"
 # MirrorMaker's own topics and Kafka's: a mirror has others.
 _OWN: Final = ("__*", "mm2-*", "heartbeats", "*.heartbeats", "*.checkpoints.internal")
 
-_NO_ROWS: Final = Digests.of([])
+_NO_ROWS: Final = Columns.empty(DIGESTS)
 
 _Place = tuple[str, int]
 
@@ -180,7 +182,7 @@ def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[i
 
 
 class _Records:
-    """What consumers are given of a partition, as `Digests`; remembers what compaction may remove of it.
+    """What consumers are given of a partition, as `DIGESTS`; remembers what compaction may remove of it.
 
     Digests have a key of this run's own, so that nobody can choose records of the same digest.
     """
@@ -192,15 +194,15 @@ class _Records:
         self.compacted = compacted
         self._files = side.files.get(place, ())
         self._limits = limits
-        self._keys: list[Digests] = []
+        self._keys: list[Columns] = []
         self._tombstones: list[int] = []
 
-    def __iter__(self) -> Iterator[Digests]:
+    def __iter__(self) -> Iterator[Columns]:
         for file in self._files:
             for item in selected_blocks(file, _COMMITTED, self._limits):
                 if isinstance(item, Finding):  # the verification reports it
                     continue
-                rows = Digests.of([self._row(item, row) for row in item.rows()])
+                rows = Columns.of_rows([self._row(item, row) for row in item.rows()], DIGESTS)
                 self.count += len(rows)
                 if self.compacted:
                     self._keys.append(rows)
@@ -221,15 +223,14 @@ class _Records:
         digest, key_digest = (int.from_bytes(one.digest(), "big", signed=True) for one in (whole, of_key))
         return offset, digest, key_digest, cell(buffers.TIMESTAMP, row)
 
-    def may_be_cleaned(self, rows: Digests) -> NDArray[np.bool_]:
+    def may_be_cleaned(self, rows: Columns) -> NDArray[np.bool_]:
         """Say of which rows a cleaner may remove the record: the key comes again later, or it is a tombstone."""
         if not self.compacted or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        everything = Digests.joined(self._keys)
-        keys, last = np.unique(everything.key[::-1], return_index=True)
-        latest = everything.offset[::-1][last]
-        comes_again = latest[np.searchsorted(keys, rows.key)] > rows.offset
-        found: NDArray[np.bool_] = comes_again | np.isin(rows.offset, self._tombstones)
+        everything = Columns.concat(self._keys, DIGESTS)
+        keys, last = last_of_each(everything["key"])
+        comes_again = everything["offset"][last[np.searchsorted(keys, rows["key"])]] > rows["offset"]
+        found: NDArray[np.bool_] = comes_again | np.isin(rows["offset"], self._tombstones)
         return found
 
 
@@ -298,9 +299,9 @@ class _Seen:
         self._upstream = np.array(sorted(syncs), np.int64)
 
     def add(self, same: Aligned) -> None:
-        self.other_times += int((same.one.timestamp != same.other.timestamp).sum())
-        for at in np.flatnonzero(np.isin(same.one.offset, self._upstream)).tolist():
-            upstream, downstream = int(same.one.offset[at]), int(same.other.offset[at])
+        self.other_times += int((same.one["timestamp"] != same.other["timestamp"]).sum())
+        for at in np.flatnonzero(np.isin(same.one["offset"], self._upstream)).tolist():
+            upstream, downstream = int(same.one["offset"][at]), int(same.other["offset"][at])
             self.syncs += 1
             if self._syncs[upstream] != downstream:
                 self.wrong.append((upstream, downstream, self._syncs[upstream]))
@@ -311,10 +312,10 @@ class _InWords:
     """How a partition and its mirror differ, in the words of the table."""
 
     found: Differences
-    missing: Digests
-    extra: Digests
-    before: Digests
-    after: Digests
+    missing: Columns
+    extra: Columns
+    before: Columns
+    after: Columns
     cleaned: int
 
     @classmethod
@@ -325,8 +326,8 @@ class _InWords:
         """
         source, mirror = records
         late = (found.before[0], _NO_ROWS) if starts[1] > 0 else (_NO_ROWS, found.before[0])
-        before, missing = late[0], Digests.joined([late[1], found.one])
-        extra = Digests.joined([*([] if starts[0] > 0 else [found.before[1]]), found.other, found.after[1]])
+        before, missing = late[0], late[1] + found.one
+        extra = (_NO_ROWS if starts[0] > 0 else found.before[1]) + found.other + found.after[1]
         parts = [(of, rows, of.may_be_cleaned(rows)) for of, rows in (
             (source, missing), (mirror, extra), (source, before), (source, found.after[0])
         )]  # fmt: skip
@@ -346,7 +347,7 @@ class _InWords:
         """Return the first offset of the source (0) or of the mirror (1) with something wrong."""
         both = (self.found.changed, self.found.moved)
         rows = [(pair.one, pair.other)[side] for pair in both] + [(self.missing, self.extra)[side]]
-        return min((int(one.offset.min()) for one in rows if len(one)), default=None)
+        return min((int(one["offset"].min()) for one in rows if len(one)), default=None)
 
     def findings(self, pair: _Pair) -> Iterator[Finding]:
         """Yield a finding for each way in which they differ."""
@@ -362,27 +363,29 @@ class _InWords:
         changed, moved = self.found.changed, self.found.moved
         if count := len(changed.one):
             message = f"{_many(count, 'record')} of {topic} {'has' if count == 1 else 'have'} other content in {mirror}"
-            where = f": the first is at offset {changed.one.offset[0]}, in the mirror at {changed.other.offset[0]}"
-            yield _finding(pair, "mirror-changed", f"{message}{where}", *_ends(changed.one))
+            yield _finding(pair, "mirror-changed", f"{message}{_first_of(changed)}", *_ends(changed.one))
         if count := len(moved.one):
             message = f"{_many(count, 'record')} of {topic} {_are(count)} in another order in {mirror}"
-            where = f": the first is at offset {moved.one.offset[0]}, in the mirror at {moved.other.offset[0]}"
-            yield _finding(pair, "mirror-reordered", f"{message}{where}", *_ends(moved.one))
+            yield _finding(pair, "mirror-reordered", f"{message}{_first_of(moved)}", *_ends(moved.one))
         for rows, what in ((self.before, "begins after"), (self.after, "ends before")):
             if len(rows):
                 message = f"{mirror} {what} {_many(len(rows), 'committed record')} of {topic}{_at(rows)}"
                 yield _finding(pair, "mirror-partial", message, *_ends(rows))
 
 
-def _ends(rows: Digests) -> tuple[int | None, int | None]:
-    return (int(rows.offset.min()), int(rows.offset.max())) if len(rows) else (None, None)
+def _ends(rows: Columns) -> tuple[int | None, int | None]:
+    return (int(rows["offset"].min()), int(rows["offset"].max())) if len(rows) else (None, None)
 
 
-def _at(rows: Digests, what: str = "offset") -> str:
+def _at(rows: Columns, what: str = "offset") -> str:
     if not len(rows):
         return ""
     first, last = _ends(rows)
     return f": {what} {first}" if first == last else f": the first is at {what} {first}, the last at {last}"
+
+
+def _first_of(pairs: Aligned) -> str:
+    return f": the first is at offset {pairs.one['offset'][0]}, in the mirror at {pairs.other['offset'][0]}"
 
 
 def _many(count: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
@@ -299,12 +299,8 @@ class _Ends:
         begin, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, "right")
         found = end > begin
         found[found] = times[begin[found]] <= latest[found]
-        logs = columns["log"]
-        run = np.cumsum(group_begins(logs))
-        order = np.lexsort((run, wanted))
-        bounds = np.append(np.flatnonzero(group_begins(run[order], wanted[order])), len(order))
-        for number in np.flatnonzero(np.diff(bounds) > 1).tolist():
-            rows = order[bounds[number] : bounds[number + 1]]  # of one producer and epoch, in the order of their log
+        run = np.cumsum(group_begins(columns["log"]))
+        for rows in groups(wanted, run, least=2):  # of one producer and epoch, in the order of their log
             decided = np.searchsorted(times[begin[rows[0]] : end[rows[0]]], latest[rows], "right")
             place = np.arange(len(rows))
             taken = np.minimum(np.minimum.accumulate(decided - place) + place, place + 1)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.space import (
@@ -217,5 +216,5 @@ class JoinSpace(_TableTask):
                     whole.join(cost)
                 made = TRANSACTION_COSTS.name, cost_row(self.seal.unpacked(key), whole, self.states[cluster])
             else:
-                made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), np.concatenate([*contents], axis=1))
+                made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), contents)
             yield from tables.add(made[0], [made[1]])
