@@ -1,7 +1,8 @@
-"""Rows in the order of two keys and a time, and where a time belongs among the rows with the same keys."""
+"""Groups of rows with equal keys, runs of neighbours, and places among sorted rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,17 @@ __all__ = [
     "SortedRows",
     "Spans",
     "among",
+    "any_between",
     "distinct",
     "group_begins",
     "group_ends",
+    "groups",
+    "joined_ranges",
+    "last_of_each",
     "place_of",
     "ranges",
     "running_max",
+    "runs",
 ]
 
 
@@ -57,31 +63,47 @@ class SortedRows:
         there &= self._group[np.clip(place, 0, len(self._group) - 1)] == group
         return there
 
+    def rows(self, place: NDArray[np.int64], there: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the number of the row at each place, -1 where none is `there`."""
+        return np.append(self.order, -1)[np.where(there, place, -1)]
+
     def time(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time of the row at each place; that of the nearest row for a place outside."""
         return self._time[np.clip(place, 0, len(self._time) - 1)]
 
 
 class Spans:
-    """Rows of producers that each begin at an offset: which of them an offset is in, or after.
+    """Rows of producers, such as transactions, that each begin at an offset: which of them an offset is in, or after.
 
-    `order` has the rows sorted by producer and offset, which are ranks in one number; `producers` are distinct.
+    Their order by producer and offset is that of one number, made of the ranks of both; `producers` are distinct.
     """
 
-    def __init__(self, producers: NDArray[np.int64], firsts: NDArray[np.int64]) -> None:
-        self.order: NDArray[np.intp] = np.lexsort((firsts, producers))
+    def __init__(
+        self, producers: NDArray[np.int64], firsts: NDArray[np.int64], lasts: NDArray[np.int64] | None = None
+    ) -> None:
+        order = np.lexsort((firsts, producers))
         self._firsts = np.sort(firsts)
-        self.producers, rank = np.unique(producers[self.order], return_inverse=True)
-        self._begins = self._placed(rank, firsts[self.order])
-        self._rank = rank
+        self.producers, self._rank = np.unique(producers[order], return_inverse=True)
+        self._begins = self._placed(self._rank, firsts[order])
+        self._rows = np.append(order, -1)
+        self._lasts = lasts
+
+    def __len__(self) -> int:
+        return len(self._rank)
 
     def last(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the place in `order` of each producer's last row that begins up to an offset, -1 for none."""
+        """Return the number of each producer's last row that begins up to an offset, -1 for none."""
         rank = place_of(self.producers, producers)
         found = np.searchsorted(self._begins, self._placed(rank, offsets), "right") - 1
         there = (rank >= 0) & (found >= 0)
-        there &= self._rank[found] == rank if len(self._rank) else False
-        return np.where(there, found, -1)
+        there &= self._rank[found] == rank if len(self) else False
+        return self._rows[np.where(there, found, -1)]
+
+    def find(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the row that each offset is in: its producer's last one, if it goes so far; else -1."""
+        assert self._lasts is not None, "only of rows that end somewhere"
+        found = self.last(producers, offsets)
+        return np.where((found >= 0) & (offsets <= self._lasts[found]), found, -1) if len(self) else found
 
     def _placed(self, rank: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         placed: NDArray[np.int64] = rank * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
@@ -115,6 +137,41 @@ def group_begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 def group_ends(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Say which rows differ from the next one in one of these columns, as the last of each group does."""
     return np.append(group_begins(*columns)[1:], True)[: len(columns[0])]
+
+
+def runs(begins: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where runs of neighbours begin and where they stop; `begins` says it of each row, also of the first."""
+    bounds = np.append(np.flatnonzero(begins), len(begins))
+    return bounds[:-1], bounds[1:]
+
+
+def groups(*keys: NDArray[Any], least: int = 1) -> Iterator[NDArray[np.intp]]:
+    """Yield the places of the rows with equal keys, in order: a group at a time, those of at `least` so many rows."""
+    order = np.lexsort(keys[::-1])
+    firsts, stops = runs(group_begins(*(key[order] for key in keys)))
+    for number in np.flatnonzero(stops - firsts >= least).tolist():
+        yield order[firsts[number] : stops[number]]
+
+
+def last_of_each(keys: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct keys in order, and the place of the last row of each."""
+    order = np.argsort(keys, kind="stable")
+    last = order[group_ends(keys[order])]
+    return keys[last], last
+
+
+def joined_ranges(firsts: NDArray[Any], stops: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Join each range to the one before it if that one stops where it begins."""
+    begins = np.ones(len(firsts), np.bool_)
+    begins[1:] = firsts[1:] != stops[:-1]
+    first, stop = runs(begins)
+    return firsts[first], stops[stop - 1]
+
+
+def any_between(values: NDArray[Any], firsts: NDArray[Any], stops: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which ranges, each up to below its stop, have one of some values, which are sorted."""
+    found: NDArray[np.bool_] = np.searchsorted(values, firsts) < np.searchsorted(values, stops)
+    return found
 
 
 def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:

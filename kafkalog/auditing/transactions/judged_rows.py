@@ -28,7 +28,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     open_verdict,
 )
 from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_missed
-from kafkalog.columns.sorted_rows import SortedRows, among
+from kafkalog.columns.sorted_rows import SortedRows, among, any_between
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -86,10 +86,7 @@ class UnreadBytes:
     def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
         if not len(self._after) and not len(self._missing):
             return np.zeros(len(first), bool)
-        unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)
-        missing = np.searchsorted(self._missing, first, "right") < np.searchsorted(self._missing, marker)
-        found: NDArray[np.bool_] = unread | missing
-        return found
+        return any_between(self._after, first, marker) | any_between(self._missing, first + 1, marker)
 
 
 # The words of verdicts by their numbers.

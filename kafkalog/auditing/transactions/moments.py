@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.certainty import NEVER, Seen
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, runs
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
@@ -106,8 +106,8 @@ class Moments:
                 order = np.argsort(offsets, kind="stable")
             offsets, times = offsets[order], times[order]
             part = np.searchsorted(asked, offsets, "right")
-            begins = np.flatnonzero(group_begins(part))
-            ends = np.append(begins[1:], len(part)) - 1
+            begins, stops = runs(group_begins(part))
+            ends = stops - 1
             first.put(part[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[part[begins]])
             last.put(part[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[part[ends]])
         there, places = last.offsets != NONE, np.arange(number + 1)
