@@ -14,16 +14,16 @@ import numpy as np
 from kafkalog.columns.sorted_rows import group_begins, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.quantities import CLOCKS_MS
+from kafkalog.quantities import CLOCKS_MS, many
 from kafkalog.reports.source import AuditSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Counted", "OpenData", "OpenTransaction", "Place", "counted", "leading_logs"]
+__all__ = ["Counted", "OpenData", "OpenTransaction", "counted", "leading_logs"]
 
-Place = tuple[str, int]
 
 _ONGOING: Final = TransactionState.ONGOING
 _DECIDES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
@@ -37,7 +37,7 @@ _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose
 class OpenData(NamedTuple):
     """Where a log has an open transaction's data."""
 
-    place: Place
+    place: TopicPartition
     first_offset: int
     last_offset: int
     records: int
@@ -70,7 +70,7 @@ class Counted:
     alone_committed: int = 0
     alone_aborted: int = 0
     by_administrator: int = 0
-    places: set[Place] = field(default_factory=set)  # of those without the coordinator's record
+    places: set[TopicPartition] = field(default_factory=set)  # of those without the coordinator's record
     # Of the ids that are asked for: the timeouts of what was aborted by its time, and the new timeout (ms) of those
     # whose epoch was raised by somebody with another one, who wrote nothing.
     timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -98,11 +98,11 @@ class Counted:
             (self.undecided, "undecided"),
         )
         parts = ", ".join(f"{number:,} {word}" for number, word in ended if number)
-        said = f"{self.total:,} transaction{'s' * (self.total != 1)}{f': {parts}' if parts else ''}"
+        said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
         alone = self.total - self.recorded
         if not alone:
             return said
-        where = f"{len(self.places):,} partition{'s' * (len(self.places) != 1)}"
+        where = f"{many(len(self.places), 'partition', grouped=True)}"
         if not self.recorded:
             return f"{said} (counted in {where}, without the coordinator's records)"
         return f"{said} ({self.recorded:,} by the coordinator's records; {alone:,} more without one, in {where})"
@@ -138,7 +138,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         is_over = chosen & columns.texts("state").among(("committed", "aborted"))
         ended.add(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
-            place = row["topic"], row["partition"]
+            place = TopicPartition.of(row)
             if row["state"] in unended and row["cause"] not in _DECIDED:
                 # As in an incident: an epoch of a producer is one transaction, in however many partitions.
                 unended[row["state"]].add((row["producer_id"], row["producer_epoch"], row["cause"], row["certainty"]))
@@ -185,7 +185,7 @@ class _EndedAlone:
             return
         topics, partitions = columns["topic"][places], columns["partition"][places]
         firsts = group_begins(topics, partitions)
-        found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
+        found.places.update(map(TopicPartition, topics[firsts].tolist(), partitions[firsts].tolist()))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
         commits = columns.texts("state").among(("committed",))[plain]

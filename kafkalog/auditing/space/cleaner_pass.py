@@ -414,12 +414,7 @@ class _Filter:
 
     def block(self, block: RecordBlock, sums: memoryview, past_horizon: bytes) -> None:
         """Add what is kept of a block's records to the sums of their batches."""
-        recs = block.recs
-        kernel_records.keep(
-            block.buf, block.heads.cells, -1 if block.outer is None else block.outer,
-            recs.cells, recs.count, self.offsets.hashes, self.offsets.newest,
-            sums, past_horizon, self.conditions, self.kept,
-        )  # fmt: skip
+        kernel_records.keep(block, self.offsets, sums, past_horizon, self.conditions, self.kept)
 
 
 class CleanedBatches:
