@@ -87,16 +87,16 @@ def overwritten(number: int) -> Callable[[Path], object]:
     return change
 
 
-def snapshot_entry(field: str, more: int = 1) -> Callable[[Path], object]:
+def snapshot_entry(field: str, more: int = 1, number: int = 1) -> Callable[[Path], object]:
     """One field of a snapshot's first entry is another number; the checksum is made anew."""
 
     def change(folder: Path) -> None:
-        path = sorted(folder.glob("*.snapshot"))[1]
+        path = sorted(folder.glob("*.snapshot"))[number]
         at = PRODUCER_SNAPSHOT.size + PRODUCER_STATE_ENTRY.position(field)
         width = int(PRODUCER_STATE_ENTRY.fields[field].construct[3:5]) // 8
         data = bytearray(path.read_bytes())
-        number = int.from_bytes(data[at : at + width], "big", signed=True) + more
-        data[at : at + width] = number.to_bytes(width, "big", signed=True)
+        value = int.from_bytes(data[at : at + width], "big", signed=True) + more
+        data[at : at + width] = value.to_bytes(width, "big", signed=True)
         data[2:6] = headers.crc32c(bytes(data), 6, len(data)).to_bytes(4, "big")
         path.write_bytes(data)
 

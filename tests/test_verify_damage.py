@@ -10,10 +10,10 @@ import pytest
 
 import build
 from invoke import Ended, kafkalog
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
-from side_damage import CASE, DAMAGE, LOG
+from side_damage import CASE, DAMAGE, LOG, other_index, snapshot_entry
 from verified import codes, serious, verified
 
 # What the scan of the log tells of the damages of which side files say nothing.
@@ -82,6 +82,21 @@ def test_a_segment_that_was_moved_is_told(tmp_path: Path) -> None:
     assert told == {("segment-foreign", LOG), ("offset-gap-lost", other.name)}
     (finding,) = [one for one in verified(root).findings() if one.code == "segment-foreign"]
     assert f"fill the gap of {other.name} at offset" in finding.message
+
+
+@pytest.mark.parametrize(("has_other_index", "severity"), [(False, Severity.ERROR), (True, Severity.NOTE)])
+def test_snapshots_that_agree_against_the_log_repeat_what_an_index_said(
+    has_other_index: bool, severity: Severity, tmp_path: Path
+) -> None:
+    """Two snapshots show that the segment before is foreign; it is a note where its index was told to be another's."""
+    folder = materialize(FIXTURES / CASE, tmp_path) / "data" / LOG
+    for number in (0, 1):  # the producer writes nothing between the two
+        snapshot_entry("last_sequence", number=number)(folder)
+    if has_other_index:
+        other_index(".index", 0, 2)(folder)
+    told = [finding for finding in verified(folder.parent).findings() if finding.code == "segment-foreign"]
+
+    assert [(one.severity, one.file) for one in told] == [(severity, str(min(folder.glob("*.snapshot"))))]
 
 
 def test_two_partitions_alike_are_told_where_nothing_says_which(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "embedded",
     "framed",
     "keyed",
+    "members_of_type",
     "number",
     "place",
     "read",
@@ -621,53 +622,62 @@ def doubts(
             facts[FACT_DOUBT, remarks[i]] = 1
 
 
-def embedded(
+def members_of_type(
     buf: cython.const[cython.uchar][::1],
+    wanted: cython.const[cython.uchar][::1],
     types: cython.const[cython.longlong][::1],
     type_sizes: cython.const[cython.longlong][::1],
     firsts: cython.const[cython.longlong][::1],
     counts: cython.const[cython.longlong][::1],
-    starts: cython.const[cython.longlong][::1],
-    sizes: cython.const[cython.longlong][::1],
-    wanted: cython.const[cython.uchar][::1],
-    program: cython.longlong,
-    newest: cython.longlong,
-    messages: cython.longlong[:, ::1],
+    chosen: cython.uchar[::1],
 ) -> None:
-    """Set the programs and places of messages inside of groups' members, if the group's type is `wanted`.
-
-    A group has its type, and its members from a first row on; a member has bytes that begin with a version. `program`
-    is that of version 0, those of the versions up to the one after the newest follow.
-    """
+    """Set `chosen` to 1 for the members of the groups whose type is `wanted`; a group has its from a first row on."""
     g: cython.Py_ssize_t
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    version: cython.longlong
-    if len(messages) < MESSAGE_CELLS or messages.shape[1] < len(starts) or len(sizes) < len(starts):
-        raise IndexError
     if min(len(type_sizes), len(firsts), len(counts)) < len(types):
         raise IndexError
-    for i in range(len(starts)):
-        messages[M_PROGRAM, i] = -1
     for g in range(len(types)):
         if type_sizes[g] != len(wanted) or types[g] < 0 or types[g] > len(buf) - len(wanted):
             continue
         k = 0
         while k < len(wanted) and buf[types[g] + k] == wanted[k]:
             k += 1
-        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(starts) - firsts[g]:
+        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(chosen) - firsts[g]:
             continue
         for i in range(firsts[g], firsts[g] + counts[g]):
-            p = starts[i]
-            if sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
-                continue
-            version = int16(buf, p)
-            version = max(version, 0)
-            version = min(version, newest + 1)
-            messages[M_PROGRAM, i] = program + version
-            messages[M_START, i] = p + 2
-            messages[M_SIZE, i] = sizes[i] - 2
+            chosen[i] = 1
+
+
+def embedded(
+    buf: cython.const[cython.uchar][::1],
+    chosen: cython.const[cython.uchar][::1],
+    starts: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.longlong][::1],
+    program: cython.longlong,
+    newest: cython.longlong,
+    messages: cython.longlong[:, ::1],
+) -> None:
+    """Set the programs and places of the messages inside of the `chosen` members, bytes that begin with a version.
+
+    `program` is that of version 0, those of the versions up to the one after the newest follow.
+    """
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    version: cython.longlong
+    if len(messages) < MESSAGE_CELLS or min(messages.shape[1], len(sizes), len(chosen)) < len(starts):
+        raise IndexError
+    for i in range(len(starts)):
+        messages[M_PROGRAM, i] = -1
+        p = starts[i]
+        if not chosen[i] or sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
+            continue
+        version = int16(buf, p)
+        version = max(version, 0)
+        version = min(version, newest + 1)
+        messages[M_PROGRAM, i] = program + version
+        messages[M_START, i] = p + 2
+        messages[M_SIZE, i] = sizes[i] - 2
 
 
 # Writes messages that ``read`` read as JSON, as Kafka's generated converters do, or as rows have them.
