@@ -8,6 +8,7 @@ xdist's own groups are no help: they change an item's id in a way that pytest 9.
 
 from __future__ import annotations
 
+import gc
 import signal
 from typing import Any
 
@@ -19,6 +20,17 @@ settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # mak
 settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the thousands of tests: going through them takes it a third of a second each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Give them back to it: some libraries tell of what is left at the end."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
