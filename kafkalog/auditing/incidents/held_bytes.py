@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject
+from kafkalog.auditing.incidents.incident import Event, Incident, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -31,7 +31,7 @@ _KIND_OF: Final = {
     "open-transaction": "retention-blocked",
     "tiered-copy-pending": "retention-blocked",
 }
-_SAID: Final = {
+_TITLES: Final = {
     "cleaner-stopped": "The cleaner of a broker does not clean {where} any more",
     "partition-uncleanable": "The cleaner can't clean {where}",
     "future-timestamp": "Retention keeps {where}: timestamps are in the future",
@@ -139,10 +139,11 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         log, text = one.log.directory.log, f"{verdict.evidence}."
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
-    size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    doubt = "" if is_proved(incident.certainty) else f" ({incident.certainty})"
-    incident.title = f"{_SAID[cause].format(where=incident.where())}{doubt}{size}."
-    incident.consumers = Consumers.alike(INCIDENT_KINDS[kind].consumers)
+    incident.say(
+        Words(f"{_TITLES[cause]}{{doubt}}{{size}}.", INCIDENT_KINDS[kind].consumers),
+        doubt="" if is_proved(incident.certainty) else f" ({incident.certainty})",
+        size=f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else "",
+    )
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
     for verdict in found:
