@@ -105,13 +105,13 @@ _NUMBERS: Final = ("first", "last", "count")  # offsets, and how many of somethi
 class _Block:
     """Logs to which the same happened: their rows `old` and `new`, -1 for none, and `_NUMBERS`, which may be NONE.
 
-    `told` are the numbers of the findings that say the same of each, whose severity it has.
+    `reported_by` are the numbers of the findings that say the same of each, whose severity it has.
     """
 
     what: str
     logs: Columns
     words: Callable[[_Said], str]
-    told: Sequence[int]
+    reported_by: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,18 +136,18 @@ class Changes:
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def of_logs(
-        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, told: Sequence[int] = (),
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, reported_by: Sequence[int] = (),
         **numbers: _Ints | None,
     ) -> None:  # fmt: skip
         """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
 
-        `told` are the numbers of the findings that say the same of each, `numbers` may be any of `_NUMBERS`.
+        `reported_by` are the numbers of the findings that say the same of each, `numbers` may be any of `_NUMBERS`.
         """
         old, new = which
         if len(old):
             logs = {"old": old, "new": new} | dict.fromkeys(_NUMBERS, np.full(len(old), NONE))
             logs |= {name: column for name, column in numbers.items() if column is not None}
-            self._blocks.append(_Block(what, Columns(logs), words, told))
+            self._blocks.append(_Block(what, Columns(logs), words, reported_by))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
@@ -179,8 +179,8 @@ class Changes:
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
         columns |= {"subject": repeat("log"), "what": repeat(block.what)}
-        if block.told:
-            columns["severity"] = [self.findings[number].severity.word for number in block.told]
+        if block.reported_by:
+            columns["severity"] = [self.findings[number].severity.word for number in block.reported_by]
         elif block.what in SEVERITIES:
             columns["severity"] = repeat(SEVERITIES[block.what].word)
         columns["message"] = map(block.words, said)
@@ -294,17 +294,17 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
         changes.tell("committed-offsets-truncated", int(logs.new[at]), message, Reason.MAY_BE_COMMITTED,
                      offset=first, last_offset=last)  # fmt: skip
     lower = np.flatnonzero(~is_cut & (after < before))
-    told = []
+    reported_by = []
     for at in lower.tolist():
         message = f"the log ends at {after[at]}; it ended at {before[at]}, and no new leader epoch begins there"
         number = changes.tell("log-end-lower", int(logs.new[at]), message, _doubt(changes, logs, at),
                               offset=int(after[at]), last_offset=int(before[at]) - 1)  # fmt: skip
-        told.append(number)
+        reported_by.append(number)
     changes.of_logs(
         "end-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log ends at {one.new['log_end_offset']}; it ended at {one.old['log_end_offset']}, and no new"
         " leader epoch explains it.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], reported_by=reported_by,
     )  # fmt: skip
     start = np.where(is_cut, cut, before)
     more = np.flatnonzero(after > start)
@@ -337,15 +337,15 @@ def _starts(changes: Changes, logs: Joined) -> None:
             partial(_deleted, said),
             first=before[some], last=after[some] - 1, count=(after - before)[some],
         )  # fmt: skip
-    lower, told = np.flatnonzero(after < before), []
+    lower, reported_by = np.flatnonzero(after < before), []
     for at in lower.tolist():
         message = f"the log starts at {after[at]}; it started at {before[at]}"
-        told.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
+        reported_by.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
                                  last_offset=int(before[at]) - 1))  # fmt: skip
     changes.of_logs(
         "start-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log starts at {one.new['log_start_offset']}; it started at {one.old['log_start_offset']}.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], reported_by=reported_by,
     )  # fmt: skip
 
 
@@ -416,7 +416,7 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Columns, new: Col
     end, ended = _columns(changes, logs, "log_end_offset")[::-1]
     is_shorter = has_both & is_active & (sizes < old_sizes) & (end >= ended)[log]
     is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter
-    odd, told = np.flatnonzero(is_odd), []
+    odd, reported_by = np.flatnonzero(is_odd), []
     for at in odd.tolist():
         base, row = int(bases[at]), int(log[at])
         how = (
@@ -426,11 +426,11 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Columns, new: Col
         )
         message = f"the segment at offset {base} has {how}"
         number = changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
-        told.append(number)
+        reported_by.append(number)
     changes.of_logs(
         "rewritten", (logs.old[log[odd]], logs.new[log[odd]]),
         lambda one: f"The segment at offset {one.first} has other bytes.", first=bases[odd],
-        told=told,
+        reported_by=reported_by,
     )  # fmt: skip
     by_cleaner = (is_smaller | (is_bigger & takes_next) | (is_other & (compacted == 1))) & ~is_odd
     return np.bincount(log[by_cleaner], minlength=len(logs.new)) > 0

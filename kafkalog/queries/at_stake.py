@@ -39,9 +39,9 @@ def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
     if found is None:
         raise nothing_matches("incident", [incident_id], [one.id for one in incidents])
     logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
-    if found.kept:
+    if found.kept_in:
         spans: dict[str, list[tuple[int, int]]] = {}
-        for one in found.kept:
+        for one in found.kept_in:
             spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
         copies = list(_of_copies((logs[log], tuple(of_log)) for log, of_log in spans.items()))
         others = {name: log for name, log in logs.items() if name not in spans}

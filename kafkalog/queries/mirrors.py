@@ -23,9 +23,11 @@ from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.narrowing import EVERYTHING, nothing_matches
+from kafkalog.quantities import many
 from kafkalog.queries.alignment import DIGESTS, Aligned, Differences, aligned
 from kafkalog.queries.given_file import GivenLogs
 from kafkalog.queries.given_logs import given_logs
@@ -49,8 +51,6 @@ _SYNCS: Final = "mm2-offset-syncs.*.internal"
 _OWN: Final = ("__*", "mm2-*", "heartbeats", "*.heartbeats", "*.checkpoints.internal")
 
 _NO_ROWS: Final = Columns.empty(DIGESTS)
-
-_Place = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ def compare_mirror(
     syncs = _offset_syncs(sides, limits)
     for topic, partition in sorted(source.logs):
         if topic in named:
-            place, other = (topic, partition), (named[topic], partition)
+            place, other = TopicPartition(topic, partition), TopicPartition(named[topic], partition)
             _compare(_Pair(source, place, mirror, other, syncs.get(place, {})), limits, result)
     return result
 
@@ -113,8 +113,8 @@ class _Side:
     """What was given of the source or of the mirror."""
 
     given: GivenLogs
-    logs: dict[_Place, LogAudit]
-    files: dict[_Place, list[GivenFile]]
+    logs: dict[TopicPartition, LogAudit]
+    files: dict[TopicPartition, list[GivenFile]]
     compacted: frozenset[str]
 
     @classmethod
@@ -128,13 +128,14 @@ class _Side:
                 logs[directory.log] = log
                 if compacts(policies(cluster.metadata, directory.topic)) or log.partition.cleaned_to > 0:
                     compacted.add(directory.topic)
-        files: dict[_Place, list[GivenFile]] = {}
-        of_place: dict[_Place, LogAudit] = {}
+        files: dict[TopicPartition, list[GivenFile]] = {}
+        of_place: dict[TopicPartition, LogAudit] = {}
         for file in given.files:
             fates = file.fates
             if fates is not None and fates.topic is not None and fates.partition is not None and fates.log in logs:
-                files.setdefault((fates.topic, fates.partition), []).append(file)
-                of_place[fates.topic, fates.partition] = logs[fates.log]
+                place = TopicPartition(fates.topic, fates.partition)
+                files.setdefault(place, []).append(file)
+                of_place[place] = logs[fates.log]
         return cls(given, of_place, files, frozenset(compacted))
 
 
@@ -161,9 +162,9 @@ def _mirrors(topics: Sequence[str], others: set[str], named: Sequence[str]) -> d
     return found
 
 
-def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[int, int]]:
+def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[TopicPartition, dict[int, int]]:
     """Return the offsets that MirrorMaker says are of one record (OffsetSync), by the source's topic and partition."""
-    found: dict[_Place, dict[int, int]] = {}
+    found: dict[TopicPartition, dict[int, int]] = {}
     files = [
         file for side in sides for (topic, _), of in side.files.items() if fnmatchcase(topic, _SYNCS) for file in of
     ]
@@ -175,7 +176,8 @@ def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[i
                 key, value = item.block.key(row) or b"", item.block.value(row) or b""
                 size = int.from_bytes(key[:2], "big")
                 if len(key) == size + 6 and len(value) == 16:
-                    place = key[2 : 2 + size].decode(errors="replace"), int.from_bytes(key[-4:], "big", signed=True)
+                    topic, partition = key[2 : 2 + size].decode(errors="replace"), key[-4:]
+                    place = TopicPartition(topic, int.from_bytes(partition, "big", signed=True))
                     upstream, downstream = struct.unpack(">qq", value)
                     found.setdefault(place, {})[upstream] = downstream
     return found
@@ -189,7 +191,7 @@ class _Records:
 
     _SECRET: Final = os.urandom(16)
 
-    def __init__(self, side: _Side, place: _Place, limits: Limits, *, compacted: bool) -> None:
+    def __init__(self, side: _Side, place: TopicPartition, limits: Limits, *, compacted: bool) -> None:
         self.count = 0
         self.compacted = compacted
         self._files = side.files.get(place, ())
@@ -239,9 +241,9 @@ class _Pair:
     """A partition of the source and its mirror; `syncs` maps offsets of the first to those of the second."""
 
     source: _Side
-    place: _Place
+    place: TopicPartition
     mirror: _Side
-    other: _Place
+    other: TopicPartition
     syncs: Mapping[int, int]
 
 
@@ -250,12 +252,12 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     source, mirror = pair.source.logs[pair.place].partition, None
     row: dict[str, object] = dict.fromkeys(MIRRORS.names)
     row |= {
-        "topic": pair.place[0], "partition": pair.place[1], "mirror_topic": pair.other[0],
+        **pair.place._asdict(), "mirror_topic": pair.other.topic,
         "log": source.directory.log, "log_start_offset": source.log_start_offset,
         "last_stable_offset": source.last_stable_offset,
     }  # fmt: skip
     if pair.other not in pair.mirror.logs:
-        message = f"{pair.place[0]}-{pair.place[1]} has no mirror {pair.other[0]}-{pair.other[1]} among the inputs"
+        message = f"{pair.place} has no mirror {pair.other} among the inputs"
         result.findings.append(_finding(pair, "mirror-absent", message))
         result.rows.append(MIRRORS.of(**row | {"state": "absent"}))
         return
@@ -270,8 +272,8 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     if seen.wrong:
         upstream, expected, downstream = seen.wrong[0]
         message = (
-            f"{_many(len(seen.wrong), 'offset sync')} of MirrorMaker name another record: the first says that source"
-            f" offset {upstream} is mirror offset {downstream}, but the same record is at {expected}"
+            f"{many(len(seen.wrong), 'offset sync', grouped=True)} of MirrorMaker name another record: the first says"
+            f" that source offset {upstream} is mirror offset {downstream}, but the same record is at {expected}"
         )
         result.findings.append(_finding(pair, "mirror-sync-wrong", message, upstream))
     row |= {
@@ -351,25 +353,27 @@ class _InWords:
 
     def findings(self, pair: _Pair) -> Iterator[Finding]:
         """Yield a finding for each way in which they differ."""
-        topic, mirror = (f"{place[0]}-{place[1]}" for place in (pair.place, pair.other))
+        topic, mirror = pair.place, pair.other
         if count := len(self.missing) + self.found.uncompared[0]:
-            message = f"{_many(count, 'committed record')} of {topic} {_are(count)} missing in {mirror}"
+            message = f"{many(count, 'committed record', grouped=True)} of {topic} {_are(count)} missing in {mirror}"
             yield _finding(pair, "mirror-lacks", f"{message}{_at(self.missing)}", *_ends(self.missing))
         if count := len(self.extra) + self.found.uncompared[1]:
             message = (
-                f"{_many(count, 'committed record')} of {mirror} {_are(count)} not in {topic}, or there more often"
+                f"{many(count, 'committed record', grouped=True)} of {mirror} {_are(count)} not in {topic}, or there"
+                " more often"
             )
             yield _finding(pair, "mirror-adds", f"{message}{_at(self.extra, 'mirror offset')}")
         changed, moved = self.found.changed, self.found.moved
         if count := len(changed.one):
-            message = f"{_many(count, 'record')} of {topic} {'has' if count == 1 else 'have'} other content in {mirror}"
+            have = "has" if count == 1 else "have"
+            message = f"{many(count, 'record', grouped=True)} of {topic} {have} other content in {mirror}"
             yield _finding(pair, "mirror-changed", f"{message}{_first_of(changed)}", *_ends(changed.one))
         if count := len(moved.one):
-            message = f"{_many(count, 'record')} of {topic} {_are(count)} in another order in {mirror}"
+            message = f"{many(count, 'record', grouped=True)} of {topic} {_are(count)} in another order in {mirror}"
             yield _finding(pair, "mirror-reordered", f"{message}{_first_of(moved)}", *_ends(moved.one))
         for rows, what in ((self.before, "begins after"), (self.after, "ends before")):
             if len(rows):
-                message = f"{mirror} {what} {_many(len(rows), 'committed record')} of {topic}{_at(rows)}"
+                message = f"{mirror} {what} {many(len(rows), 'committed record', grouped=True)} of {topic}{_at(rows)}"
                 yield _finding(pair, "mirror-partial", message, *_ends(rows))
 
 
@@ -388,10 +392,6 @@ def _first_of(pairs: Aligned) -> str:
     return f": the first is at offset {pairs.one['offset'][0]}, in the mirror at {pairs.other['offset'][0]}"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
@@ -399,5 +399,11 @@ def _are(count: int) -> str:
 def _finding(pair: _Pair, code: str, message: str, offset: int | None = None, last: int | None = None) -> Finding:
     log = pair.source.logs[pair.place].partition.directory.log
     return Finding.of(
-        code, log, message, offset=offset, log=log, topic=pair.place[0], partition=pair.place[1], last_offset=last
+        code,
+        log,
+        message,
+        offset=offset,
+        log=log,
+        **pair.place._asdict(),
+        last_offset=last,
     )

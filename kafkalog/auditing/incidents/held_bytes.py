@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject
 from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -13,6 +13,7 @@ from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS

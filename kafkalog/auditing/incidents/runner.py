@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
-from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved, of_finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import many
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -156,7 +157,7 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
     subject = _subject(tables, kind, rows)
-    incident = Incident.of(kind, cause, subject, rows, tables.cluster_id, certainty=certainty)
+    incident = tables.incident(kind, cause, subject, rows, certainty)
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
