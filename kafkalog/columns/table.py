@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.kernel.buffers import NONE
 from kafkalog.tables.arrow import Numbers, arrow_batch, column_of_arrow
@@ -311,11 +312,8 @@ class Columns:
         for some in self.pieces(_SPLIT_ROWS):
             rows = some.columns(*self.names)
             numbers = rows[name] % count
-            order = np.argsort(numbers, kind="stable")
-            ends = np.searchsorted(numbers[order], np.arange(count), "right").tolist()
-            in_order = rows.take(order)
-            for share, start, end in zip(shares, [0, *ends], ends, strict=False):
-                share.append(in_order.take(slice(start, end)).packed())
+            for of_share in groups(numbers):
+                shares[numbers[of_share[0]]].append(rows.take(of_share).packed())
         return [Columns.chained(share, self.names) for share in shares]
 
     def known(self, make: Callable[[Columns], _T]) -> _T:

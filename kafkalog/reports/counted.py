@@ -172,8 +172,7 @@ class _EndedAlone:
         broken = source.notes(frozenset({"atomicity-broken"}))
         self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
         self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
-        self._markers: list[NDArray[np.int64]] = []
-        self._commits: list[NDArray[np.bool_]] = []
+        self._of_own_epoch: list[Columns] = []  # the key of each marker, and whether it is a COMMIT
 
     def add(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
         """Count some rows, those that `ended`."""
@@ -192,8 +191,8 @@ class _EndedAlone:
         commits = columns.texts("state").among(("committed",))[plain]
         epochs = columns["marker_epoch"][plain]
         raised = epochs > columns["producer_epoch"][plain]
-        self._markers.append(_key(columns["producer_id"][plain][raised], epochs[raised]))
-        self._commits.append(commits[raised])
+        keys = _key(columns["producer_id"][plain][raised], epochs[raised])
+        self._of_own_epoch.append(Columns({"key": keys, "commits": commits[raised]}))
         found.alone_committed += int(np.count_nonzero(commits & ~raised))
         found.alone_aborted += int(np.count_nonzero(~commits & ~raised))
 
@@ -207,11 +206,11 @@ class _EndedAlone:
 
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
-        if self._markers:
-            _, firsts = np.unique(np.concatenate(self._markers), return_index=True)
-            commits = int(np.count_nonzero(np.concatenate(self._commits)[firsts]))
-            self._found.alone_committed += commits
-            self._found.alone_aborted += len(firsts) - commits
+        rows = Columns.concat(self._of_own_epoch, ("key", "commits"))
+        _, firsts = np.unique(rows["key"], return_index=True)
+        commits = int(np.count_nonzero(rows["commits"][firsts]))
+        self._found.alone_committed += commits
+        self._found.alone_aborted += len(firsts) - commits
 
 
 def _rows(columns: Columns, chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
@@ -230,9 +229,8 @@ class _Ends:
         self._asked = asked
         self._state: int = _NOTHING
         self._last: OpenTransaction | None = None
-        self._keys: list[NDArray[np.int64]] = []
-        self._times: list[NDArray[np.int64]] = []
-        self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._decided: list[Columns] = []
+        self._in_order: Columns | None = None  # all that was decided, by key and time
 
     def add(self, steps: Columns, found: Counted) -> None:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
@@ -248,8 +246,7 @@ class _Ends:
         commits = np.isin(states, (_DECIDES[0], _ENDS[0]))
         found.committed += int(np.count_nonzero(decides & commits))
         found.aborted += int(np.count_nonzero(decides & ~commits))
-        self._keys.append(_key(producers[decides], epochs[decides]))
-        self._times.append(times[decides])
+        self._decided.append(Columns({"key": _key(producers[decides], epochs[decides]), "time": times[decides]}))
         if not same[0]:
             self.last(found)
         for number in np.flatnonzero(np.isin(states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
@@ -289,11 +286,10 @@ class _Ends:
 
         A decision ends one transaction of a log. Before Kafka 4.0 the next one has the same epoch.
         """
-        if self._index is None:
-            keys, times = (np.concatenate([np.empty(0, np.int64), *some]) for some in (self._keys, self._times))
-            order = np.lexsort((times, keys))
-            self._index = keys[order], times[order]
-        keys, times = self._index
+        if self._in_order is None:
+            every = Columns.concat(self._decided, ("key", "time"))
+            self._in_order = every.take(np.lexsort((every["time"], every["key"])))
+        keys, times = self._in_order["key"], self._in_order["time"]
         wanted = _key(columns["producer_id"], columns["marker_epoch"])
         latest = columns["marker_timestamp_ms"] + CLOCKS_MS
         begin, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, "right")

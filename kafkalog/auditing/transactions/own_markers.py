@@ -142,6 +142,6 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     some = decisions.take(known)
     by_time = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
     group = by_time.groups(rows["producer_id"], rows["last_epoch"])
-    at = by_time.first(group, ended.times + 1) - 1
+    at = by_time.first(group, ended.times, "right") - 1
     chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & by_time.holds(at, group)
     return np.append(known, -1)[by_time.rows(at, chosen)]

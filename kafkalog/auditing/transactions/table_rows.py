@@ -415,8 +415,9 @@ def notable_columns(log: LogAudit) -> Iterator[Columns]:
     if is_open.any():
         bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])
         has_begin = rows["first_offset"][is_open] != NONE
-        not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
-        not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
+        before, after = bracket["before"], bracket["after"]
+        not_before[is_open] = np.where(has_begin & (before >= 0), before, NONE)
+        not_after[is_open] = np.where(has_begin & (after != NEVER), after, NONE)
     yield transactions_at(log, rows).with_columns(
         {
             "not_before_ms": not_before,
