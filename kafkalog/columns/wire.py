@@ -4,14 +4,15 @@ A message has a name and a version, and its tables in the order of its schema, a
 in it is code, and every length is checked before it is used.
 
 Arrow's own format would need pyarrow, which only some extras have. For 16,384 transactions it took 33 bytes each and
-1.5 ms with LZ4, here 27 bytes and 0.3 ms; for a table of three rows 2.3 KiB and 67 microseconds, here 0.5 KiB and 15.
+1.5 ms with LZ4, here 27 bytes and 0.3 ms; for three rows with two columns of text 1.4 KiB, here 0.3 KiB in the same
+time.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.columns.table import Columns
@@ -43,7 +44,7 @@ class Schema:
 
     name: str
     version: int
-    tables: tuple[WireTable, ...] = field(default=())
+    tables: tuple[WireTable, ...]
 
 
 def write_message(schema: Schema, tables: Mapping[str, Iterable[Sequence[Any]] | Columns]) -> bytes:

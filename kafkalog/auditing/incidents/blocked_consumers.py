@@ -13,7 +13,6 @@ from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
     STOPS,
-    Consumers,
     Event,
     Incident,
     Row,
@@ -320,32 +319,38 @@ def _is_prepared(every: list[Open]) -> bool:
     return all(one.decided.begun is not None and one.decided.begun["timeout_ms"] == NO_TIMEOUT for one in every)
 
 
-_NOTHING: Final = "Nobody can read a partition without a leader."
-_WAITS: Final = "Nothing from a transaction on whose marker is missing."
-
-
 def not_given(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> Iterator[Incident]:
     """Yield an incident for each set of brokers that were not given, with all that is open there."""
     for needed, rows in grouped(findings, lambda row: str(row["needed"])).items():
         yield _of_brokers(tables, needed, rows)
 
 
+_NOBODY: Final = "Nobody can read a partition without a leader."
+_NOTHING: Final = "Nothing from a transaction on whose marker is missing."
+_NOT_GIVEN: Final = {  # by whether partitions have no leader, and whether decisions wait
+    (True, False): Words("These inputs show {leaderless}, and lack {needed}: {where}.", _NOBODY),
+    (False, True): Words("These inputs show {decided}, and lack {needed}: {where}.", _NOTHING, "Everything."),
+    (True, True): Words(
+        "These inputs show {leaderless} and {decided}, and lack {needed}: {where}.", f"{_NOBODY} {_NOTHING}", _NOBODY
+    ),
+}
+
+
 def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident:
     decided = [row for row in rows if row["code"] == "decision-elsewhere"]
     leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
     cause = "no-leader" if leaderless else "decided"
-    subject = Subject(*min(map(TopicPartition.of, rows)))
-    incident = tables.incident("consumers-stopped", cause, subject, rows)
+    incident = tables.incident("consumers-stopped", cause, Subject(*min(map(TopicPartition.of, rows))), rows)
     states = (tables.leadership.get(TopicPartition.of(row), ()) for row in leaderless[:EVENTS])
     times = [one for one in map(leaderless_now, states) if one is not None]
     incident.since = Since.of_brokers(one.since for one in times)
     incident.events = [one.event() for one in times]
     incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:EVENTS]]
-    what = [f"{many(len(leaderless), 'partition')} without a leader"] if leaderless else []
-    what += [f"{many(len(decided), 'partition')} without the markers of decided transactions"] if decided else []
-    incident.title = f"These inputs show {' and '.join(what)}, and lack {needed}: {incident.where()}."
-    incident.consumers = Consumers(
-        " ".join([_NOTHING] * bool(leaderless) + [_WAITS] * bool(decided)), _NOTHING if leaderless else "Everything."
+    incident.say(
+        _NOT_GIVEN[bool(leaderless), bool(decided)],
+        leaderless=f"{many(len(leaderless), 'partition')} without a leader",
+        decided=f"{many(len(decided), 'partition')} without the markers of decided transactions",
+        needed=needed,
     )
     incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
     led = sorted({one.leader for one in times if one.leader is not None})

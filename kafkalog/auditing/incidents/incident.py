@@ -157,11 +157,6 @@ class Consumers(NamedTuple):
     read_committed: str
     read_uncommitted: str
 
-    @classmethod
-    def alike(cls, text: str) -> Consumers:
-        """Say what both get."""
-        return cls(text, text)
-
 
 class Words(NamedTuple):
     """The sentences of all incidents of one cause: the title, what consumers get, what to do.
@@ -203,7 +198,7 @@ class Subject(NamedTuple):
 
 _NO_MORE: Final = More()
 
-_NOTHING_NEW: Final = Consumers.alike("Nothing changes for them.")
+_NOTHING_NEW: Final = Consumers(*("Nothing changes for them.",) * 2)
 
 
 @dataclass(slots=True)

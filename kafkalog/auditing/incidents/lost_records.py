@@ -17,7 +17,6 @@ from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
     STOPS,
-    Consumers,
     Event,
     Incident,
     LostCopy,
@@ -324,8 +323,12 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         whole = f" The leader's replica, on broker {first.leader}, has them." if is_alone else ""
     elif incident.kept_in:
         whole = f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
+    get = "" if first.place.topic == METADATA_TOPIC else words.read_committed  # brokers and controllers read it
+    if first.elsewhere and get:
+        get += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
     incident.say(
-        words,
+        words._replace(read_committed=get and get + "{waits}", read_uncommitted=get),
+        waits=waits,
         what=what,
         message=first.findings[0]["message"],
         following=following,
@@ -334,13 +337,6 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         go_on="" if incident.last_offset is None else _go_on(first.places),
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
     )
-    if first.place.topic == METADATA_TOPIC:
-        incident.consumers = Consumers("", "")  # brokers and controllers read it
-        return
-    text = incident.consumers.read_committed
-    if first.elsewhere:
-        text += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
-    incident.consumers = Consumers(text + waits, text)
 
 
 def _ranges_of(places: Ranges) -> str:
