@@ -375,10 +375,10 @@ def batches(
 ) -> tuple[int, int]:
     """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums match.
 
-    Data of a transaction opens one of its producer, or is more of the open one. Any marker of the producer ends the open
-    one, whatever the marker's epoch; with none open it is an empty transaction. A marker that can't be read ends nothing.
-    `types` and `coordinator_epochs` are those of their markers. `out` gets finished rows, `events` what is reported;
-    the part's cells say how many. Answers (row to continue with, why it stopped).
+    Data of a transaction opens one of its producer, or is more of the open one. Any marker of the producer ends the
+    open one, whatever the marker's epoch; with none open it is an empty transaction. A marker that can't be read ends
+    nothing. `types` and `coordinator_epochs` are those of their markers. `out` gets finished rows, `events` what is
+    reported; the part's cells say how many. Answers (row to continue with, why it stopped).
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
