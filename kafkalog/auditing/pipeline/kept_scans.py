@@ -42,6 +42,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
+from kafkalog.kernel.buffers import BATCH_OVERHEAD
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import Segment
@@ -110,9 +111,6 @@ class LocalFolder:
 # read again.
 
 
-_HEADER: Final = 61  # bytes of a batch's header of magic 2; of the older ones with their first record
-
-
 class Fingerprint(NamedTuple):
     """A file as it is now: which one it is, its version in an object store ("" elsewhere), CRCs of its headers."""
 
@@ -126,12 +124,12 @@ def fingerprint(path: str, positions: Sequence[int]) -> Fingerprint:
     if is_remote(path):
         from kafkalog.files.object_stores import look_at  # pyarrow, which local files do not need
 
-        identity, etag, pieces = look_at(path, positions, _HEADER)
+        identity, etag, pieces = look_at(path, positions, BATCH_OVERHEAD)
     else:
         source = FileSource(path)
         try:
             identity, etag = source.identity, ""
-            pieces = [source.read(position, _HEADER) for position in positions]
+            pieces = [source.read(position, BATCH_OVERHEAD) for position in positions]
         finally:
             source.close()
     return Fingerprint(identity, etag, tuple(map(zlib.crc32, pieces)))
