@@ -62,6 +62,8 @@ __all__ = [
     "FoldedLog",
     "Tally",
     "collapse",
+    "ends",
+    "is_open",
     "spare",
     "tally",
 ]
@@ -370,6 +372,8 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
+_AFTER_ALL: Final = 2**63 - 1  # an offset after every other
+
 _NO_MARKER: Final = (OPEN, *[NONE] * (len(EXTENT_COLUMNS) - IS_OPEN - 1))
 
 _NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in PART_COLUMNS])
@@ -448,6 +452,17 @@ class Tally(NamedTuple):
     sole: int
     is_plain: bool
     in_order: bool
+
+
+def is_open(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions no marker has ended."""
+    found: NDArray[np.bool_] = rows["marker_type"] == OPEN
+    return found
+
+
+def ends(rows: Columns, after: int = _AFTER_ALL) -> NDArray[np.int64]:
+    """Return where each transaction's marker is; an open one ends `after` all that is read."""
+    return np.where(is_open(rows), after, rows["marker_offset"])
 
 
 def tally(rows: Columns) -> Tally:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import NONE
+from kafkalog.columns.table import NONE, Columns
+from kafkalog.folds.fold import ends
 from kafkalog.kafka.batch import CONTROL
 from kafkalog.kernel import buffers
 
@@ -32,6 +33,12 @@ class Extents:
     def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
         self._spans = Spans(producer_ids, first)
         self._lasts = last[self._spans.order]
+
+    @classmethod
+    def of(cls, rows: Columns) -> Extents:
+        """Take the transactions of a fold; one without data begins where its marker is."""
+        first = rows["first_offset"]
+        return cls(rows["producer_id"], np.where(first == NONE, rows["marker_offset"], first), ends(rows))
 
     def find(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return the number of the transaction that each batch is in, by producer and first offset, -1 for none."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.table import NONE
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
+from kafkalog.folds.fold import is_open
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest, iso
@@ -55,8 +55,8 @@ def _markers(log: LogSpace) -> NDArray[Any]:
     """Return (producer, last data time, marker offset, marker time) of transactions with data, by marker offset."""
     names = ("producer_id", "max_timestamp", "marker_offset", "marker_timestamp", "batches")
     parts = [np.empty((4, 0), np.int64)]
-    for block in log.facts.transactions.blocks(*names):
-        ended = (block["marker_offset"] != NONE) & (block["batches"] > 0)
+    for block in log.facts.transactions.blocks(*names, "marker_type"):
+        ended = ~is_open(block) & (block["batches"] > 0)
         parts.append(np.stack([block[name][ended] for name in names[:4]]))
     joined = np.concatenate(parts, axis=1)
     return joined[:, np.argsort(joined[2], kind="stable")]

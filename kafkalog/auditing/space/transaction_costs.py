@@ -11,8 +11,8 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
-from kafkalog.columns.table import NONE
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.folds.fold import is_open
 from kafkalog.tables.space_tables import TRANSACTION_COSTS
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ def _order(scope: Scope, state: StateTopic) -> tuple[int, str, int]:
 def _transactions(log: LogSpace, state: StateTopic) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield a log's ended transactions, some thousand at a time, with the time of each one's decision."""
     columns = ("producer_id", "batches", "records", "size", "min_timestamp", "marker_offset", "marker_timestamp")
-    for block in log.facts.transactions.blocks(*columns):
-        ended = block["marker_offset"] != NONE
+    for block in log.facts.transactions.blocks(*columns, "marker_type"):
+        ended = ~is_open(block)
         rows = {name: block[name][ended] for name in columns}
         rows["decision"] = state.decision_before(rows["producer_id"], rows["marker_timestamp"])
         yield rows
