@@ -177,9 +177,12 @@ def offset_range(first: int, last: int | None) -> str:
     return f"offset {first}" if last is None or first == last else f"offsets {first}-{last}"
 
 
-def many(number: int, one: str) -> str:
-    """Write a number with its noun."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
+def many(number: int, one: str, several: str = "", *, grouped: bool = False) -> str:
+    """Write a number with its noun: ``4 records``, ``1 batch``; `several` is a plural that is not made with an s.
+
+    Where they are `grouped`, thousands have a comma.
+    """
+    return f"{number:{',' if grouped else ''}} {one if number == 1 else several or f'{one}s'}"
 
 
 def listed(names: Iterable[str], most: int = 3) -> str:

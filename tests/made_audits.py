@@ -57,7 +57,7 @@ class MadeAudit:
             "start_timestamp_ms", "timeout_ms",
         )  # fmt: skip
         rows = [row | {"is_same": 0, "state": states.get(row["state"], TOMBSTONE)} for row in self.rows("coordinator")]
-        yield Columns.of_rows(rows, names, ("transactional_id",))
+        yield Columns.of_rows(([row[name] for name in names] for row in rows), names, ("transactional_id",))
 
     def notes(self, codes: frozenset[str]) -> Iterator[dict[str, Any]]:
         return (row for row in self.rows("findings") if row["code"] in codes)

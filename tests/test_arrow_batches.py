@@ -40,8 +40,8 @@ def forms(form: dict[str, ModuleType]) -> Any:
     """Make everything use the loops of one form."""
     columns = form["columns"]
     return (
-        mock.patch.multiple(blocks, fill=columns.fill, bytes_kinds=columns.bytes_kinds),
-        mock.patch.multiple(arrow, fill=columns.fill, kernel_columns=columns),
+        mock.patch.multiple(blocks, Filling=columns.Filling, fill=columns.fill, bytes_kinds=columns.bytes_kinds),
+        mock.patch.multiple(arrow, Filling=columns.Filling, fill=columns.fill, kernel_columns=columns),
     )
 
 

@@ -85,7 +85,7 @@ def test_damage_at_either_end_of_a_log_is_counted_whole(tmp_path: Path, damaged:
     offsets = 2 * len(damaged)
 
     assert (incident.first_offset, incident.last_offset) == (first, first + offsets - 1)
-    assert (incident.records, incident.lost_records, incident.kept) == (offsets, offsets, [])
+    assert (incident.records, incident.lost_records, incident.kept_in) == (offsets, offsets, [])
     assert f"at offset {first} every time" in incident.consumers.read_committed
     assert not commands(incident, "cp -a")
 
@@ -147,7 +147,7 @@ def test_no_replica_is_removed_for_a_leader_that_is_not_whole(tmp_path: Path) ->
 
     assert (incident.severity.word, incident.first_offset, incident.last_offset) == ("error", 20, 21)
     assert incident.lost_records == 0
-    assert [kept.node_id for kept in incident.kept] == ["3"]
+    assert [kept.node_id for kept in incident.kept_in] == ["3"]
     assert not [step for step in incident.steps if "remove" in step.text]
 
 

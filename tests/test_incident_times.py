@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, Row
-from kafkalog.auditing.incidents.incident import Event, Incident, Since, Subject
+from kafkalog.auditing.incidents.incident import Event, Incident, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import since
 from kafkalog.findings import Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 
 A, B, NOW = 1_000, 2_000, 3_000
 
@@ -50,6 +51,18 @@ def test_the_earliest_of_several_is_no_later_than_any() -> None:
     assert Since.earliest([Since(B, "broker"), Since(A, "broker", NOW)]) == Since(A, "broker", B)
     assert Since.earliest([Since(A, "broker"), Since(A + 1, "broker", NOW)]) == Since(A, "broker")
     assert Since.earliest([]) is None
+
+
+def test_names_in_words_are_as_they_are() -> None:
+    """Braces in a name of a topic or an id are no facts: only those of the story's own words are."""
+    incident = Incident("wrong-fate", "late-data", Subject(), Severity.WARNING)
+    incident.partitions = {TopicPartition("{whose}", 0)}
+    words = Words("a {whose} in {where}.", "They skip {whose}.", steps=(Step("Ask {whose}."),))
+    incident.say(words, whose="{where}")
+
+    assert incident.title == "A {where} in {whose}-0."
+    assert incident.consumers == ("They skip {where}.", "They skip {where}.")
+    assert incident.steps == [Step("Ask {where}.")]
 
 
 def test_an_event_of_a_producer_s_clock_says_so() -> None:

@@ -252,7 +252,7 @@ class Endless:
         return data
 head, byte = bytes.fromhex(sys.argv[1]), bytes.fromhex(sys.argv[2])
 limits = Limits(max_batch_bytes=16 << 20, max_decompressed_bytes=16 << 20)
-take(kafkalog.scan_source(kafkalog.StreamSource(Endless(head, byte, 400 << 20)), limits=limits))
+take(kafkalog.scan_source(kafkalog.StreamSource(Endless(head, byte, 160 << 20)), limits=limits))
 """
 
 
@@ -267,10 +267,10 @@ take(kafkalog.scan_source(kafkalog.StreamSource(Endless(head, byte, 400 << 20)),
             id="a length of 2 GiB",
         ),
         pytest.param(
-            build.log(1)[0] + build.with_field(build.log(1)[0], 8, 300 * MIB),
+            build.log(1)[0] + build.with_field(build.log(1)[0], 8, 130 * MIB),
             "ff",
             "bytes-unreadable",
-            id="a length of 300 MiB",
+            id="a length of 130 MiB",
         ),
         pytest.param(
             build.log(1)[0] + build.with_field(build.log(1)[0], 8, 0),

@@ -33,7 +33,7 @@ def lost(root: Path, old: list[Batch], common: int) -> Incident:
         (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
         homes.append(home)
     write_leader(homes[1], "t", [1, 2], 2)
-    [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept]
+    [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
     return incident
 
 
@@ -42,7 +42,7 @@ BOTH: Final = [data(0, records=2), data(2, 2)]  # in both replicas: neither has 
 
 def saved(incident: Incident) -> list[int]:
     """The offsets of the records that the incident's line saves."""
-    lines = [step.of(incident.id).command for step in incident.steps if step.saves]
+    lines = [step.of(incident.id, incident.directories).command for step in incident.steps if step.saves]
     if not lines:
         return []
     (line,) = lines

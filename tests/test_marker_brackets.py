@@ -37,4 +37,4 @@ def test_markers_around_offsets(markers: list[tuple[int, int]], block: int, othe
     for at, offset in enumerate(asked):
         before = [time for marker, time in there if marker < offset]
         after = [time for marker, time in there if marker >= offset]
-        assert (found.before[at], found.after[at]) == (before[-1] if before else -1, after[0] if after else NEVER)
+        assert (found["before"][at], found["after"][at]) == (before[-1] if before else -1, after[0] if after else NEVER)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import handmade
 import plain
 from invoke import kafkalog
+from kafkalog.columns.table import Columns
 from kafkalog.queries import alignment
-from kafkalog.queries.alignment import Aligned, Digests, aligned
+from kafkalog.queries.alignment import DIGESTS, Aligned, aligned
 from plain import Batch
 
 Content = tuple[bytes | None, bytes | None]
@@ -203,7 +204,7 @@ def test_every_record_is_told_once(seed: int) -> None:
     same: list[tuple[int, int]] = []
 
     def take(rows: Aligned) -> None:
-        same.extend(zip(rows.one.offset.tolist(), rows.other.offset.tolist(), strict=True))
+        same.extend(zip(rows.one["offset"].tolist(), rows.other["offset"].tolist(), strict=True))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alignment, "WINDOW_RECORDS", 16)
@@ -213,12 +214,12 @@ def test_every_record_is_told_once(seed: int) -> None:
     assert all(one[mine] == other[theirs] for mine, theirs in same)
     assert same == sorted(same)
     told = (found.moved, found.changed)
-    mine = [*[at for at, _ in same], *found.one.offset, *found.before[0].offset, *found.after[0].offset]
-    theirs = [*[at for _, at in same], *found.other.offset, *found.before[1].offset, *found.after[1].offset]
-    assert sorted([*mine, *(at for pair in told for at in pair.one.offset)]) == list(range(len(one)))
-    assert sorted([*theirs, *(at for pair in told for at in pair.other.offset)]) == list(range(len(other)))
+    mine = [*[at for at, _ in same], *found.one["offset"], *found.before[0]["offset"], *found.after[0]["offset"]]
+    theirs = [*[at for _, at in same], *found.other["offset"], *found.before[1]["offset"], *found.after[1]["offset"]]
+    assert sorted([*mine, *(at for pair in told for at in pair.one["offset"])]) == list(range(len(one)))
+    assert sorted([*theirs, *(at for pair in told for at in pair.other["offset"])]) == list(range(len(other)))
 
 
-def _parts(contents: Sequence[tuple[int, int]], size: int) -> Iterator[Digests]:
+def _parts(contents: Sequence[tuple[int, int]], size: int) -> Iterator[Columns]:
     rows = [(at, key * 1_000_003 ^ value * 998_244_353, key, 0) for at, (key, value) in enumerate(contents)]
-    return (Digests.of(rows[at : at + size]) for at in range(0, len(rows), size))
+    return (Columns.of_rows(rows[at : at + size], DIGESTS) for at in range(0, len(rows), size))

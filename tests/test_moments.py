@@ -36,8 +36,8 @@ def row(offset: int, timestamp: int) -> Columns:
 
 def read(newest: int, state: int, said: int = -1, due: int = -1, decided: int = -1) -> Read:
     """How far the inputs go for one transaction."""
-    times = (np.array([time]) for time in (state, said, due, decided))
-    return Read(newest, *times, COPY, TIMEOUT, np.array([False]))
+    cells = {"state": state, "said": said, "due": due, "decided": decided, "never_comes": False}
+    return Read(newest, COPY, TIMEOUT, Columns({name: np.array([cell]) for name, cell in cells.items()}))
 
 
 def known(log: Moments, rows: Columns, how_far: Read, inputs: Inputs = Inputs.COPIED) -> tuple[str, bool, bool]:

@@ -272,7 +272,7 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
     markers = OwnMarkers(log, coordinator, np.arange(len(decisions)))
 
     [answered] = markers.answered()
-    assert answered.own.tolist() == own
+    assert answered.decisions["own"].tolist() == own
     assert markers.offsets.tolist() == [10 * number for number in own]
 
 

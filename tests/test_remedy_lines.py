@@ -45,16 +45,9 @@ needs_jars = pytest.mark.skipif(
 )
 
 
-@cache
 def lines() -> tuple[str, ...]:
     """The command lines of all incidents of the fixtures, a day after they happened, and without that."""
-    told = []
-    for case in CASES:
-        data = sorted((FIXTURES / case).glob("data*"))
-        for options in (AuditOptions(), AuditOptions(now=1795330800000)):
-            for row in rows_of_audit(audit(data, options), "incidents"):
-                steps = row[INCIDENTS.names.index("next_steps")]
-                told += [step["command"] for step in steps if step["command"]]
+    told = [step["command"] for case in CASES for step in steps_before(case) if step["command"]]
     return tuple(dict.fromkeys(told))
 
 
@@ -167,13 +160,18 @@ def fitted(kind: str, number: int, size: int) -> bytes:
     return core + str(number).rjust(size - len(core), "x").encode()
 
 
+@cache
+def names_in(case: str) -> set[str]:
+    """The transactional ids and topics of a case."""
+    data = sorted((FIXTURES / case).glob("data*"))
+    folders = [path.name for root in data for path in root.iterdir() if re.search(r"-\d+$", path.name)]
+    ids = {row["transactional_id"] for row in table(audit(data, AuditOptions()), "transactions")} - {None}
+    return ids | {name.rpartition("-")[0] for name in folders}
+
+
 def renamed(case: str, target: Path, kinds: tuple[str, ...]) -> dict[str, str]:
     """Copy a case with hostile names of the same sizes for its topics and ids, in all files; answer the new names."""
-    data = sorted((FIXTURES / case).glob("data*"))
-    names = {row["transactional_id"] for row in table(audit(data, AuditOptions()), "transactions")} - {None}
-    names |= {
-        path.name.rpartition("-")[0] for root in data for path in root.iterdir() if re.search(r"-\d+$", path.name)
-    }
+    data, names = sorted((FIXTURES / case).glob("data*")), names_in(case)
     wanted = sorted(name for name in names if len(name) > 4 + len(str(len(names))) and not name.startswith("__"))
     new = {name.encode(): fitted(kinds[at % len(kinds)], at, len(name)) for at, name in enumerate(wanted)}
     old = re.compile(b"|".join(map(re.escape, sorted(new, key=len, reverse=True))) or b"(?!)")
@@ -224,6 +222,12 @@ def steps_of(root: Path) -> list[dict[str, Any]]:
     return [step for row in incidents_of(root) for step in row["next_steps"]]
 
 
+@cache
+def steps_before(case: str) -> list[dict[str, Any]]:
+    """The steps of a case as it is."""
+    return steps_of(FIXTURES / case)
+
+
 def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
     """Run a line in a shell in which each program writes down its arguments; answer them. Nothing else happens."""
     home.mkdir()
@@ -254,7 +258,6 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
     """With names that are shell code a line runs the same program once, each name whole in the same argument."""
     root = tmp_path / FOLDERS[0]
     new = renamed(case, root, HARMFUL)
-    shutil.copytree(FIXTURES / case, tmp_path / "old")
     names = re.compile("|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)")
 
     def known(line: str) -> tuple[str, ...]:
@@ -265,11 +268,11 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
         )
         return tuple(part for word in found for part in (word.split("=", 1) if word.startswith("--") else [word]))
 
-    lines = [[step["command"] for step in steps_of(each) if step["command"]] for each in (tmp_path / "old", root)]
+    lines = [[step["command"] for step in steps if step["command"]] for steps in (steps_before(case), steps_of(root))]
     plain = [known(line) for line in lines[0]]
     assert plain
     assert Counter(map(known, lines[1])) == Counter(
-        tuple(names.sub(lambda m: new[m[0]], word).replace(f"{tmp_path}/old", str(root)) for word in words)
+        tuple(names.sub(lambda m: new[m[0]], word).replace(str(FIXTURES / case), str(root)) for word in words)
         for words in plain
     )
 
@@ -279,8 +282,7 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
 def test_a_line_that_does_not_print_is_described(case: str, folder: str, tmp_path: Path) -> None:
     """With control characters, ends of lines or bidi in a name there is no line; the step says what to run instead."""
     renamed(case, tmp_path / folder, UNSHOWN)
-    shutil.copytree(FIXTURES / case, tmp_path / "old")
-    before, steps = steps_of(tmp_path / "old"), steps_of(tmp_path / folder)
+    before, steps = steps_before(case), steps_of(tmp_path / folder)
 
     assert len(before) == len(steps)
     assert all(step["command"].isprintable() for step in steps if step["command"])

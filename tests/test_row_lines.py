@@ -65,7 +65,9 @@ segments = st.lists(
 
 def _forms(form: dict[str, ModuleType]) -> Any:
     """Make everything use the loops of one form."""
-    return mock.patch.multiple(blocks, fill=form["columns"].fill, bytes_kinds=form["columns"].bytes_kinds)
+    return mock.patch.multiple(
+        blocks, **{name: getattr(form["columns"], name) for name in ("Filling", "fill", "bytes_kinds")}
+    )
 
 
 def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:

@@ -14,6 +14,7 @@ import kafkalog
 from build import SNAPPY, TIME, batch, flipped, marker, record
 from invoke import kafkalog as command
 from kafkalog.auditing.space.state_topic import StateTopic
+from kafkalog.columns.table import Columns
 from kafkalog.kafka.batch import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from official import FIXTURES
 
@@ -310,7 +311,7 @@ def test_what_holds_bytes_is_a_note() -> None:
 
 def test_the_last_decision_before_a_time_is_that_of_its_producer() -> None:
     """Of equal times the decision counts; another producer's never does."""
-    state = StateTopic(producers=np.array([1, 1, 3]), times=np.array([10, 20, 5]))
+    state = StateTopic(decisions=Columns({"producer_id": np.array([1, 3, 1]), "time": np.array([20, 5, 10])}))
     asked = {(1, 9): -1, (1, 10): 10, (1, 19): 10, (1, 99): 20, (2, 99): -1, (3, 4): -1, (3, 5): 5, (4, 5): -1}
     producers, times = (np.array(column) for column in zip(*asked, strict=True))
 

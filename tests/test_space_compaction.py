@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,16 +46,14 @@ def run(form: ModuleType, data: bytes, *, entries: int = SLOTS // 2, past: bool 
             recs = block.recs
             form.put(block.buf, recs.cells, 0, recs.count, hashes, newest, state)
         chunks.append(chunk)
-    sums, kept = [], []
+    offsets, sums, kept = SimpleNamespace(hashes=hashes, newest=newest), [], []
     for chunk in kafkalog.scan(data):
         rows = chunk.heads.count
         table = CellTable(buffers.KEPT_COLUMNS, rows)
         for block in chunk.records():
             stays = bytearray(block.recs.capacity)
-            form.keep(
-                block.buf, block.heads.cells, -1, block.recs.cells,
-                block.recs.count, hashes, newest, table.cells, bytes([past]) * rows, array("q", [state[2], 0, until]), stays,
-            )  # fmt: skip
+            conditions = array("q", [state[2], 0, until])
+            form.keep(block, offsets, table.cells, bytes([past]) * rows, conditions, stays)
             kept += stays[: block.recs.count]
         sums += [table.row(row) for row in range(rows)]
     return state[0], sums, kept
@@ -143,6 +141,6 @@ def test_buffers_that_are_too_small_are_refused(form: ModuleType) -> None:
         form.put(block.buf, recs.cells, 0, recs.count, few[:3], few, array("q", [0, 9, 7, 0]))
     with pytest.raises(IndexError):
         form.keep(
-            block.buf, block.heads.cells, -1, recs.cells, recs.count, few, few,
+            block, SimpleNamespace(hashes=few, newest=few),
             CellTable(1, 1).cells, bytes(1), array("q", [7, 0, 9]), bytearray(recs.capacity),
         )  # fmt: skip

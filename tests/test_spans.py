@@ -17,9 +17,23 @@ def test_the_last_row_that_begins_up_to_an_offset(rows: list[tuple[int, int]], a
     spans = Spans(*np.array(rows, np.int64).reshape(-1, 2).T)
     found = spans.last(*np.array(asked, np.int64).reshape(-1, 2).T)
 
-    ordered = sorted(rows)
-    assert [rows[number] for number in spans.order.tolist()] == ordered
+    order = sorted(range(len(rows)), key=rows.__getitem__)
     assert found.tolist() == [
-        max((at for at, (one, first) in enumerate(ordered) if one == producer and first <= offset), default=-1)
+        max((at for at in order if rows[at][0] == producer and rows[at][1] <= offset), key=order.index, default=-1)
         for producer, offset in asked
+    ]
+
+
+@given(_PAIRS, _PAIRS)
+def test_an_offset_is_in_the_last_row_that_begins_up_to_it_if_that_goes_so_far(
+    rows: list[tuple[int, int]], asked: list[tuple[int, int]]
+) -> None:
+    """A row that ends before the offset has it not, and no earlier row is looked at."""
+    producers, firsts = np.array(rows, np.int64).reshape(-1, 2).T
+    spans = Spans(producers, firsts, firsts + 2)
+    wanted = np.array(asked, np.int64).reshape(-1, 2).T
+    last = spans.last(*wanted).tolist()
+
+    assert spans.find(*wanted).tolist() == [
+        at if at >= 0 and offset <= rows[at][1] + 2 else -1 for at, (_, offset) in zip(last, asked, strict=True)
     ]

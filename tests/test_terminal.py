@@ -15,6 +15,7 @@ from hostile import HOSTILE
 from invoke import PARTITION, SEGMENT, kafkalog, processed
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.tables import TABLES
+from kafkalog_cli import progress
 from pseudo import FOREIGN, acting, on_terminal, plain
 
 FORMS = ("kafka", "table", "ndjson", "json", "csv")
@@ -125,11 +126,18 @@ def many(batches: int) -> bytes:
     return b"".join(number.to_bytes(8, "big") + rest for number in range(batches))
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw progress after a fifth of a second."""
+    monkeypatch.setattr(progress, "AFTER_S", 0.2)
+
+
+@pytest.mark.usefixtures("soon")
 def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     """A file's name beside the progress bar is escaped; the bar's own sequences are gone when the command ends."""
     path = tmp_path / "a\x1b]0;owned\x07.log"
     path.write_bytes(many(60_000))
-    _, screen, data = on_terminal("dump", path, out=False, pace=lambda _: time.sleep(1.5))
+    _, screen, data = on_terminal("dump", path, out=False, pace=lambda _: time.sleep(0.4))
 
     assert data.count(b"\nbaseOffset: ") == 60_000
     assert b"MiB" in screen or b"%" in screen
@@ -137,6 +145,7 @@ def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     assert b"\x07" not in screen
 
 
+@pytest.mark.usefixtures("soon")
 def test_an_interrupt_gives_the_terminal_back() -> None:
     """Ctrl-C while progress is shown leaves no bar and no hidden cursor behind."""
     reader, writer = os.pipe()
@@ -145,7 +154,7 @@ def test_an_interrupt_gives_the_terminal_back() -> None:
         os.close(reader)
         for number in range(40):
             os.write(writer, one(b"k", bytes(100_000), base_offset=number))
-            time.sleep(1.2 if number == 20 else 0)
+            time.sleep(0.4 if number == 20 else 0)
         time.sleep(0.5)
         os.kill(running, signal.SIGINT)
 
@@ -157,12 +166,13 @@ def test_an_interrupt_gives_the_terminal_back() -> None:
     assert screen.rindex(b"\x1b[?25l") < screen.rfind(b"\x1b[?25h")
 
 
+@pytest.mark.usefixtures("soon")
 def test_no_progress_where_nobody_looks(tmp_path: Path) -> None:
     """Standard error in a pipe stays empty, however long it takes."""
     path = tmp_path / "a.log"
     path.write_bytes(many(30_000))
 
-    assert on_terminal("dump", path, err=False, pace=lambda _: time.sleep(1.5))[2] == b""
+    assert on_terminal("dump", path, err=False, pace=lambda _: time.sleep(0.4))[2] == b""
 
 
 # --raw, files and pipes.

@@ -1,4 +1,4 @@
-"""The directory of an audit while it runs: its scans are there at once, its tables when it is complete.
+"""The directory of an audit: its scans are there at once, its tables and their provenance when it is complete.
 
 What was scanned survives whatever ends the run. The same command goes on from there.
 """
@@ -10,17 +10,33 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, begun_before, begun_text
+from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
+from kafkalog.auditing.pipeline import (
+    Keeping,
+    KeptScans,
+    LocalFolder,
+    as_text,
+    begun_before,
+    begun_text,
+    provenance,
+    run_of,
+    sha256_of,
+    verdict_of,
+)
+from kafkalog.auditing.transactions import Audit, Summary
+from kafkalog.outcome import Exit
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,
     SCANS,
     SUCCESS,
+    VERDICT,
     WORK,
     is_linked,
     listed,
@@ -29,11 +45,18 @@ from kafkalog.provenance import (
     remove_written,
     write_manifest,
 )
+from kafkalog.reports import AuditSource, first_screen
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import Target, parquet_engine, say, write_provenance
+from kafkalog_cli.render.folders import write_tables
 
-__all__ = ["AuditFolder", "audit_folder"]
+__all__ = ["AuditFolder", "audit_folder", "files_of", "write_audit", "write_directory"]
+
+Row = Sequence[Any]
 
 _TABLES: Final = f"{WORK}/tables"
 
@@ -163,3 +186,88 @@ def _leave(place: Path, name: Path) -> None:
         say(f"{name} has the scans of {count:,} segments: the same command goes on from there")
     else:
         remove_written(place)
+
+
+# What a complete one has: each table as a directory of files, the verdict, and where the tables come from.
+
+
+def write_audit(
+    audit: Audit, source: AuditSource, summary: Summary, status: Exit, folder: AuditFolder, form: str,
+    tables: Sequence[str], test_of: Callable[[Table], Callable[[Row], bool]] | None,
+    *, command: str, arguments: Sequence[str], hashed: bool, started: float,
+) -> None:  # fmt: skip
+    """Write the tables, verdict.json and provenance.json to a directory.
+
+    `source`, `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if
+    all do. `started` is when the audit began, in seconds. Raises OutputError if that can't be done, or if pyarrow is
+    missing.
+    """
+    engine = form if form == "ndjson" else parquet_engine()
+
+    def batches(table: Table) -> Iterable[Any]:
+        if test_of is None:
+            return batches_of_audit(audit, table.name)
+        return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
+
+    def rows(table: Table) -> Iterable[Row]:
+        found = rows_of_audit(audit, table.name)
+        return found if test_of is None else filter(test_of(table), found)
+
+    def origin() -> dict[str, Any]:
+        files = files_of(audit, hashed=hashed)
+        return provenance(command, summary, files, arguments, started, engine)
+
+    run = run_of(started, (cluster.cluster_id for cluster in audit.clusters))
+    if form == "parquet":
+        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables), run=run)
+    else:
+        write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
+    screen = first_screen(source, list(source.rows(INCIDENTS.name)))
+    answer = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
+    folder.write(partial(_write_all, write, verdict_of(summary, status, run) | answer, origin), run)
+
+
+def write_directory(
+    target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    origin: Callable[[], dict[str, Any]],
+) -> None:  # fmt: skip
+    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
+
+    Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
+    done.
+    """
+    with target.folder(paths) as folder:
+        _write_all(write, verdict_of(summary, status), origin, folder)
+        (folder / SUCCESS).touch()
+
+
+def _write_all(
+    write: Callable[[Path], None], verdict: dict[str, Any], origin: Callable[[], dict[str, Any]], folder: Path
+) -> None:
+    """Write tables, how the run ended, and where the tables come from."""
+    write(folder)
+    (folder / VERDICT).write_text(as_text(verdict))
+    (folder / PROVENANCE).write_text(as_text(origin()))
+
+
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, run: Run) -> None:
+    """Write each table as a file, one without rows, too: it has the columns."""
+    for table, batches in tables:
+        (folder / table.name).mkdir()
+        with (folder / table.name / "part-00000.parquet").open("wb") as stream:
+            file = ParquetFile(stream, arrow_schema(table), run)
+            for batch in batches:
+                file.write(batch)
+            file.close()
+
+
+def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+    """Yield what provenance says of each segment: path, size and, if `hashed`, checksum."""
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            for segment in log.partition.directory.segments:
+                about: dict[str, Any] = {"file": segment.path, "size_bytes": segment.size}
+                if hashed:
+                    known = audit.sha256.get(segment)
+                    about["sha256"] = sha256_of(segment) if known is None else known
+                yield about

@@ -14,6 +14,7 @@ import click
 from kafkalog import Finding, Limits, UnsupportedError
 from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
 from kafkalog.narrowing import Narrowing
+from kafkalog.quantities import many
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
 from kafkalog.tables.dump_tables import RECORDS
@@ -39,7 +40,7 @@ __all__ = [
     "write_segments",
 ]
 
-_SHOWN: Final = 10  # groups that are told of
+_SHOWN: Final = 10  # groups that are named
 _PAST: Final = "had read past them"
 _PART: Final = "had read part of them"
 _BEFORE: Final = "had not reached them"
@@ -48,9 +49,9 @@ _BEFORE: Final = "had not reached them"
 def counted(met: Met, others: int = 0) -> str:
     """Say how many records were selected, and of which outcome; `others` were copied with them."""
     partitions = len(met.places)
-    where = f" of {partitions:,} partition{'s' * (partitions != 1)}" if partitions else ""
+    where = f" of {many(partitions, 'partition', grouped=True)}" if partitions else ""
     parts = ", ".join(f"{number:,} {word}" for word, number in sorted(met.outcomes.items()))
-    said = f"{met.records:,} record{'s' * (met.records != 1)}{where}{f': {parts}' if parts else ''}"
+    said = f"{many(met.records, 'record', grouped=True)}{where}{f': {parts}' if parts else ''}"
     return f"{said}; whole batches were copied, with {others:,} more records that are not meant" if others else said
 
 
@@ -141,7 +142,7 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
                         stream.write(line.encode())
         if unfit:
             raise UnsupportedError(
-                f"{unfit} record{'s' * (unfit != 1)} can't be lines of kafka-console-producer, the first {first};"
+                f"{many(unfit, 'record')} can't be lines of kafka-console-producer, the first {first};"
                 " --format ndjson has every record"
             )
     topic = next(iter(topics), None)

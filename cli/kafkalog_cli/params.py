@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kafkalog.zone import Zone
 
 __all__ = [
+    "PROSE_FORMS",
+    "PROSE_SUFFIXES",
     "REPORT_FORMS",
     "REPORT_SUFFIXES",
     "TIMES",
@@ -45,6 +47,8 @@ _SUFFIXES: Final = {
     ".arrow": "arrow",
     ".parquet": "parquet",
 }
+PROSE_FORMS: Final = ("markdown", "html")  # reports that people read, of any comparison
+PROSE_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 REPORT_SUFFIXES: Final = {
     ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
 }  # fmt: skip

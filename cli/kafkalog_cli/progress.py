@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 from kafkalog.escape import escape
 from kafkalog.files.watch import Watch
 from kafkalog.findings import Finding, Severity
+from kafkalog.quantities import many
 
 __all__ = ["AFTER_S", "BETWEEN_S", "Progress"]
 
@@ -117,7 +118,7 @@ class Progress(Watch):
         if not self._total:
             return
         done = min(self._done + self._read, self._total)
-        segments = f"{self._segments} file{'s' * (self._segments != 1)}"
+        segments = f"{many(self._segments, 'file')}"
         words = ", ".join(f"{count} {code}" for code, count in self._codes.most_common()) or "nothing wrong"
         yield f"interrupted after {_size(done)} of {_size(self._total)} in {segments}; found so far: {words}"
         yield from map(str, self._first)

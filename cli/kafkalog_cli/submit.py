@@ -121,14 +121,14 @@ def _take_settings(session: SparkSession, params: dict[str, Any], known: Set[str
     """Let the session's settings fill in what was left out. Raises UsageError for one that does not exist."""
     from kafkalog_spark.session import setting_of, settings
 
-    told, ctx = settings(session), click.get_current_context()
+    given, ctx = settings(session), click.get_current_context()
     options = {setting_of(option) for option in known}
-    for name in sorted(told.keys() - options):
+    for name in sorted(given.keys() - options):
         close = difflib.get_close_matches(name, options, 1)
         hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(sorted(options))}"
         raise click.UsageError(f"the setting {name} does not exist: {hint}")
     for param in ctx.command.params:
-        name, value = param.name or "", told.get(setting_of(param.opts[-1].lstrip("-")))
+        name, value = param.name or "", given.get(setting_of(param.opts[-1].lstrip("-")))
         if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
             params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
 
@@ -310,8 +310,8 @@ def _run_audit(job: SparkJob, started: float) -> int:
     def said(found: BulkAudit) -> dict[str, str]:
         engine = f"spark {spark_version}"
         origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
-        told = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
-        verdict = verdict_of(found.summary, status_of(found), found.run) | told
+        answer = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
+        verdict = verdict_of(found.summary, status_of(found), found.run) | answer
         return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:

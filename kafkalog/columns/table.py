@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.texts import JsonColumn, TextColumn
 from kafkalog.kernel.buffers import NONE
 from kafkalog.tables.arrow import Numbers, arrow_batch, column_of_arrow
@@ -149,17 +151,17 @@ class Columns:
         return cls.chained(parts, names).columns(*names)
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: tuple[str, ...], texts: Collection[str] = ()) -> Columns:
-        """Take rows, None for no value; `texts` are the columns that have no numbers."""
-        cells = list(zip(*([row[name] for name in names] for row in rows), strict=True)) or [()] * len(names)
-        return cls(
-            {
-                name: TextColumn.of(column)
-                if name in texts
-                else np.array([NONE if cell is None else cell for cell in column], np.int64)
-                for name, column in zip(names, cells, strict=True)
-            }
-        )
+    def of_rows(cls, rows: Iterable[Sequence[Any]], names: tuple[str, ...], texts: Collection[str] = ()) -> Columns:
+        """Take rows in the order of the names, None for no value; `texts` are the columns that have no numbers."""
+        columns = list(zip(*rows, strict=True))
+        if not columns:
+            return cls.empty(names)
+        cells = dict(zip(names, columns, strict=True))
+        numbers = [[NONE if cell is None else cell for cell in cells[name]] for name in names if name not in texts]
+        if not texts:
+            return cls.of_table(names, np.array(numbers, np.int64))
+        table = iter(np.array(numbers, np.int64))
+        return cls({name: TextColumn.of(cells[name]) if name in texts else next(table) for name in names})
 
     @classmethod
     def moved(
@@ -310,11 +312,8 @@ class Columns:
         for some in self.pieces(_SPLIT_ROWS):
             rows = some.columns(*self.names)
             numbers = rows[name] % count
-            order = np.argsort(numbers, kind="stable")
-            ends = np.searchsorted(numbers[order], np.arange(count), "right").tolist()
-            in_order = rows.take(order)
-            for share, start, end in zip(shares, [0, *ends], ends, strict=False):
-                share.append(in_order.take(slice(start, end)).packed())
+            for of_share in groups(numbers):
+                shares[numbers[of_share[0]]].append(rows.take(of_share).packed())
         return [Columns.chained(share, self.names) for share in shares]
 
     def known(self, make: Callable[[Columns], _T]) -> _T:
@@ -381,12 +380,15 @@ class Columns:
         the cells are the differences from it. Of texts the cells are sizes, -1 for none; their UTF-8 follows all cells.
         """
         blocks = [some for block in self._blocks for some in block.split(_ON_WIRE)]
-        found = [_WIRE.type(len(blocks)).tobytes()]
+        found = [_COUNT.pack(len(blocks))]
         for block in blocks:
+            found.append(_COUNT.pack(block.length))
+            if block.length < FEW and block.is_plain:
+                found.append(block.flat(self.names).astype(_WIRE, copy=False).tobytes())
+                continue
             cells, texts = zip(*map(block.on_wire, self.names), strict=True)
-            found.append(_WIRE.type(block.length).tobytes())
             if block.length < FEW:
-                found += [cell.astype(_WIRE).tobytes() for cell in cells]
+                found.append(np.concatenate(cells).astype(_WIRE, copy=False).tobytes())
             else:
                 packed = [cell if type(cell) is tuple else narrowed(cell) for cell in cells]
                 widths = [0 if above is None else above.itemsize for _, above in packed]
@@ -404,10 +406,10 @@ class Columns:
         Raises ValueError for a width, a size or a number of rows that no block has.
         """
         every = (*names, *texts)
-        (count,) = np.frombuffer(take(8), _WIRE).tolist()
+        (count,) = _COUNT.unpack(take(8))
         blocks: list[_Block] = []
         for _ in range(count):
-            (length,) = np.frombuffer(take(8), _WIRE).tolist()
+            (length,) = _COUNT.unpack(take(8))
             if not 0 < length <= _ON_WIRE:  # a column of one value takes no bytes, whatever its length
                 raise ValueError(f"a block can't have {length} rows")
             columns: dict[str, Any]
@@ -580,6 +582,8 @@ _ON_WIRE: Final = 1 << 14  # rows of a block, at most
 _MOST_BYTES: Final = 1 << 31  # of a text
 
 _WIRE: Final = np.dtype("<i8")
+
+_COUNT: Final = Struct("<q")
 
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {
     0: np.dtype("u1"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of
+from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of, runs
 from kafkalog.columns.table import NONE, Columns, give_back, one_cell
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState, legal_before
@@ -266,8 +266,8 @@ class Coordinator:
     @property
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each of the records that say the same again the first that said so, and the record after all."""
-        begins = np.flatnonzero(np.append(True, np.diff(self.again) != 1)[: len(self.again)])
-        counts = np.diff(np.append(begins, len(self.again)))
+        begins, stops = runs(group_begins(self.again - np.arange(len(self.again))))  # of records after one another
+        counts = stops - begins
         return np.repeat(self.again[begins] - 1, counts), np.repeat(self.again[begins] + counts, counts)
 
     @cached_property

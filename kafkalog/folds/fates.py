@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.table import NONE
-from kafkalog.folds.stable import Extents, is_data
+from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import NONE, Columns
+from kafkalog.folds.stable import is_data
 from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
 from kafkalog.narrowing import matches
@@ -44,17 +45,15 @@ class Fates:
     """The transactions of a log, and where its consumers begin and end.
 
     An extent goes from a transaction's first offset, without data its marker's, to its marker, or on while it is open.
-    `outcomes`, `causes` and `names` are those of `extents`: numbers of ``OUTCOMES``, ``OUTCOME_CAUSES`` and `ids`, NONE
-    for none. Without `last_stable_offset` nothing is known of the log but its batches.
+    The columns of `told` are the `outcome`, `cause` and `name` of each: numbers of ``OUTCOMES``, ``OUTCOME_CAUSES`` and
+    `ids`, NONE for none. Without `last_stable_offset` nothing is known of the log but its batches.
     """
 
     topic: str | None
     partition: int | None
     log: str | None
-    extents: Extents
-    outcomes: NDArray[np.int64]
-    causes: NDArray[np.int64]
-    names: NDArray[np.int64]
+    extents: Spans
+    told: Columns
     ids: tuple[str, ...] = ()
     log_start_offset: int = 0
     last_stable_offset: int | None = None
@@ -64,7 +63,7 @@ class Fates:
     def unknown(cls) -> Fates:
         """Return those of a file in no partition's directory."""
         none = np.empty(0, np.int64)
-        return cls(None, None, None, Extents(none, none, none), none, none, none)
+        return cls(None, None, None, Spans(none, none, none), Columns.empty(("outcome", "cause", "name")))
 
     def of(self, heads: CellTable) -> BatchFates:
         """Say what became of some batches."""
@@ -79,8 +78,8 @@ class Fates:
         name = np.full(heads.count, NONE)
         rows = np.flatnonzero(in_transaction)
         at = self.extents.find(cells[buffers.PRODUCER_ID, rows], cells[buffers.BASE_OFFSET, rows])
-        known, its = rows[at >= 0], at[at >= 0]
-        outcome[known], cause[known], name[known] = self.outcomes[its], self.causes[its], self.names[its]
+        known, its = rows[at >= 0], self.told.take(at[at >= 0])
+        outcome[known], cause[known], name[known] = its["outcome"], its["cause"], its["name"]
         damaged = cells[buffers.VALID] == 0
         outcome[damaged], cause[damaged], name[damaged] = _UNKNOWN, _CAUSE["damaged-batch"], NONE
         # A wrapper's first offset is not known until it is opened; its records' are.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.kafka.batch import CellTable
@@ -64,6 +65,7 @@ __all__ = [
     "collapse",
     "ends",
     "is_open",
+    "spans",
     "spare",
     "tally",
 ]
@@ -463,6 +465,12 @@ def is_open(rows: Columns) -> NDArray[np.bool_]:
 def ends(rows: Columns, after: int = _AFTER_ALL) -> NDArray[np.int64]:
     """Return where each transaction's marker is; an open one ends `after` all that is read."""
     return np.where(is_open(rows), after, rows["marker_offset"])
+
+
+def spans(rows: Columns) -> Spans:
+    """Return which offsets each transaction is about, by its producer: one without data has that of its marker."""
+    first = rows["first_offset"]
+    return Spans(rows["producer_id"], np.where(first == NONE, rows["marker_offset"], first), ends(rows))
 
 
 def tally(rows: Columns) -> Tally:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import any_between
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kernel.buffers import ABORT
 
@@ -59,7 +60,7 @@ def entangled(finished: Columns) -> Columns:
     about = finished.columns("producer_id", "first_offset", "marker_type", "marker_offset")
     aborted = about["marker_type"] == ABORT
     markers = np.sort(about["marker_offset"][aborted])
-    begun = np.searchsorted(markers, about["first_offset"], "right")
-    kept = aborted | ((about["first_offset"] != NONE) & (begun < np.searchsorted(markers, about["marker_offset"])))
+    began, ended = about["first_offset"], about["marker_offset"]
+    kept = aborted | ((began != NONE) & any_between(markers, began + 1, ended))
     kept[np.unique(about["producer_id"], return_index=True)[1]] = True
     return finished.where(kept)

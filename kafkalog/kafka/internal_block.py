@@ -66,19 +66,17 @@ class ConsumerProtocol:
         assert isinstance(members.of, ReadField)
         assert isinstance(members.of.of, Structure)
         child, count = members.child, tables.rows(members.child)
+        types, lists = ([tables.column(table, one.column + number) for number in (0, 1)] for one in (kind, members))
+        chosen = bytearray(max(count, 1))
+        kernel_messages.members_of_type(buf, _TYPE, types[0], types[1], lists[0], lists[1], chosen)
         for field in members.of.of.fields:
             if not field.is_linked:
                 continue
             program, newest = self._versions[field.name]
             inside = CellTable(len(ops.MESSAGE_COLUMNS), count)
             inside.count = count
-            types, lists, data = (
-                [tables.column(of, one.column + number) for number in (0, 1)]
-                for of, one in ((table, kind), (table, members), (child, field))
-            )
-            kernel_messages.embedded(
-                buf, types[0], types[1], lists[0], lists[1], data[0], data[1], _TYPE, program, newest, inside.cells,
-            )  # fmt: skip
+            starts, sizes = (tables.column(child, field.column + number) for number in (0, 1))
+            kernel_messages.embedded(buf, chosen, starts, sizes, program, newest, inside.cells)
             tables.read(buf, inside)
             for column, cells in ((2, ops.M_PROGRAM), (3, ops.M_ROW)):
                 tables.column(child, field.column + column)[:] = inside.column(cells)

@@ -18,7 +18,7 @@ def cfunc(function: Function) -> Function:
     return function
 
 
-ccall = inline = cfunc
+ccall = inline = cclass = final = cfunc
 
 
 def exceptval(*_: object, **__: object) -> Callable[[Function], Function]:

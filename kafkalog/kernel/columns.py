@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from sys import byteorder
+from typing import Any
 
 try:
     import cython
@@ -22,6 +23,7 @@ if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.put import kind, put_base64
 
 __all__ = [
+    "Filling",
     "bytes_kinds",
     "fill",
     "gather",
@@ -33,25 +35,48 @@ __all__ = [
 ]
 
 
-def fill(
-    rows: cython.const[cython.longlong][:, ::1],
-    first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    batches: cython.const[cython.longlong][:, ::1],
-    outer: cython.Py_ssize_t,
-    messages: cython.const[cython.longlong][:, ::1],
-    bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][:, ::1],
-    state: cython.longlong[:, ::1],
-    scratch: cython.longlong[:, ::1],
-    out: cython.uchar[::1],
-    valid: cython.uchar[::1],
-    row: cython.Py_ssize_t,
-) -> None:
-    """Append the rows [`first`, `first` + `count`) of `rows` as rows from `row` on, all columns of the plan.
+@cython.cclass
+class Filling:
+    """Columns that are being filled: their plan and state, what they are written to, and scratch for one of them.
 
-    `outer` is the row in `batches` of all their batches, below 0 if each row has its own. `scratch` has the columns
-    ``SCRATCH_…``. A number too large for its width becomes null.
+    `bits` are the validity bits of the source, `valid` those of the output; `scratch` has the columns ``SCRATCH_…``.
+    """
+
+    plan: cython.const[cython.longlong][:, ::1]
+    state: cython.longlong[:, ::1]
+    scratch: cython.longlong[:, ::1]
+    bits: cython.const[cython.uchar][::1]
+    out: cython.uchar[::1]
+    valid: cython.uchar[::1]
+
+    def __init__(
+        self,
+        plan: cython.const[cython.longlong][:, ::1],
+        state: cython.longlong[:, ::1],
+        scratch: cython.longlong[:, ::1],
+        bits: cython.const[cython.uchar][::1],
+        out: cython.uchar[::1],
+        valid: cython.uchar[::1],
+    ) -> None:
+        if plan.shape[1] < PLAN_CELLS or len(state) < len(plan) or state.shape[1] < COLUMN_CELLS:
+            raise IndexError
+        if len(scratch) < SCRATCH_COLUMNS:
+            raise IndexError
+        self.plan = plan
+        self.state = state
+        self.scratch = scratch
+        self.bits = bits
+        self.out = out
+        self.valid = valid
+
+
+def fill(
+    filling: Filling, tables: Any, first: cython.Py_ssize_t, count: cython.Py_ssize_t, row: cython.Py_ssize_t
+) -> None:
+    """Append the rows [`first`, `first` + `count`) of `tables` as rows from `row` on, all columns of the plan.
+
+    Of the tables are `rows`, `batches` and `messages`, and `outer`, the row in `batches` of all their batches, below 0
+    if each row has its own. A number too large for its width becomes null.
     """
     s: cython.Py_ssize_t
     n: cython.Py_ssize_t
@@ -59,18 +84,20 @@ def fill(
     runs_of: cython.longlong = OF_ROW
     source: cython.longlong
     start: cython.Py_ssize_t
+    rows: cython.const[cython.longlong][:, ::1] = tables.rows.cells
+    batches: cython.const[cython.longlong][:, ::1] = tables.batches.cells
+    messages: cython.const[cython.longlong][:, ::1] = tables.messages.cells
+    outer: cython.Py_ssize_t = tables.outer
+    plan: cython.const[cython.longlong][:, ::1] = filling.plan
+    scratch: cython.longlong[:, ::1] = filling.scratch
     cells: cython.const[cython.longlong][:, ::1]
-    if first < 0 or count < 0 or first + count > rows.shape[1] or row < 0:
-        raise IndexError
-    if len(scratch) < SCRATCH_COLUMNS or scratch.shape[1] < count:
-        raise IndexError
-    if plan.shape[1] < PLAN_CELLS or len(state) < len(plan) or state.shape[1] < COLUMN_CELLS:
+    if first < 0 or count < 0 or first + count > rows.shape[1] or row < 0 or scratch.shape[1] < count:
         raise IndexError
     if count == 0:
         return
     for s in range(len(plan)):
         source = plan[s, PLAN_SOURCE]
-        if _is_beyond(plan, s, row + count, 8 * len(out), 8 * len(valid)):
+        if _is_beyond(plan, s, row + count, 8 * len(filling.out), 8 * len(filling.valid)):
             raise IndexError
         n = count
         start = first
@@ -88,7 +115,7 @@ def fill(
             cells = batches if source == OF_BATCH else messages
         if plan[s, PLAN_COLUMN] < 0 or plan[s, PLAN_COLUMN] >= len(cells) or start + n > cells.shape[1]:
             raise IndexError
-        if not _fill_column(cells, start, n, count, bits, plan, s, state, scratch, out, valid, row):
+        if not _fill_column(filling, s, cells, start, n, count, row):
             raise IndexError
 
 
@@ -114,20 +141,20 @@ def _is_beyond(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _fill_column(
+    filling: Filling,
+    s: cython.Py_ssize_t,
     cells: cython.const[cython.longlong][:, ::1],
     start: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][:, ::1],
-    s: cython.Py_ssize_t,
-    state: cython.longlong[:, ::1],
-    scratch: cython.longlong[:, ::1],
-    out: cython.uchar[::1],
-    valid: cython.uchar[::1],
     row: cython.Py_ssize_t,
 ) -> cython.bint:
     """Append one column: `n` values, from row `start` on or by runs, for `count` rows; say whether all was there."""
+    plan: cython.const[cython.longlong][:, ::1] = filling.plan
+    state: cython.longlong[:, ::1] = filling.state
+    scratch: cython.longlong[:, ::1] = filling.scratch
+    out: cython.uchar[::1] = filling.out
+    valid: cython.uchar[::1] = filling.valid
     column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
     width: cython.Py_ssize_t = plan[s, PLAN_WIDTH]
     at: cython.Py_ssize_t = plan[s, PLAN_AT]
@@ -136,7 +163,7 @@ def _fill_column(
     has_gone: cython.bint = plan[s, PLAN_ABSENT] != NEVER
     is_same: cython.bint
     if start < 0 or plan[s, PLAN_RULE] != CELL or has_gone or _beyond(cells, column, start, n, width):
-        n = _values(cells, start, n, bits, plan, s, scratch)
+        n = _values(filling, s, cells, start, n)
         if n == 0:
             return False
         is_made = True
@@ -218,19 +245,19 @@ def _runs(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _values(
+    filling: Filling,
+    s: cython.Py_ssize_t,
     source: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
-    bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][:, ::1],
-    s: cython.Py_ssize_t,
-    scratch: cython.longlong[:, ::1],
 ) -> cython.Py_ssize_t:
     """Write `n` values to ``SCRATCH_VALUE``, and to ``SCRATCH_NULL`` which of them are null.
 
     They are of the rows from `first` on; if that is below 0, of those that are listed in ``RUN_ROW``. Answers how many
     values there are, 1 if all are equal, and 0 if one is outside of the table.
     """
+    plan: cython.const[cython.longlong][:, ::1] = filling.plan
+    scratch: cython.longlong[:, ::1] = filling.scratch
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t
     column: cython.Py_ssize_t = plan[s, PLAN_COLUMN]
@@ -263,7 +290,7 @@ def _values(
             v = minus64(source[LAST_OFFSET, row], v)
         scratch[SCRATCH_VALUE, i] = v
     if plan[s, PLAN_ABSENT] != NEVER:
-        return _nulls(source, first, n, bits, plan, s, scratch)
+        return _nulls(filling, s, source, first, n)
     return n
 
 
@@ -278,15 +305,16 @@ def _needs_headers(plan: cython.const[cython.longlong][:, ::1], s: cython.Py_ssi
 @cython.cfunc
 @cython.exceptval(check=False)
 def _nulls(
+    filling: Filling,
+    s: cython.Py_ssize_t,
     source: cython.const[cython.longlong][:, ::1],
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
-    bits: cython.const[cython.uchar][::1],
-    plan: cython.const[cython.longlong][:, ::1],
-    s: cython.Py_ssize_t,
-    scratch: cython.longlong[:, ::1],
 ) -> cython.Py_ssize_t:
     """Write which values are null; answer `n`, 0 if a bit is outside of `bits`."""
+    plan: cython.const[cython.longlong][:, ::1] = filling.plan
+    scratch: cython.longlong[:, ::1] = filling.scratch
+    bits: cython.const[cython.uchar][::1] = filling.bits
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t
     bit: cython.Py_ssize_t
@@ -615,20 +643,22 @@ def gather(
     starts: cython.Py_ssize_t,
     sizes: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    wanted: cython.int,
-    state: cython.longlong[::1],
-    room: cython.Py_ssize_t,
-    offsets: cython.int[::1],
-    valid: cython.uchar[::1],
-    text: cython.uchar[::1],
-    coded: cython.uchar[::1],
+    strings: Any,
 ) -> int:
     """Append `count` pieces as rows: those that are UTF-8 as text, others in base64. Answer how many had room.
 
-    A piece is a start and a size, below 0 for null; the other form of it is null, too. `offsets` has two runs of `room`
-    and one more cells, `valid` two runs of `room` bits: of the texts, and of base64, where nothing is written before
-    the first row that has it.
+    A piece is a start and a size, below 0 for null; the other form of it is null, too. Of `strings` are the forms that
+    are `wanted`, `state`, `room`, and what is written to: `text` and `coded`; `offsets`, which has two runs of `room`
+    and one more cells; and `valid`, which has two runs of `room` bits: of the texts, and of base64, where nothing is
+    written before the first row that has it.
     """
+    wanted: cython.int = strings.wanted
+    state: cython.longlong[::1] = strings.state
+    room: cython.Py_ssize_t = strings.room
+    offsets: cython.int[::1] = strings.offsets
+    valid: cython.uchar[::1] = strings.valid
+    text: cython.uchar[::1] = strings.text
+    coded: cython.uchar[::1] = strings.coded
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t = state[ROWS]
     w: cython.Py_ssize_t = state[TEXT_END]

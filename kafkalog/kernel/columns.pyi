@@ -1,6 +1,6 @@
 """What Python sees of the loops; the source beside this file says what each does."""
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from kafkalog.kernel.buffers import Bytes, Cells
 
@@ -10,21 +10,26 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = NDArray[np.int64]
 Out: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
 
-def fill(
-    rows: Cells,
-    first: int,
-    count: int,
-    batches: Cells,
-    outer: int,
-    messages: Cells,
-    bits: Bytes,
-    plan: Cells,
-    state: Cells | Numbers,
-    scratch: Cells | Numbers,
-    out: Out,
-    valid: Out,
-    row: int,
-) -> None: ...
+class Filling:
+    def __init__(
+        self, plan: Cells, state: Cells | Numbers, scratch: Cells | Numbers, bits: Bytes, out: Out, valid: Out
+    ) -> None: ...
+
+class Table(Protocol):
+    @property
+    def cells(self) -> Cells: ...
+
+class Tables(Protocol):
+    @property
+    def rows(self) -> Table: ...
+    @property
+    def batches(self) -> Table: ...
+    @property
+    def messages(self) -> Table: ...
+    @property
+    def outer(self) -> int: ...
+
+def fill(filling: Filling, tables: Tables, first: int, count: int, row: int) -> None: ...
 def take(source: Cells, picks: Cells, count: int, out: Cells) -> None: ...
 def bytes_kinds(buf: Bytes, cells: Cells, starts: int, sizes: int, kinds: int, count: int) -> None: ...
 def texts(
@@ -42,20 +47,16 @@ def signs(cells: Cells, at: int, count: int, flags: int, valid: bytearray | memo
 Offsets: TypeAlias = NDArray[np.int32]
 Data: TypeAlias = NDArray[np.uint8]
 
-def gather(
-    buf: Bytes,
-    cells: Cells | Numbers,
-    starts: int,
-    sizes: int,
-    count: int,
-    wanted: int,
-    state: Numbers,
-    room: int,
-    offsets: Offsets,
-    valid: Data,
-    text: Data,
-    coded: Data,
-) -> int: ...
+class Strings(Protocol):
+    wanted: int
+    room: int
+    state: Numbers
+    offsets: Offsets
+    valid: Data
+    text: Data
+    coded: Data
+
+def gather(buf: Bytes, cells: Cells | Numbers, starts: int, sizes: int, count: int, strings: Strings) -> int: ...
 def list_ends(cells: Cells, counts: int, count: int, offsets: Offsets, row: int) -> int: ...
 def headers(
     buf: Bytes,

@@ -18,8 +18,16 @@ except ImportError:  # not needed to run, only to compile
     from kafkalog.kernel import _shadow as cython
 
 if not cython.compiled:  # else they come with the .pxd
+    from collections import namedtuple
+
     from kafkalog.kernel.buffers import *
     from kafkalog.kernel.numbers import add64, minus64
+
+    # They are structs, and so in registers: a row of cells would be read right after it is written.
+    Extent = namedtuple("Extent", EXTENT_COLUMNS[E_FIRST_OFFSET:E_MARKER_TYPE])
+    Marker = namedtuple("Marker", ("type", "offset", "epoch", "coordinator_epoch", "timestamp"))
+    Written = namedtuple("Written", PRODUCER_COLUMNS[2 : 2 + P_BEFORE_EPOCH])
+    Sequenced = namedtuple("Sequenced", ("epoch", "sequence", "offset", "timestamp"))
 
 __all__ = [
     "DONE",
@@ -99,53 +107,42 @@ def state_of(
 def absorb(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    first_offset: cython.longlong,
-    last_offset: cython.longlong,
-    count: cython.longlong,
-    records: cython.longlong,
-    size: cython.longlong,
-    min_timestamp: cython.longlong,
-    max_timestamp: cython.longlong,
-    first_epoch: cython.longlong,
-    last_epoch: cython.longlong,
-    older_records: cython.longlong,
-    position: cython.longlong,
+    extent: Extent,
 ) -> cython.void:
-    """Join an extent, given by ``EXTENT_COLUMNS`` without the marker's, to its producer's state.
+    """Join an extent to its producer's state.
 
     First values of an extent are from its first row that has data, last values from its last row that has data: a
-    marker's row has none. Cells are given one by one: a row of them in memory would be read right after it is written,
-    which takes half as long again.
+    marker's row has none.
     """
     if not states[at + IS_OPEN]:
         states[at + IS_OPEN] = 1
-        states[at + E_FIRST_OFFSET] = first_offset
-        states[at + E_LAST_OFFSET] = last_offset
-        states[at + E_BATCHES] = count
-        states[at + E_RECORDS] = records
-        states[at + E_SIZE] = size
-        states[at + E_MIN_TIMESTAMP] = min_timestamp
-        states[at + E_MAX_TIMESTAMP] = max_timestamp
-        states[at + E_FIRST_EPOCH] = first_epoch
-        states[at + E_LAST_EPOCH] = last_epoch
-        states[at + E_OLDER_RECORDS] = older_records
-        states[at + E_POSITION] = position
+        states[at + E_FIRST_OFFSET] = extent.first_offset
+        states[at + E_LAST_OFFSET] = extent.last_offset
+        states[at + E_BATCHES] = extent.batches
+        states[at + E_RECORDS] = extent.records
+        states[at + E_SIZE] = extent.size
+        states[at + E_MIN_TIMESTAMP] = extent.min_timestamp
+        states[at + E_MAX_TIMESTAMP] = extent.max_timestamp
+        states[at + E_FIRST_EPOCH] = extent.first_epoch
+        states[at + E_LAST_EPOCH] = extent.last_epoch
+        states[at + E_OLDER_RECORDS] = extent.older_records
+        states[at + E_POSITION] = extent.position
     else:
-        if first_offset != NONE:
-            states[at + E_LAST_OFFSET] = last_offset
-            if older_records != NONE:
-                states[at + E_OLDER_RECORDS] = add64(states[at + E_RECORDS], older_records)
-            elif first_epoch != states[at + E_LAST_EPOCH]:
+        if extent.first_offset != NONE:
+            states[at + E_LAST_OFFSET] = extent.last_offset
+            if extent.older_records != NONE:
+                states[at + E_OLDER_RECORDS] = add64(states[at + E_RECORDS], extent.older_records)
+            elif extent.first_epoch != states[at + E_LAST_EPOCH]:
                 states[at + E_OLDER_RECORDS] = states[at + E_RECORDS]
-            states[at + E_LAST_EPOCH] = last_epoch
-        states[at + E_BATCHES] = add64(states[at + E_BATCHES], count)
-        states[at + E_RECORDS] = add64(states[at + E_RECORDS], records)
-        states[at + E_SIZE] = add64(states[at + E_SIZE], size)
-        if min_timestamp != NONE and (
-            states[at + E_MIN_TIMESTAMP] == NONE or min_timestamp < states[at + E_MIN_TIMESTAMP]
+            states[at + E_LAST_EPOCH] = extent.last_epoch
+        states[at + E_BATCHES] = add64(states[at + E_BATCHES], extent.batches)
+        states[at + E_RECORDS] = add64(states[at + E_RECORDS], extent.records)
+        states[at + E_SIZE] = add64(states[at + E_SIZE], extent.size)
+        if extent.min_timestamp != NONE and (
+            states[at + E_MIN_TIMESTAMP] == NONE or extent.min_timestamp < states[at + E_MIN_TIMESTAMP]
         ):
-            states[at + E_MIN_TIMESTAMP] = min_timestamp
-        states[at + E_MAX_TIMESTAMP] = max(states[at + E_MAX_TIMESTAMP], max_timestamp)
+            states[at + E_MIN_TIMESTAMP] = extent.min_timestamp
+        states[at + E_MAX_TIMESTAMP] = max(states[at + E_MAX_TIMESTAMP], extent.max_timestamp)
 
 
 @cython.cfunc
@@ -154,11 +151,7 @@ def absorb(
 def finish(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    marker_type: cython.longlong,
-    marker_offset: cython.longlong,
-    marker_epoch: cython.longlong,
-    coordinator_epoch: cython.longlong,
-    marker_timestamp: cython.longlong,
+    marker: Marker,
     out: cython.longlong[:, ::1],
     part: cython.longlong[::1],
 ) -> cython.void:
@@ -168,11 +161,11 @@ def finish(
     part[S_FINISHED] = n + 1
     for cell in range(IS_OPEN):
         out[cell, n] = states[at + cell]
-    out[E_MARKER_TYPE, n] = marker_type
-    out[E_MARKER_OFFSET, n] = marker_offset
-    out[E_MARKER_EPOCH, n] = marker_epoch
-    out[E_COORDINATOR_EPOCH, n] = coordinator_epoch
-    out[E_MARKER_TIMESTAMP, n] = marker_timestamp
+    out[E_MARKER_TYPE, n] = marker.type
+    out[E_MARKER_OFFSET, n] = marker.offset
+    out[E_MARKER_EPOCH, n] = marker.epoch
+    out[E_COORDINATOR_EPOCH, n] = marker.coordinator_epoch
+    out[E_MARKER_TIMESTAMP, n] = marker.timestamp
     states[at + IS_OPEN] = 0
 
 
@@ -182,33 +175,25 @@ def finish(
 def wrote(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    count: cython.longlong,
-    records: cython.longlong,
-    first_epoch: cython.longlong,
-    last_epoch: cython.longlong,
-    last_sequence: cython.longlong,
-    first_offset: cython.longlong,
-    last_offset: cython.longlong,
-    first_timestamp: cython.longlong,
-    last_timestamp: cython.longlong,
+    written: Written,
 ) -> cython.void:
-    """Join what a producer wrote, by ``PRODUCER_COLUMNS`` up to its times, to its state."""
+    """Join what a producer wrote to its state."""
     to: cython.Py_ssize_t = at + WROTE
-    states[to + P_LAST_EPOCH] = last_epoch
-    states[to + P_LAST_SEQUENCE] = last_sequence
-    states[to + P_LAST_OFFSET] = last_offset
+    states[to + P_LAST_EPOCH] = written.last_epoch
+    states[to + P_LAST_SEQUENCE] = written.last_sequence
+    states[to + P_LAST_OFFSET] = written.last_offset
     if not states[to + P_BATCHES]:
-        states[to + P_BATCHES] = count
-        states[to + P_RECORDS] = records
-        states[to + P_FIRST_EPOCH] = first_epoch
-        states[to + P_FIRST_OFFSET] = first_offset
-        states[to + P_FIRST_TIMESTAMP] = first_timestamp
-        states[to + P_LAST_TIMESTAMP] = last_timestamp
+        states[to + P_BATCHES] = written.batches
+        states[to + P_RECORDS] = written.records
+        states[to + P_FIRST_EPOCH] = written.first_epoch
+        states[to + P_FIRST_OFFSET] = written.first_offset
+        states[to + P_FIRST_TIMESTAMP] = written.first_timestamp
+        states[to + P_LAST_TIMESTAMP] = written.last_timestamp
     else:
-        states[to + P_BATCHES] += count
-        states[to + P_RECORDS] = add64(states[to + P_RECORDS], records)
-        states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], first_timestamp)
-        states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], last_timestamp)
+        states[to + P_BATCHES] += written.batches
+        states[to + P_RECORDS] = add64(states[to + P_RECORDS], written.records)
+        states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], written.first_timestamp)
+        states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], written.last_timestamp)
 
 
 def sequence_break(
@@ -232,14 +217,8 @@ def sequence_break(
 def continued(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    first_epoch: cython.longlong,
-    first_sequence: cython.longlong,
-    first_offset: cython.longlong,
-    first_timestamp: cython.longlong,
-    last_epoch: cython.longlong,
-    last_sequence: cython.longlong,
-    last_offset: cython.longlong,
-    last_timestamp: cython.longlong,
+    first: Sequenced,
+    last: Sequenced,
     events: cython.longlong[:, ::1],
     part: cython.longlong[::1],
 ) -> cython.void:
@@ -251,15 +230,15 @@ def continued(
     to: cython.Py_ssize_t = at + WROTE
     e: cython.Py_ssize_t
     is_first: cython.bint = not states[to + P_BATCHES]
-    if first_sequence < 0 and not is_first:
+    if first.sequence < 0 and not is_first:
         return
     if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
-        states[to + P_BEFORE_EPOCH] = first_epoch
-        states[to + P_BEFORE_SEQUENCE] = first_sequence
-        states[to + P_BEFORE_OFFSET] = first_offset
-        states[to + P_BEFORE_TIMESTAMP] = first_timestamp
+        states[to + P_BEFORE_EPOCH] = first.epoch
+        states[to + P_BEFORE_SEQUENCE] = first.sequence
+        states[to + P_BEFORE_OFFSET] = first.offset
+        states[to + P_BEFORE_TIMESTAMP] = first.timestamp
     elif (
-        sequence_break(states[to + P_BEHIND_EPOCH], states[to + P_BEHIND_SEQUENCE], first_epoch, first_sequence)
+        sequence_break(states[to + P_BEHIND_EPOCH], states[to + P_BEHIND_SEQUENCE], first.epoch, first.sequence)
         != CONTINUES
     ):
         e = part[S_REPORTED]
@@ -271,14 +250,14 @@ def continued(
         events[e, BREAK_LAST_SEQUENCE] = states[to + P_BEHIND_SEQUENCE]
         events[e, BREAK_LAST_OFFSET] = states[to + P_BEHIND_OFFSET]
         events[e, BREAK_LAST_TIMESTAMP] = states[to + P_BEHIND_TIMESTAMP]
-        events[e, BREAK_NEXT_EPOCH] = first_epoch
-        events[e, BREAK_FIRST_SEQUENCE] = first_sequence
-        events[e, BREAK_FIRST_OFFSET] = first_offset
-        events[e, BREAK_NEXT_TIMESTAMP] = first_timestamp
-    states[to + P_BEHIND_EPOCH] = last_epoch
-    states[to + P_BEHIND_SEQUENCE] = last_sequence
-    states[to + P_BEHIND_OFFSET] = last_offset
-    states[to + P_BEHIND_TIMESTAMP] = last_timestamp
+        events[e, BREAK_NEXT_EPOCH] = first.epoch
+        events[e, BREAK_FIRST_SEQUENCE] = first.sequence
+        events[e, BREAK_FIRST_OFFSET] = first.offset
+        events[e, BREAK_NEXT_TIMESTAMP] = first.timestamp
+    states[to + P_BEHIND_EPOCH] = last.epoch
+    states[to + P_BEHIND_SEQUENCE] = last.sequence
+    states[to + P_BEHIND_OFFSET] = last.offset
+    states[to + P_BEHIND_TIMESTAMP] = last.timestamp
 
 
 def check(
@@ -413,6 +392,22 @@ def batches(
     is_modern: cython.bint
     is_control: cython.bint
     is_data: cython.bint
+    written: Written
+    marker: Marker
+    extent: Extent
+    nothing: Extent = Extent(
+        first_offset=NONE,
+        last_offset=NONE,
+        batches=0,
+        records=0,
+        size=0,
+        min_timestamp=NONE,
+        max_timestamp=NONE,
+        first_epoch=NONE,
+        last_epoch=NONE,
+        older_records=NONE,
+        position=NONE,
+    )
     if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
         raise IndexError
     check(slots, states, part, WIDTH)
@@ -457,19 +452,51 @@ def batches(
             if not attributes & (APPEND_TIME_BIT | HORIZON_BIT) and heads[BASE_TIMESTAMP, row] < newest:
                 earliest = max(heads[BASE_TIMESTAMP, row], -1)
             continued(
-                states, at, epoch, heads[BASE_SEQUENCE, row], first, newest, epoch, heads[LAST_SEQUENCE, row], last,
-                newest, events, part,
-            )  # fmt: skip
-            wrote(states, at, 1, records, epoch, epoch, heads[LAST_SEQUENCE, row], first, last, earliest, newest)
+                states,
+                at,
+                Sequenced(epoch=epoch, sequence=heads[BASE_SEQUENCE, row], offset=first, timestamp=newest),
+                Sequenced(epoch=epoch, sequence=heads[LAST_SEQUENCE, row], offset=last, timestamp=newest),
+                events,
+                part,
+            )
+            written = Written(
+                batches=1,
+                records=records,
+                first_epoch=epoch,
+                last_epoch=epoch,
+                last_sequence=heads[LAST_SEQUENCE, row],
+                first_offset=first,
+                last_offset=last,
+                first_timestamp=earliest,
+                last_timestamp=newest,
+            )
+            wrote(states, at, written)
         if kind >= 0:
             if not states[at + IS_OPEN]:
-                absorb(states, at, NONE, NONE, 0, 0, 0, NONE, NONE, NONE, NONE, NONE, NONE)
-            finish(states, at, kind, first, epoch, coordinator_epochs[row], newest, out, part)
+                absorb(states, at, nothing)
+            marker = Marker(
+                type=kind,
+                offset=first,
+                epoch=epoch,
+                coordinator_epoch=coordinator_epochs[row],
+                timestamp=newest,
+            )
+            finish(states, at, marker, out, part)
         elif attributes & TRANSACTIONAL_BIT:
-            absorb(
-                states, at, first, last, 1, records, heads[SIZE, row], earliest, newest, epoch, epoch, NONE,
-                heads[POSITION, row],
-            )  # fmt: skip
+            extent = Extent(
+                first_offset=first,
+                last_offset=last,
+                batches=1,
+                records=records,
+                size=heads[SIZE, row],
+                min_timestamp=earliest,
+                max_timestamp=newest,
+                first_epoch=epoch,
+                last_epoch=epoch,
+                older_records=NONE,
+                position=heads[POSITION, row],
+            )
+            absorb(states, at, extent)
         row += 1
     return row, DONE
 
@@ -489,6 +516,8 @@ def extents(
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
+    extent: Extent
+    marker: Marker
     if len(rows) < EXTENT_CELLS or count > rows.shape[1]:
         raise IndexError
     check(slots, states, part, WIDTH)
@@ -500,33 +529,29 @@ def extents(
         if part[S_USED] >= states_room:
             return row, NO_STATES
         at = state_of(rows[E_LOG_ID, row], rows[E_PRODUCER_ID, row], slots, states, part)
-        absorb(
-            states,
-            at,
-            rows[E_FIRST_OFFSET, row],
-            rows[E_LAST_OFFSET, row],
-            rows[E_BATCHES, row],
-            rows[E_RECORDS, row],
-            rows[E_SIZE, row],
-            rows[E_MIN_TIMESTAMP, row],
-            rows[E_MAX_TIMESTAMP, row],
-            rows[E_FIRST_EPOCH, row],
-            rows[E_LAST_EPOCH, row],
-            rows[E_OLDER_RECORDS, row],
-            rows[E_POSITION, row],
+        extent = Extent(
+            first_offset=rows[E_FIRST_OFFSET, row],
+            last_offset=rows[E_LAST_OFFSET, row],
+            batches=rows[E_BATCHES, row],
+            records=rows[E_RECORDS, row],
+            size=rows[E_SIZE, row],
+            min_timestamp=rows[E_MIN_TIMESTAMP, row],
+            max_timestamp=rows[E_MAX_TIMESTAMP, row],
+            first_epoch=rows[E_FIRST_EPOCH, row],
+            last_epoch=rows[E_LAST_EPOCH, row],
+            older_records=rows[E_OLDER_RECORDS, row],
+            position=rows[E_POSITION, row],
         )
+        absorb(states, at, extent)
         if rows[E_MARKER_TYPE, row] >= 0:
-            finish(
-                states,
-                at,
-                rows[E_MARKER_TYPE, row],
-                rows[E_MARKER_OFFSET, row],
-                rows[E_MARKER_EPOCH, row],
-                rows[E_COORDINATOR_EPOCH, row],
-                rows[E_MARKER_TIMESTAMP, row],
-                out,
-                part,
+            marker = Marker(
+                type=rows[E_MARKER_TYPE, row],
+                offset=rows[E_MARKER_OFFSET, row],
+                epoch=rows[E_MARKER_EPOCH, row],
+                coordinator_epoch=rows[E_COORDINATOR_EPOCH, row],
+                timestamp=rows[E_MARKER_TIMESTAMP, row],
             )
+            finish(states, at, marker, out, part)
         row += 1
     return row, DONE
 
@@ -547,6 +572,9 @@ def producers(
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
     events_room: cython.Py_ssize_t = len(events) - EVENTS_AT_ONCE
+    first: Sequenced
+    last: Sequenced
+    written: Written
     if len(rows) < PRODUCER_CELLS + 2 or count > rows.shape[1] or events.shape[1] < EVENT_CELLS:
         raise IndexError
     check(slots, states, part, WIDTH)
@@ -556,33 +584,31 @@ def producers(
         if part[S_USED] >= states_room:
             return row, NO_STATES
         at = state_of(rows[E_LOG_ID, row], rows[E_PRODUCER_ID, row], slots, states, part)
-        continued(
-            states,
-            at,
-            rows[2 + P_BEFORE_EPOCH, row],
-            rows[2 + P_BEFORE_SEQUENCE, row],
-            rows[2 + P_BEFORE_OFFSET, row],
-            rows[2 + P_BEFORE_TIMESTAMP, row],
-            rows[2 + P_BEHIND_EPOCH, row],
-            rows[2 + P_BEHIND_SEQUENCE, row],
-            rows[2 + P_BEHIND_OFFSET, row],
-            rows[2 + P_BEHIND_TIMESTAMP, row],
-            events,
-            part,
+        first = Sequenced(
+            epoch=rows[2 + P_BEFORE_EPOCH, row],
+            sequence=rows[2 + P_BEFORE_SEQUENCE, row],
+            offset=rows[2 + P_BEFORE_OFFSET, row],
+            timestamp=rows[2 + P_BEFORE_TIMESTAMP, row],
         )
-        wrote(
-            states,
-            at,
-            rows[2 + P_BATCHES, row],
-            rows[2 + P_RECORDS, row],
-            rows[2 + P_FIRST_EPOCH, row],
-            rows[2 + P_LAST_EPOCH, row],
-            rows[2 + P_LAST_SEQUENCE, row],
-            rows[2 + P_FIRST_OFFSET, row],
-            rows[2 + P_LAST_OFFSET, row],
-            rows[2 + P_FIRST_TIMESTAMP, row],
-            rows[2 + P_LAST_TIMESTAMP, row],
+        last = Sequenced(
+            epoch=rows[2 + P_BEHIND_EPOCH, row],
+            sequence=rows[2 + P_BEHIND_SEQUENCE, row],
+            offset=rows[2 + P_BEHIND_OFFSET, row],
+            timestamp=rows[2 + P_BEHIND_TIMESTAMP, row],
         )
+        continued(states, at, first, last, events, part)
+        written = Written(
+            batches=rows[2 + P_BATCHES, row],
+            records=rows[2 + P_RECORDS, row],
+            first_epoch=rows[2 + P_FIRST_EPOCH, row],
+            last_epoch=rows[2 + P_LAST_EPOCH, row],
+            last_sequence=rows[2 + P_LAST_SEQUENCE, row],
+            first_offset=rows[2 + P_FIRST_OFFSET, row],
+            last_offset=rows[2 + P_LAST_OFFSET, row],
+            first_timestamp=rows[2 + P_FIRST_TIMESTAMP, row],
+            last_timestamp=rows[2 + P_LAST_TIMESTAMP, row],
+        )
+        wrote(states, at, written)
         row += 1
     return row, DONE
 

@@ -853,27 +853,6 @@ def first_from(
     return low
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def row_from(
-    heads: cython.const[cython.longlong][:, ::1],
-    column: cython.Py_ssize_t,
-    low: cython.Py_ssize_t,
-    high: cython.Py_ssize_t,
-    value: cython.longlong,
-) -> cython.Py_ssize_t:
-    """Do the same with a column of `heads`."""
-    half: cython.Py_ssize_t
-    while low < high:
-        half = (low + high) // 2
-        if heads[column, half] < value:
-            low = half + 1
-        else:
-            high = half
-    return low
-
-
 def at_offsets(
     heads: cython.const[cython.longlong][:, ::1],
     count: cython.Py_ssize_t,
@@ -902,7 +881,8 @@ def at_offsets(
     row = 0
     entry = first_from(positions, 0, n, heads[POSITION, 0])
     while entry < n and positions[entry] <= heads[POSITION, count - 1]:
-        row = row_from(heads, POSITION, row, count, positions[entry])
+        while heads[POSITION, row] < positions[entry]:
+            row += 1
         at = by_position[entry]
         if heads[POSITION, row] == positions[entry] and 0 <= at < n:
             first[at] = heads[BASE_OFFSET, row]
@@ -911,7 +891,8 @@ def at_offsets(
     row = 0
     entry = first_from(offsets, 0, n, heads[LAST_OFFSET, 0])
     while entry < n and offsets[entry] <= heads[LAST_OFFSET, count - 1]:
-        row = row_from(heads, LAST_OFFSET, row, count, offsets[entry])
+        while heads[LAST_OFFSET, row] < offsets[entry]:
+            row += 1
         at = by_offset[entry]
         if heads[LAST_OFFSET, row] == offsets[entry] and 0 <= at < n:
             ends_at[at] = heads[POSITION, row]

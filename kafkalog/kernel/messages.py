@@ -31,6 +31,7 @@ __all__ = [
     "embedded",
     "framed",
     "keyed",
+    "members_of_type",
     "number",
     "place",
     "read",
@@ -183,236 +184,412 @@ def step_of_tag(
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-@cython.returns((cython.Py_ssize_t, cython.longlong, cython.longlong, cython.longlong, cython.longlong))
-def message_read(
-    buf: cython.const[cython.uchar][::1],
-    p: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-    message: cython.longlong,
-    s: cython.Py_ssize_t,
-    t: cython.Py_ssize_t,
-    steps: cython.const[cython.longlong][::1],
-    tables: cython.longlong[::1],
-    cells: cython.longlong[::1],
-    stack: cython.longlong[::1],
-):
-    """Read a message at `p` by the steps from `s` on, into the last row of table `t`: (position, 0, …).
-
-    A malformed one: (position, error, name or -1 for the step's, the error's number, its second one or the step). Where
-    a table has no room: (position, ``FULL``, table, for how many rows more, 0); the table is -1 for the stack.
-    """
-    k: cython.Py_ssize_t
-    q: cython.Py_ssize_t
-    room: cython.Py_ssize_t = tables[t * TABLE + 1]  # of the row's table
-    origin: cython.Py_ssize_t = tables[t * TABLE] + tables[t * TABLE + 2] - 1  # of the row: its first column's cell
-    top: cython.Py_ssize_t = 0  # of the stack
-    op: cython.longlong
-    n: cython.longlong
+def fixed(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, op: cython.longlong) -> cython.longlong:
+    """Read a number of fixed size."""
     v: cython.longlong
-    tag: cython.longlong
-    begin: cython.Py_ssize_t
-    is_odd: cython.bint
-    while True:
-        op = steps[s]
-        if op in (INT8, INT16, INT32, INT64, UINT16, UINT32):
-            n = 8 if op == INT64 else 4 if op in (INT32, UINT32) else 1 if op == INT8 else 2
-            if stop - p < n:
-                return p, SHORT, steps[s + 2], n, 0
-            if op == INT64:
-                v = int64(buf, p)
-            elif op == INT32:
-                v = int32(buf, p)
-            elif op == INT16:
-                v = int16(buf, p)
-            elif op == INT8:
-                v = buf[p]
-                v = v - 256 if v > 127 else v
-            elif op == UINT16:
-                v = int16(buf, p) & 65535
+    if op == INT64:
+        return int64(buf, p)
+    if op == INT32:
+        return int32(buf, p)
+    if op == INT16:
+        return int16(buf, p)
+    if op == UINT16:
+        return int16(buf, p) & 65535
+    if op == UINT32:
+        return unsigned32(int32(buf, p))
+    v = buf[p]
+    return v - 256 if v > 127 else v
+
+
+@cython.final
+@cython.cclass
+class Reading:
+    """A message that is being read: how far, by which step, into which row; and what ends it too early.
+
+    Each method does one step: it says whether the message goes on. Otherwise it has an `error`, with its `name`, its
+    number `a`, and its second one or the step, `b`; with ``FULL`` these are the table that has no room, -1 for the
+    stack, and for how many rows more.
+    """
+
+    buf: cython.const[cython.uchar][::1]
+    steps: cython.const[cython.longlong][::1]
+    tables: cython.longlong[::1]
+    cells: cython.longlong[::1]
+    stack: cython.longlong[::1]
+    message: cython.longlong
+    p: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    room: cython.Py_ssize_t  # rows that the row's table has room for
+    origin: cython.Py_ssize_t  # the row's first cell
+    top: cython.Py_ssize_t  # of the stack
+    error: cython.longlong
+    name: cython.longlong
+    a: cython.longlong
+    b: cython.longlong
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def ends(
+        self, error: cython.longlong, name: cython.longlong, a: cython.longlong, b: cython.longlong
+    ) -> cython.bint:
+        self.error = error
+        self.name = name
+        self.a = a
+        self.b = b
+        return False
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def bad(self, error: cython.longlong, a: cython.longlong) -> cython.bint:
+        """End with an error of the step's field."""
+        return self.ends(error, self.steps[self.s + 2], a, 0)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def at(self, column: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the cell of one of the step's columns."""
+        return self.origin + (self.steps[self.s + 1] + column) * self.room
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def in_last_row(self, t: cython.Py_ssize_t) -> cython.void:
+        """Go on in the last row of a table."""
+        self.room = self.tables[t * TABLE + 1]
+        self.origin = self.tables[t * TABLE] + self.tables[t * TABLE + 2] - 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def remark(
+        self, what: cython.longlong, name: cython.longlong, a: cython.longlong, b: cython.longlong
+    ) -> cython.bint:
+        if remarked(self.tables, self.cells, self.message, what, name, a, b):
+            return True
+        return self.ends(FULL, 0, 1, 0)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def run(self) -> cython.bint:
+        """Read the message up to its end: whether it has one."""
+        op: cython.longlong
+        while True:
+            op = self.steps[self.s]
+            if op in (INT8, INT16, INT32, INT64, UINT16, UINT32):
+                if not self.number(op):
+                    return False
+            elif op in (STRING, BYTES):
+                if not self.string(op):
+                    return False
+            elif op == NUMBERS:
+                if not self.numbers():
+                    return False
+            elif op == ARRAY:
+                if not self.array():
+                    return False
+            elif op == ELEMENT_END:
+                if not self.element_end():
+                    return False
+            elif op == TAGS:
+                if not self.tags():
+                    return False
+            elif op == TAG_NEXT:
+                if not self.tag_next():
+                    return False
+            elif op == TAG_END:
+                if not self.tag_end():
+                    return False
+            elif op == END:
+                return True
+            elif op == UUID:
+                if not self.uuid():
+                    return False
+            elif op == BOOL:
+                if not self.flag():
+                    return False
+            elif op == MARK:
+                if not self.mark():
+                    return False
             else:
-                v = unsigned32(int32(buf, p))
-            cells[origin + steps[s + 1] * room] = v
-            p += n
-            s += STEP
-        elif op in (STRING, BYTES):
-            n, q = length(buf, p, stop, steps[s + 4])
-            if q < 0:
-                return p, -q, steps[s + 2], n, 0
-            p = q
-            k = origin + steps[s + 1] * room
-            cells[k] = p
-            if n > stop - p or (n > 32767 and op == STRING):
-                return p, STRING_LENGTH if n > 32767 and op == STRING else TAKE, steps[s + 2], n, 0
-            if n >= 0:
-                p += n
-            elif steps[s + 3]:
-                n = -1
-            else:
-                return p, IS_NULL, steps[s + 2], 0, 0
-            cells[k + room] = n
-            s += STEP
-        elif op in (ARRAY, NUMBERS):
-            n, q = length(buf, p, stop, steps[s + 4])
-            if q < 0:
-                return p, -q, steps[s + 2], n, 0
-            p = q
-            if n > stop - p:  # every element takes at least one byte
-                return p, ELEMENTS, steps[s + 2], n, 0
-            if n < 0:
-                if not steps[s + 3]:
-                    return p, IS_NULL, steps[s + 2], 0, 0
-                n = -1
-            t = steps[s + 5]
-            k = origin + steps[s + 1] * room
-            cells[k] = tables[t * TABLE + 2]
-            cells[k + room] = n
-            if op == NUMBERS:
-                v = steps[s + 6]
-                if n * v > stop - p:
-                    return p + (stop - p) // v * v, SHORT, steps[s + 7], v, 0
-                if n > 0:
-                    k = tables[t * TABLE + 2]
-                    if k + n > tables[t * TABLE + 1]:
-                        return p, FULL, t, n, 0
-                    tables[t * TABLE + 2] = k + n
-                    integers(buf, p, v, n, cells, tables[t * TABLE] + k)
-                    p += n * v
-                s += STEP
-            elif n <= 0:
-                s = steps[s + 6]
-            else:
-                origin = row_added(tables, t)
-                if origin < 0 or top + FRAME > len(stack):
-                    return p, FULL, t if origin < 0 else -1, 1, 0
-                room = tables[t * TABLE + 1]
-                stack[top] = s
-                stack[top + 1] = n
-                top += FRAME
-                s += STEP
-        elif op == ELEMENT_END:
-            k = top - FRAME
-            n = stack[k + 1] - 1
-            if n > 0:
-                stack[k + 1] = n
-                t = steps[stack[k] + 5]
-                origin = row_added(tables, t)
-                if origin < 0:
-                    return p, FULL, t, 1, 0
-                s = stack[k] + STEP
-            else:
-                top = k
-                t = steps[s + 4]
-                room = tables[t * TABLE + 1]
-                origin = tables[t * TABLE] + tables[t * TABLE + 2] - 1
-                s += STEP
-        elif op == TAGS:
-            k = steps[s + 4]
-            for n in range(steps[k]):
-                cells[origin + steps[k + 1 + 2 * n] * room] = steps[k + 2 + 2 * n]
-            n, q = compact(buf, p, stop)
-            if q < 0:
-                return p, -q, steps[s + 2], n, 0
-            p = q
-            if steps[s + 6] and (n < 0 or n > stop - p or n > 10000):
-                return p, TAG_COUNT, steps[s + 2], n, 0
-            if n <= 0:  # the usual case: no tagged field
-                s = steps[s + 5]
-                continue
-            if top + FRAME > len(stack):
-                return p, FULL, -1, 1, 0
-            stack[top] = s
-            stack[top + 1] = n
-            stack[top + 2] = -1
-            top += FRAME
-            s += STEP
-        elif op == TAG_NEXT:
-            k = top - FRAME
-            begin = stack[k]  # the step of the tags
-            if stack[k + 1] <= 0:
-                top = k
-                s = steps[begin + 5]
-                continue
-            stack[k + 1] -= 1
-            tag, q = compact(buf, p, stop)
-            if q < 0:
-                return p, -q, A_TAG, tag, 0
-            p = q
-            n, q = compact(buf, p, stop)
-            if q < 0:
-                return p, -q, SIZE_OF_TAG, n, 0
-            p = q
-            if tag <= stack[k + 2] and not remarked(tables, cells, message, TAG_ORDER, -1, tag, stack[k + 2]):
-                return p, FULL, 0, 1, 0
-            stack[k + 2] = tag
-            stack[k + 3] = p
-            stack[k + 4] = n
-            v = step_of_tag(steps, steps[begin + 4], tag)
-            if v >= 0:
-                s = v
-                continue
-            if n < 0 or n > stop - p:
-                return p, TAKE_TAG, steps[s + 2], n, tag
-            t = steps[begin + 7]
-            k = row_added(tables, t)
-            if k < 0:
-                return p, FULL, t, 1, 0
-            cells[k] = tag
-            cells[k + tables[t * TABLE + 1]] = p
-            cells[k + 2 * tables[t * TABLE + 1]] = n
-            k = origin + steps[begin + 1] * room
-            if not cells[k + room]:
-                cells[k] = tables[t * TABLE + 2] - 1
-            cells[k + room] += 1
-            p += n
-        elif op == TAG_END:
-            k = top - FRAME
-            v = p - stack[k + 3]
-            if v != stack[k + 4] and not remarked(tables, cells, message, TAG_SIZE, steps[s + 2], v, stack[k + 4]):
-                return p, FULL, 0, 1, 0
-            s = stack[k] + STEP
-        elif op == END:
-            return p, 0, 0, 0, 0
-        elif op == UUID:
-            if stop - p < 16:
-                return p, SHORT, steps[s + 2], 16, 0
-            cells[origin + steps[s + 1] * room] = p
-            p += 16
-            s += STEP
-        elif op == BOOL:
-            if p >= stop:
-                return p, SHORT, steps[s + 2], 1, 0
-            n = buf[p]
-            p += 1
-            if n > 1 and not remarked(tables, cells, message, BOOL_VALUE, steps[s + 2], n, 0):
-                return p, FULL, 0, 1, 0
-            cells[origin + steps[s + 1] * room] = n != 0
-            s += STEP
-        elif op == MARK:
-            if steps[s + 4]:
-                n, q = compact(buf, p, stop)
-                if q < 0:
-                    return p, -q, steps[s + 2], n, 0
-                p = q
-                v = n > 0
-                is_odd = n not in (0, 1)
-            elif p >= stop:
-                return p, ENDED, steps[s + 2], 1, 0
-            else:
-                n = buf[p]
-                p += 1
-                v = n < 128
-                is_odd = n not in (1, 255)
-            if is_odd and not remarked(tables, cells, message, MARK_VALUE, steps[s + 2], n, 0):
-                return p, FULL, 0, 1, 0
-            cells[origin + steps[s + 1] * room] = v
-            if v:
-                s += STEP
-            else:
-                for k in range(steps[s + 6], steps[s + 7]):
-                    cells[origin + k * room] = NONE
-                s = steps[s + 5]
+                return self.bad(REFUSED, 0)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def number(self, op: cython.longlong) -> cython.bint:
+        n: cython.longlong = 8 if op == INT64 else 4 if op in (INT32, UINT32) else 1 if op == INT8 else 2
+        if self.stop - self.p < n:
+            return self.bad(SHORT, n)
+        self.cells[self.at(0)] = fixed(self.buf, self.p, op)
+        self.p += n
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def string(self, op: cython.longlong) -> cython.bint:
+        n: cython.longlong
+        q: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self.at(0)
+        n, q = length(self.buf, self.p, self.stop, self.steps[self.s + 4])
+        if q < 0:
+            return self.bad(-q, n)
+        self.p = q
+        self.cells[k] = q
+        if n > self.stop - q or (n > 32767 and op == STRING):
+            return self.bad(STRING_LENGTH if n > 32767 and op == STRING else TAKE, n)
+        if n >= 0:
+            self.p += n
+        elif self.steps[self.s + 3]:
+            n = -1
         else:
-            return p, REFUSED, steps[s + 2], 0, 0
+            return self.bad(IS_NULL, 0)
+        self.cells[k + self.room] = n
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def elements(self) -> cython.bint:
+        """Read how many elements an array has into its second cell, and where they begin into its first."""
+        n: cython.longlong
+        q: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self.at(0)
+        n, q = length(self.buf, self.p, self.stop, self.steps[self.s + 4])
+        if q < 0:
+            return self.bad(-q, n)
+        self.p = q
+        if n > self.stop - q:  # every element takes at least one byte
+            return self.bad(ELEMENTS, n)
+        if n < 0 and not self.steps[self.s + 3]:
+            return self.bad(IS_NULL, 0)
+        self.cells[k] = self.tables[self.steps[self.s + 5] * TABLE + 2]
+        self.cells[k + self.room] = max(n, -1)
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def numbers(self) -> cython.bint:
+        n: cython.longlong
+        size: cython.longlong = self.steps[self.s + 6]
+        t: cython.Py_ssize_t = self.steps[self.s + 5]
+        rows: cython.Py_ssize_t
+        if not self.elements():
+            return False
+        n = self.cells[self.at(1)]
+        if n * size > self.stop - self.p:
+            self.p += (self.stop - self.p) // size * size
+            return self.ends(SHORT, self.steps[self.s + 7], size, 0)
+        if n > 0:
+            rows = self.tables[t * TABLE + 2]
+            if rows + n > self.tables[t * TABLE + 1]:
+                return self.ends(FULL, t, n, 0)
+            self.tables[t * TABLE + 2] = rows + n
+            integers(self.buf, self.p, size, n, self.cells, self.tables[t * TABLE] + rows)
+            self.p += n * size
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def array(self) -> cython.bint:
+        """Go into an array: its table is the row's table until the step after the array."""
+        n: cython.longlong
+        t: cython.Py_ssize_t = self.steps[self.s + 5]
+        if not self.elements():
+            return False
+        n = self.cells[self.at(1)]
+        if n <= 0:
+            self.s = self.steps[self.s + 6]
+            return True
+        if row_added(self.tables, t) < 0:
+            return self.ends(FULL, t, 1, 0)
+        if self.top + FRAME > len(self.stack):
+            return self.ends(FULL, -1, 1, 0)
+        self.in_last_row(t)
+        self.stack[self.top] = self.s
+        self.stack[self.top + 1] = n
+        self.top += FRAME
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def element_end(self) -> cython.bint:
+        k: cython.Py_ssize_t = self.top - FRAME
+        t: cython.Py_ssize_t
+        n: cython.longlong = self.stack[k + 1] - 1
+        if n > 0:
+            self.stack[k + 1] = n
+            t = self.steps[self.stack[k] + 5]
+            self.origin = row_added(self.tables, t)
+            if self.origin < 0:
+                return self.ends(FULL, t, 1, 0)
+            self.s = self.stack[k] + STEP
+        else:
+            self.top = k
+            self.in_last_row(self.steps[self.s + 4])
+            self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def tags(self) -> cython.bint:
+        """Begin with the tagged fields: their columns have defaults, most often all of them."""
+        n: cython.longlong
+        q: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self.steps[self.s + 4]
+        for n in range(self.steps[k]):
+            self.cells[self.origin + self.steps[k + 1 + 2 * n] * self.room] = self.steps[k + 2 + 2 * n]
+        n, q = compact(self.buf, self.p, self.stop)
+        if q < 0:
+            return self.bad(-q, n)
+        self.p = q
+        if self.steps[self.s + 6] and (n < 0 or n > self.stop - q or n > 10000):
+            return self.bad(TAG_COUNT, n)
+        if n <= 0:
+            self.s = self.steps[self.s + 5]
+            return True
+        if self.top + FRAME > len(self.stack):
+            return self.ends(FULL, -1, 1, 0)
+        self.stack[self.top] = self.s
+        self.stack[self.top + 1] = n
+        self.stack[self.top + 2] = -1
+        self.top += FRAME
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tag_next(self) -> cython.bint:
+        """Go on with the next tagged field, the frame of which has its tag, where it begins and its size."""
+        k: cython.Py_ssize_t = self.top - FRAME
+        q: cython.Py_ssize_t
+        n: cython.longlong
+        tag: cython.longlong
+        s: cython.longlong
+        if self.stack[k + 1] <= 0:
+            self.top = k
+            self.s = self.steps[self.stack[k] + 5]
+            return True
+        self.stack[k + 1] -= 1
+        tag, q = compact(self.buf, self.p, self.stop)
+        if q < 0:
+            return self.ends(-q, A_TAG, tag, 0)
+        self.p = q
+        n, q = compact(self.buf, self.p, self.stop)
+        if q < 0:
+            return self.ends(-q, SIZE_OF_TAG, n, 0)
+        self.p = q
+        if tag <= self.stack[k + 2] and not self.remark(TAG_ORDER, -1, tag, self.stack[k + 2]):
+            return False
+        self.stack[k + 2] = tag
+        self.stack[k + 3] = q
+        self.stack[k + 4] = n
+        s = step_of_tag(self.steps, self.steps[self.stack[k] + 4], tag)
+        if s < 0:
+            return self.unknown_tag(self.stack[k], tag, n)
+        self.s = s
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def unknown_tag(self, tags: cython.Py_ssize_t, tag: cython.longlong, n: cython.longlong) -> cython.bint:
+        """Keep a tagged field that the version does not have; `tags` is the step of the tagged fields."""
+        t: cython.Py_ssize_t = self.steps[tags + 7]
+        k: cython.Py_ssize_t
+        if n < 0 or n > self.stop - self.p:
+            return self.ends(TAKE_TAG, self.steps[self.s + 2], n, tag)
+        k = row_added(self.tables, t)
+        if k < 0:
+            return self.ends(FULL, t, 1, 0)
+        self.cells[k] = tag
+        self.cells[k + self.tables[t * TABLE + 1]] = self.p
+        self.cells[k + 2 * self.tables[t * TABLE + 1]] = n
+        k = self.origin + self.steps[tags + 1] * self.room
+        if not self.cells[k + self.room]:
+            self.cells[k] = self.tables[t * TABLE + 2] - 1
+        self.cells[k + self.room] += 1
+        self.p += n
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tag_end(self) -> cython.bint:
+        k: cython.Py_ssize_t = self.top - FRAME
+        taken: cython.longlong = self.p - self.stack[k + 3]
+        if taken != self.stack[k + 4] and not self.remark(TAG_SIZE, self.steps[self.s + 2], taken, self.stack[k + 4]):
+            return False
+        self.s = self.stack[k] + STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def uuid(self) -> cython.bint:
+        if self.stop - self.p < 16:
+            return self.bad(SHORT, 16)
+        self.cells[self.at(0)] = self.p
+        self.p += 16
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def flag(self) -> cython.bint:
+        v: cython.longlong
+        if self.p >= self.stop:
+            return self.bad(SHORT, 1)
+        v = self.buf[self.p]
+        self.p += 1
+        if v > 1 and not self.remark(BOOL_VALUE, self.steps[self.s + 2], v, 0):
+            return False
+        self.cells[self.at(0)] = v != 0
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mark(self) -> cython.bint:
+        """Read whether there is a structure; without one its columns are null."""
+        n: cython.longlong
+        q: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        is_there: cython.bint
+        is_odd: cython.bint
+        if self.steps[self.s + 4]:
+            n, q = compact(self.buf, self.p, self.stop)
+            if q < 0:
+                return self.bad(-q, n)
+            self.p = q
+            is_there = n > 0
+            is_odd = n not in (0, 1)
+        elif self.p >= self.stop:
+            return self.bad(ENDED, 1)
+        else:
+            n = self.buf[self.p]
+            self.p += 1
+            is_there = n < 128
+            is_odd = n not in (1, 255)
+        if is_odd and not self.remark(MARK_VALUE, self.steps[self.s + 2], n, 0):
+            return False
+        self.cells[self.at(0)] = is_there
+        if is_there:
+            self.s += STEP
+        else:
+            for k in range(self.steps[self.s + 6], self.steps[self.s + 7]):
+                self.cells[self.origin + k * self.room] = NONE
+            self.s = self.steps[self.s + 5]
+        return True
 
 
 def read(
@@ -433,20 +610,22 @@ def read(
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    p: cython.Py_ssize_t
     start: cython.Py_ssize_t
     size: cython.longlong
     t: cython.Py_ssize_t
     g: cython.Py_ssize_t
-    error: cython.longlong
-    name: cython.longlong
-    a: cython.longlong
-    b: cython.longlong
+    rows: cython.longlong
+    one: Reading = Reading.__new__(Reading)  # without a call: it would make objects of the buffers
     if len(messages) < MESSAGE_CELLS or count > messages.shape[1] or first < 0:
         raise IndexError
     for k in range(len(tables) // TABLE):
         if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
             raise IndexError
+    one.buf = buf
+    one.steps = steps
+    one.tables = tables
+    one.cells = cells
+    one.stack = stack
     for i in range(first, count):
         if messages[M_PROGRAM, i] < 0:
             continue
@@ -461,25 +640,31 @@ def read(
             tables[k * TABLE + 3] = tables[k * TABLE + 2]
         if row_added(tables, t) < 0:
             return i, t, tables[t * TABLE + 2] + 1
-        p, error, name, a, b = message_read(buf, start, start + size, i, programs[g], t, steps, tables, cells, stack)
-        if not error:
+        one.message = i
+        one.p = start
+        one.stop = start + size
+        one.s = programs[g]
+        one.top = 0
+        one.in_last_row(t)
+        if one.run():
             messages[M_ROW, i] = tables[t * TABLE + 2] - 1
-            messages[M_TAKEN, i] = p - start
+            messages[M_TAKEN, i] = one.p - start
             continue
-        if error == FULL:
-            if name < 0:
+        rows = one.a
+        if one.error == FULL:
+            if one.name < 0:
                 raise IndexError
-            a += tables[name * TABLE + 2]
+            rows += tables[one.name * TABLE + 2]
         tables[2] = tables[3]
         for k in range(programs[g + 2], programs[g + 3]):
             tables[k * TABLE + 2] = tables[k * TABLE + 3]
-        if error == FULL:
-            return i, name, a
-        messages[M_ERROR, i] = error
-        messages[M_NAME, i] = name
-        messages[M_AT, i] = size if error == ENDED else p - start
-        messages[M_A, i] = a
-        messages[M_B, i] = b if error == TAKE_TAG else start + size - p
+        if one.error == FULL:
+            return i, one.name, rows
+        messages[M_ERROR, i] = one.error
+        messages[M_NAME, i] = one.name
+        messages[M_AT, i] = size if one.error == ENDED else one.p - start
+        messages[M_A, i] = one.a
+        messages[M_B, i] = one.b if one.error == TAKE_TAG else one.stop - one.p
     return count, -1, 0
 
 
@@ -621,53 +806,62 @@ def doubts(
             facts[FACT_DOUBT, remarks[i]] = 1
 
 
-def embedded(
+def members_of_type(
     buf: cython.const[cython.uchar][::1],
+    wanted: cython.const[cython.uchar][::1],
     types: cython.const[cython.longlong][::1],
     type_sizes: cython.const[cython.longlong][::1],
     firsts: cython.const[cython.longlong][::1],
     counts: cython.const[cython.longlong][::1],
-    starts: cython.const[cython.longlong][::1],
-    sizes: cython.const[cython.longlong][::1],
-    wanted: cython.const[cython.uchar][::1],
-    program: cython.longlong,
-    newest: cython.longlong,
-    messages: cython.longlong[:, ::1],
+    chosen: cython.uchar[::1],
 ) -> None:
-    """Set the programs and places of messages inside of groups' members, if the group's type is `wanted`.
-
-    A group has its type, and its members from a first row on; a member has bytes that begin with a version. `program`
-    is that of version 0, those of the versions up to the one after the newest follow.
-    """
+    """Set `chosen` to 1 for the members of the groups whose type is `wanted`; a group has its from a first row on."""
     g: cython.Py_ssize_t
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    version: cython.longlong
-    if len(messages) < MESSAGE_CELLS or messages.shape[1] < len(starts) or len(sizes) < len(starts):
-        raise IndexError
     if min(len(type_sizes), len(firsts), len(counts)) < len(types):
         raise IndexError
-    for i in range(len(starts)):
-        messages[M_PROGRAM, i] = -1
     for g in range(len(types)):
         if type_sizes[g] != len(wanted) or types[g] < 0 or types[g] > len(buf) - len(wanted):
             continue
         k = 0
         while k < len(wanted) and buf[types[g] + k] == wanted[k]:
             k += 1
-        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(starts) - firsts[g]:
+        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(chosen) - firsts[g]:
             continue
         for i in range(firsts[g], firsts[g] + counts[g]):
-            p = starts[i]
-            if sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
-                continue
-            version = int16(buf, p)
-            version = max(version, 0)
-            version = min(version, newest + 1)
-            messages[M_PROGRAM, i] = program + version
-            messages[M_START, i] = p + 2
-            messages[M_SIZE, i] = sizes[i] - 2
+            chosen[i] = 1
+
+
+def embedded(
+    buf: cython.const[cython.uchar][::1],
+    chosen: cython.const[cython.uchar][::1],
+    starts: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.longlong][::1],
+    program: cython.longlong,
+    newest: cython.longlong,
+    messages: cython.longlong[:, ::1],
+) -> None:
+    """Set the programs and places of the messages inside of the `chosen` members, bytes that begin with a version.
+
+    `program` is that of version 0, those of the versions up to the one after the newest follow.
+    """
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    version: cython.longlong
+    if len(messages) < MESSAGE_CELLS or min(messages.shape[1], len(sizes), len(chosen)) < len(starts):
+        raise IndexError
+    for i in range(len(starts)):
+        messages[M_PROGRAM, i] = -1
+        p = starts[i]
+        if not chosen[i] or sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
+            continue
+        version = int16(buf, p)
+        version = max(version, 0)
+        version = min(version, newest + 1)
+        messages[M_PROGRAM, i] = program + version
+        messages[M_START, i] = p + 2
+        messages[M_SIZE, i] = sizes[i] - 2
 
 
 # Writes messages that ``read`` read as JSON, as Kafka's generated converters do, or as rows have them.

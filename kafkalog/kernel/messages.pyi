@@ -18,18 +18,11 @@ def read(
 def keyed(buf: Bytes, recs: Cells, count: int, kinds: Cells, keys: Cells, values: Cells, facts: Cells) -> None: ...
 def framed(buf: Bytes, recs: Cells, count: int, kinds: Cells, values: Cells, facts: Cells) -> None: ...
 def doubts(count: int, messages: Cells, remarks: Cells, facts: Cells) -> None: ...
+def members_of_type(
+    buf: Bytes, wanted: bytes, types: Cells, type_sizes: Cells, firsts: Cells, counts: Cells, chosen: bytearray
+) -> None: ...
 def embedded(
-    buf: Bytes,
-    types: Cells,
-    type_sizes: Cells,
-    firsts: Cells,
-    counts: Cells,
-    starts: Cells,
-    sizes: Cells,
-    wanted: bytes,
-    program: int,
-    newest: int,
-    messages: Cells,
+    buf: Bytes, chosen: bytearray, starts: Cells, sizes: Cells, program: int, newest: int, messages: Cells
 ) -> None: ...
 
 DONE: int

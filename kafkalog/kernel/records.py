@@ -9,6 +9,7 @@ An error's number is its index in ``segments.decoded.RECORD_ERRORS``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 try:
     import cython
@@ -1151,24 +1152,27 @@ def add_kept(
 
 
 def keep(
-    buf: cython.const[cython.uchar][::1],
-    heads: cython.const[cython.longlong][:, ::1],
-    outer: cython.Py_ssize_t,
-    recs: cython.const[cython.longlong][:, ::1],
-    count: cython.Py_ssize_t,
-    hashes: cython.const[cython.longlong][::1],
-    newest: cython.const[cython.longlong][::1],
+    block: Any,
+    offsets: Any,
     sums: cython.longlong[:, ::1],
     past: cython.const[cython.uchar][::1],
     conditions: cython.const[cython.longlong][::1],
     kept: cython.uchar[::1],
 ) -> None:
-    """Add to the `sums` what the cleaner keeps of these records, and set `kept` to 1 for each that stays.
+    """Add to the `sums` what the cleaner keeps of a block's records, and set `kept` to 1 for each that stays.
 
-    `outer` is the row of the wrapper that the records are in, -1 without one; `sums` is a table of the columns from
-    ``KEPT`` on, by the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its
-    tombstones go; `conditions` are the cells ``PASS_…``.
+    Of the block are `buf`, the tables `heads` and `recs`, and `outer`, the row of the wrapper that the records are in;
+    of the `offsets`, the cleaner's map, `hashes` and `newest`. `sums` is a table of the columns from ``KEPT`` on, by
+    the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its tombstones go;
+    `conditions` are the cells ``PASS_…``.
     """
+    buf: cython.const[cython.uchar][::1] = block.buf
+    heads: cython.const[cython.longlong][:, ::1] = block.heads.cells
+    recs: cython.const[cython.longlong][:, ::1] = block.recs.cells
+    count: cython.Py_ssize_t = block.recs.count
+    outer: cython.Py_ssize_t = -1 if block.outer is None else block.outer
+    hashes: cython.const[cython.longlong][::1] = offsets.hashes
+    newest: cython.const[cython.longlong][::1] = offsets.newest
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     s: cython.Py_ssize_t

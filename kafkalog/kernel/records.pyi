@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from kafkalog.kernel.buffers import Bytes, Cells
 
@@ -46,14 +46,31 @@ def unpack(
 ) -> tuple[int, int, int]: ...
 def put(buf: Bytes, recs: Cells, first: int, count: int, hashes: Cells, newest: Cells, state: Cells) -> int: ...
 def move(hashes: Cells, newest: Cells, to_hashes: Cells, to_newest: Cells) -> None: ...
+
+class Table(Protocol):
+    count: int
+    @property
+    def cells(self) -> Cells: ...
+
+class Block(Protocol):
+    @property
+    def buf(self) -> Bytes: ...
+    @property
+    def heads(self) -> Table: ...
+    @property
+    def recs(self) -> Table: ...
+    @property
+    def outer(self) -> int | None: ...
+
+class OffsetMap(Protocol):
+    @property
+    def hashes(self) -> Cells: ...
+    @property
+    def newest(self) -> Cells: ...
+
 def keep(
-    buf: Bytes,
-    heads: Cells,
-    outer: int,
-    recs: Cells,
-    count: int,
-    hashes: Cells,
-    newest: Cells,
+    block: Block,
+    offsets: OffsetMap,
     sums: Cells | Numbers,
     past: Bytes,
     conditions: Cells,

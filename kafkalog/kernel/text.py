@@ -501,6 +501,23 @@ def _quote(out: cython.uchar[::1], w: cython.Py_ssize_t, doubled: cython.bint) -
 
 @cython.cfunc
 @cython.exceptval(check=False)
+def _between(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    how: cython.int,
+    doubled: cython.bint,
+) -> cython.Py_ssize_t:
+    """Write bytes between quotes."""
+    w = _quote(out, w, doubled)
+    start, w = text_piece(buf, start, start + size, how, out, w)
+    return _quote(out, w, doubled)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
 def _part(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
@@ -516,16 +533,12 @@ def _part(
     """Write a header's key or value with the names of its two fields, one of them null."""
     w = put_word(out, w, literals, words, at + BEFORE_TEXT)
     if PLAIN <= kind <= ESCAPED:
-        w = _quote(out, w, doubled)
-        start, w = text_piece(buf, start, start + size, QUOTED_JSON if doubled else JSON, out, w)
-        w = _quote(out, w, doubled)
+        w = _between(out, w, buf, start, size, QUOTED_JSON if doubled else JSON, doubled)
     else:
         w = put_word(out, w, literals, words, at + NULL_WORD)
     w = put_word(out, w, literals, words, at + BEFORE_BASE64)
     if kind == BASE64:
-        w = _quote(out, w, doubled)
-        start, w = text_piece(buf, start, start + size, IN_BASE64, out, w)
-        w = _quote(out, w, doubled)
+        w = _between(out, w, buf, start, size, IN_BASE64, doubled)
     else:
         w = put_word(out, w, literals, words, at + NULL_WORD)
     return w
@@ -592,23 +605,6 @@ def headers_piece(
 
 
 @cython.cfunc
-@cython.exceptval(check=False)
-def _between(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    buf: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    how: cython.int,
-) -> cython.Py_ssize_t:
-    """Write bytes between quotes."""
-    out[w] = QUOTE
-    start, w = text_piece(buf, start, start + size, how, out, w + 1)
-    out[w] = QUOTE
-    return w + 1
-
-
-@cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def _json_text(
@@ -621,7 +617,7 @@ def _json_text(
 ) -> cython.Py_ssize_t:
     """Write UTF-8 as a JSON string."""
     if what != PLAIN:
-        return _between(out, w, buf, start, size, JSON)
+        return _between(out, w, buf, start, size, JSON, False)
     out[w] = QUOTE
     w = put(out, w + 1, buf, start, size)
     out[w] = QUOTE
@@ -651,7 +647,7 @@ def _csv_text(
         out[w] = QUOTE
         return w + 1
     if is_quoted(buf, start, size):
-        return _between(out, w, buf, start, size, CSV)
+        return _between(out, w, buf, start, size, CSV, False)
     return put(out, w, buf, start, size)
 
 
@@ -667,7 +663,7 @@ def _coded(
 ) -> cython.Py_ssize_t:
     """Write bytes in base64."""
     if form == JSON:
-        return _between(out, w, buf, start, size, IN_BASE64)
+        return _between(out, w, buf, start, size, IN_BASE64, False)
     if form == SAFE_CSV and is_marked(buf[start], True):
         out[w] = APOSTROPHE
         w += 1

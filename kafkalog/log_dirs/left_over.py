@@ -17,6 +17,7 @@ from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["end_of_segment", "left_over", "put_aside"]
@@ -80,7 +81,7 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
         yield _of(
             where, "files-swap", kept,
             f"at its next start the broker replaces all files of offsets {low}-{high - 1} with them:"
-            f" {len(replaced)} segment{'s' * (len(replaced) != 1)} here",
+            f" {many(len(replaced), 'segment')} here",
         )  # fmt: skip
     elif kept:
         words = "their segment is already in place; the broker removes the suffix at its next start"

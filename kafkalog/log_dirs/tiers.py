@@ -21,7 +21,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log_dirs.remote_segments import COPIED, DELETED, DELETING, STARTED, RemoteSegment, Tier
 from kafkalog.log_dirs.remote_store import LOCAL_TIERED_STORAGE, PartitionKey, Remote, Stored
-from kafkalog.quantities import offset_range
+from kafkalog.quantities import many, offset_range
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
@@ -541,7 +541,7 @@ def _waiting(tier: Tier, local: Sequence[Segment]) -> Iterator[Finding]:
         for one in tier.segments
         if not one.was_copied and one.state in (DELETING, DELETED) and first <= one.start_offset <= last
     ]
-    what = f"{len(waiting)} closed local segment{'s' * (len(waiting) > 1)} ({offset_range(first, last)}, {size} bytes)"
+    what = f"{many(len(waiting), 'closed local segment')} ({offset_range(first, last)}, {size} bytes)"
     if failed:
         since = min(time for one in failed for _, time in one.states[:1])
         yield Finding.of(

@@ -98,21 +98,20 @@ def _places(facts: Facts, *, has_nodes: bool) -> list[tuple[str, str, int]]:
 # Changes of logs as blocks of columns, others as rows.
 
 
+_NUMBERS: Final = ("first", "last", "count")  # offsets, and how many of something
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Logs to which the same happened: `old` and `new` are their rows, -1 for none; offsets and counts may be NONE.
+    """Logs to which the same happened: their rows `old` and `new`, -1 for none, and `_NUMBERS`, which may be NONE.
 
-    `told` are the numbers of the findings that say the same of each, whose severity it has.
+    `reported_by` are the numbers of the findings that say the same of each, whose severity it has.
     """
 
     what: str
-    old: _Ints
-    new: _Ints
-    first: _Ints
-    last: _Ints
-    count: _Ints
+    logs: Columns
     words: Callable[[_Said], str]
-    told: Sequence[int]
+    reported_by: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +136,18 @@ class Changes:
     _rows: list[tuple[Any, ...]] = field(default_factory=list)
 
     def of_logs(
-        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, first: _Ints | None = None,
-        last: _Ints | None = None, count: _Ints | None = None, told: Sequence[int] = (),
+        self, what: str, which: tuple[_Ints, _Ints], words: Callable[[_Said], str], *, reported_by: Sequence[int] = (),
+        **numbers: _Ints | None,
     ) -> None:  # fmt: skip
         """Take what happened to some logs, given by their rows in both audits; `words` says it of one.
 
-        `told` are the numbers of the findings that say the same of each.
+        `reported_by` are the numbers of the findings that say the same of each, `numbers` may be any of `_NUMBERS`.
         """
-        if len(which[0]):
-            none = np.full(len(which[0]), NONE)
-            cells = [none if column is None else column for column in (first, last, count)]
-            self._blocks.append(_Block(what, *which, cells[0], cells[1], cells[2], words, told))
+        old, new = which
+        if len(old):
+            logs = {"old": old, "new": new} | dict.fromkeys(_NUMBERS, np.full(len(old), NONE))
+            logs |= {name: column for name, column in numbers.items() if column is not None}
+            self._blocks.append(_Block(what, Columns(logs), words, reported_by))
 
     def add(self, subject: str, what: str, message: str, **cells: Any) -> None:
         """Take a change of something else."""
@@ -169,26 +169,22 @@ class Changes:
 
     def _of_block(self, block: _Block) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a block, made of whole columns."""
-        old, new = _cells(self.old, block.old), _cells(self.new, block.new)
-        numbers = [[_known(number) for number in column.tolist()] for column in (block.first, block.last, block.count)]
+        old, new = _cells(self.old, block.logs["old"]), _cells(self.new, block.logs["new"])
+        numbers = list(zip(*block.logs.columns(*_NUMBERS).rows(), strict=True))
         rows = ([dict(zip(side, cells, strict=True)) for cells in zip(*side.values(), strict=True)]
                 for side in (old, new))  # fmt: skip
         said = (_Said(*cells) for cells in zip(*numbers, *rows, strict=True))
         columns: dict[str, Iterable[Any]] = dict.fromkeys(CHANGES.names, repeat(None))
-        columns |= {name: new[name] if block.new.min() >= 0 else old[name] for name in _OF_EITHER}
+        columns |= {name: new[name] if block.logs["new"].min() >= 0 else old[name] for name in _OF_EITHER}
         columns |= {f"{word}_{name}": side[name] for word, side in (("old", old), ("new", new)) for name in _OF_LOG}
         columns |= dict(zip(("first_offset", "last_offset", "count"), numbers, strict=True))
         columns |= {"subject": repeat("log"), "what": repeat(block.what)}
-        if block.told:
-            columns["severity"] = [self.findings[number].severity.word for number in block.told]
+        if block.reported_by:
+            columns["severity"] = [self.findings[number].severity.word for number in block.reported_by]
         elif block.what in SEVERITIES:
             columns["severity"] = repeat(SEVERITIES[block.what].word)
         columns["message"] = map(block.words, said)
         return zip(*CHANGES.of(**columns), strict=False)  # what is the same in all rows does not end
-
-
-def _known(number: int) -> int | None:
-    return None if number == NONE else number
 
 
 def _cells(facts: Facts, rows: _Ints) -> dict[str, list[Any]]:
@@ -298,17 +294,17 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
         changes.tell("committed-offsets-truncated", int(logs.new[at]), message, Reason.MAY_BE_COMMITTED,
                      offset=first, last_offset=last)  # fmt: skip
     lower = np.flatnonzero(~is_cut & (after < before))
-    told = []
+    reported_by = []
     for at in lower.tolist():
         message = f"the log ends at {after[at]}; it ended at {before[at]}, and no new leader epoch begins there"
         number = changes.tell("log-end-lower", int(logs.new[at]), message, _doubt(changes, logs, at),
                               offset=int(after[at]), last_offset=int(before[at]) - 1)  # fmt: skip
-        told.append(number)
+        reported_by.append(number)
     changes.of_logs(
         "end-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log ends at {one.new['log_end_offset']}; it ended at {one.old['log_end_offset']}, and no new"
         " leader epoch explains it.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], reported_by=reported_by,
     )  # fmt: skip
     start = np.where(is_cut, cut, before)
     more = np.flatnonzero(after > start)
@@ -341,15 +337,15 @@ def _starts(changes: Changes, logs: Joined) -> None:
             partial(_deleted, said),
             first=before[some], last=after[some] - 1, count=(after - before)[some],
         )  # fmt: skip
-    lower, told = np.flatnonzero(after < before), []
+    lower, reported_by = np.flatnonzero(after < before), []
     for at in lower.tolist():
         message = f"the log starts at {after[at]}; it started at {before[at]}"
-        told.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
+        reported_by.append(changes.tell("log-start-lower", int(logs.new[at]), message, offset=int(after[at]),
                                  last_offset=int(before[at]) - 1))  # fmt: skip
     changes.of_logs(
         "start-lower", (logs.old[lower], logs.new[lower]),
         lambda one: f"The log starts at {one.new['log_start_offset']}; it started at {one.old['log_start_offset']}.",
-        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], told=told,
+        first=after[lower], last=before[lower] - 1, count=(before - after)[lower], reported_by=reported_by,
     )  # fmt: skip
 
 
@@ -420,7 +416,7 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Columns, new: Col
     end, ended = _columns(changes, logs, "log_end_offset")[::-1]
     is_shorter = has_both & is_active & (sizes < old_sizes) & (end >= ended)[log]
     is_odd = (is_bigger & ~takes_next) | (is_other & (is_last | (compacted != 1))) | is_shorter
-    odd, told = np.flatnonzero(is_odd), []
+    odd, reported_by = np.flatnonzero(is_odd), []
     for at in odd.tolist():
         base, row = int(bases[at]), int(log[at])
         how = (
@@ -430,11 +426,11 @@ def _by_sizes(changes: Changes, logs: Joined, cut: _Ints, old: Columns, new: Col
         )
         message = f"the segment at offset {base} has {how}"
         number = changes.tell("log-rewritten", int(logs.new[row]), message, _doubt(changes, logs, row), offset=base)
-        told.append(number)
+        reported_by.append(number)
     changes.of_logs(
         "rewritten", (logs.old[log[odd]], logs.new[log[odd]]),
         lambda one: f"The segment at offset {one.first} has other bytes.", first=bases[odd],
-        told=told,
+        reported_by=reported_by,
     )  # fmt: skip
     by_cleaner = (is_smaller | (is_bigger & takes_next) | (is_other & (compacted == 1))) & ~is_odd
     return np.bincount(log[by_cleaner], minlength=len(logs.new)) > 0
@@ -459,7 +455,7 @@ def _same_segment(old: Columns, new: Columns) -> _Ints:
     placed = SortedRows((new["log"], new["base_offset"]), np.zeros(len(new), np.int64))
     group = placed.groups(old["log"], old["base_offset"])
     at = placed.first(group, np.zeros(len(old), np.int64))
-    return np.where(group < 0, -1, np.append(placed.order, -1)[np.minimum(at, len(placed.order))])
+    return placed.rows(at, group >= 0)
 
 
 def _elsewhere(changes: Changes, both: Joined) -> None:
@@ -521,9 +517,10 @@ def transaction_changes(changes: Changes, both: Joined) -> None:
             what, f"was {what}"
         )
         log = changes.new.logs.row(int(both.new[at]), "log", "cluster_id", "node_id")
+        last = None if row["last_offset"] == NONE else row["last_offset"]
         changes.add(
             "transaction", what, f"The transaction of {who} that was open since offset {first} {end}.", name=who,
-            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=_known(row["last_offset"]),
+            topic=row["topic"], partition=row["partition"], first_offset=first, last_offset=last,
             old_value=row["state"], new_value=state, new_log=log["log"], old_log=row["log"],
             cluster_id=log["cluster_id"], node_id=log["node_id"], count=row["records"],
         )  # fmt: skip

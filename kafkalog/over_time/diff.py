@@ -26,8 +26,8 @@ from kafkalog.over_time.changes import (
     transaction_changes,
 )
 from kafkalog.over_time.log_facts import Facts, facts_of
-from kafkalog.quantities import iso
-from kafkalog.reports import ClusterRead, age, number_of
+from kafkalog.quantities import iso, many
+from kafkalog.reports import ClusterRead, age
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables import TABLES
@@ -178,7 +178,7 @@ def _own_incidents(changes: Changes) -> list[Row]:
 
 def _totals(old: Facts, new: Facts, both: int) -> str:
     counts = [len(facts.logs) for facts in (old, new)]
-    parts = [f"{number_of(both, 'log')} in both"]
+    parts = [f"{many(both, 'log', grouped=True)} in both"]
     parts += [f"{count - both:,} only in {word}" for count, word in zip(counts, ("OLD", "NEW"), strict=True)
               if count > both]  # fmt: skip
     for facts, word in ((old, "OLD"), (new, "NEW")):
@@ -245,12 +245,13 @@ def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:
             )
             number = changes.tell("log-rewritten", new, message, offset=pair.diverged)
             changes.of_logs("rewritten", rows, lambda said: f"The bytes from offset {said.first} on are others.",
-                            first=one(pair.diverged), told=[number])  # fmt: skip
+                            first=one(pair.diverged), reported_by=[number])  # fmt: skip
     for first, last in pair.holes[0]:
         message = f"offsets {first}-{last} are missing between others; the older copy has them"
         number = changes.tell("log-lacks-offsets", new, message, offset=first, last_offset=last)
         changes.of_logs("lacking", rows, lambda said: f"Offsets {said.first}-{said.last} are missing.",
-                        first=one(first), last=one(last), count=one(last - first + 1), told=[number])  # fmt: skip
+                        first=one(first), last=one(last), count=one(last - first + 1),
+                        reported_by=[number])  # fmt: skip
     hurt = sorted({offset for which, offset in pair.damaged if which == 1})
     if hurt:
         changes.of_logs(
@@ -320,15 +321,17 @@ def topic_changes(changes: Changes, old: Mapping[str, Metadata], new: Mapping[st
     for cluster in sorted(common):
         before, after = (_topics(one[cluster]) for one in (old, new))
         for name in sorted(before.keys() | after.keys()):
-            partitions = before.get(name), after.get(name)
-            if partitions[0] == partitions[1]:
+            had, has = before.get(name), after.get(name)
+            if had == has:
                 continue
-            what = "created" if partitions[0] is None else "gone" if partitions[1] is None else "changed"
-            said = {"created": f"was created with {_partitions(partitions[1])}", "gone": "was deleted"}.get(
-                what, f"has {_partitions(partitions[1])}, before {partitions[0]}"
-            )
+            if has is None:
+                what, said = "gone", "was deleted"
+            elif had is None:
+                what, said = "created", f"was created with {many(has, 'partition')}"
+            else:
+                what, said = "changed", f"has {many(has, 'partition')}, before {had}"
             changes.add("topic", what, f"Topic {name} {said}.", topic=name, cluster_id=cluster or None,
-                        old_value=_text(partitions[0]), new_value=_text(partitions[1]))  # fmt: skip
+                        old_value=_text(had), new_value=_text(has))  # fmt: skip
         settings = [_settings(one[cluster]) for one in (old, new)]
         for key in sorted(settings[0].keys() | settings[1].keys()):
             values = [one.get(key) for one in settings]
@@ -341,10 +344,6 @@ def topic_changes(changes: Changes, old: Mapping[str, Metadata], new: Mapping[st
                 old_value=values[0], new_value=values[1],
             )  # fmt: skip
     return bool(common)
-
-
-def _partitions(number: int | None) -> str:
-    return f"{number} partition{'' if number == 1 else 's'}"
 
 
 def _text(number: int | None) -> str | None:

@@ -79,7 +79,7 @@ def _night(place: Path) -> tuple[Row, dict[str, Row]]:
     clusters = sorted({one.cluster_id for one in source.about() if one.cluster_id is not None})
     ends = [one.ends_ms for one in source.about() if one.ends_ms is not None]
     screen = first_screen(source, incidents)
-    told = [row for row in incidents if row["severity"] != "note"]
+    serious = [row for row in incidents if row["severity"] != "note"]
     stable = counts["last_stable_offset"]
     row = dict.fromkeys(NIGHTS.names) | {
         "audit": str(place),
@@ -93,12 +93,12 @@ def _night(place: Path) -> tuple[Row, dict[str, Row]]:
         "size_bytes": int(counts["size_bytes"].sum()),
         "blocked": len({name for one in incidents if blocks(one) for name in one["partitions"] or ()}),
         "lost": sum(one["lost_records"] or 0 for one in incidents),
-        "damaged": sum(one["kind"] == _UNREADABLE for one in told),
+        "damaged": sum(one["kind"] == _UNREADABLE for one in serious),
         "open": int(counts["open"].sum()),
         "lag": int((counts["log_end_offset"] - stable)[stable != NONE].sum()),
-        "incidents": len(told),
+        "incidents": len(serious),
     }  # fmt: skip
-    return row, {one["id"]: one for one in told}
+    return row, {one["id"]: one for one in serious}
 
 
 def _history(cluster: str | None, nights: list[tuple[Row, dict[str, Row]]]) -> History:

@@ -141,7 +141,7 @@ def _facts(
     compacted = _compacted(source, made, logs, number)
     logs = logs.with_columns({"leader_epoch": newest[0], "leader": newest[1], "compacted": compacted})
     rows = sorted(((number[home], *about) for home, *about in listed if home in number), key=itemgetter(0, 1))
-    segments = Columns.of_rows((dict(zip(SEGMENT, row, strict=True)) for row in rows), SEGMENT, ("sha256",))
+    segments = Columns.of_rows(rows, SEGMENT, ("sha256",))
     return Facts(name, source, made, logs, epochs, segments)
 
 

@@ -6,7 +6,7 @@ Records are compared by digests. Both sequences are read through windows, so the
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
@@ -14,7 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KEPT_UNMATCHED", "MOST_RECORDS", "WINDOW_RECORDS", "Aligned", "Differences", "Digests", "aligned"]
+from kafkalog.columns.sorted_rows import group_begins, runs
+from kafkalog.columns.table import Columns
+
+__all__ = ["DIGESTS", "KEPT_UNMATCHED", "MOST_RECORDS", "WINDOW_RECORDS", "Aligned", "Differences", "aligned"]
 
 Int64s = NDArray[np.int64]
 
@@ -24,66 +27,35 @@ MOST_RECORDS: Final = 1 << 22  # how far one sequence is searched for what comes
 _SQUARE: Final = 1 << 18  # pairs of records between two anchors that are compared one by one
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """Records as columns of int64: offset, digest of the whole content, digest of the key, timestamp in ms."""
-
-    offset: Int64s
-    digest: Int64s
-    key: Int64s
-    timestamp: Int64s
-
-    @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> Digests:
-        """Return rows as columns."""
-        return cls(*np.array(rows, np.int64).reshape(-1, 4).T)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Digests]) -> Digests:
-        """Return the rows of all parts, one part after the other."""
-        return cls(*(np.concatenate([_NONE, *columns]) for columns in zip(*map(_columns, parts), strict=True)))
-
-    def take(self, which: slice | Int64s | NDArray[np.bool_]) -> Digests:
-        """Return some of the rows."""
-        return Digests(*(column[which] for column in _columns(self)))
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
-
-def _columns(rows: Digests) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    return rows.offset, rows.digest, rows.key, rows.timestamp
-
-
-_NONE: Final = np.empty(0, np.int64)
-_NO_ROWS: Final = Digests(_NONE, _NONE, _NONE, _NONE)
+DIGESTS: Final = ("offset", "digest", "key", "timestamp")  # of the whole content, of the key; ms
+_NO_ROWS: Final = Columns.empty(DIGESTS)
 
 
 class Aligned(NamedTuple):
-    """Records of both sequences of the same numbers that have the same content, in the order of both."""
+    """Records of both sequences of the same numbers that have the same content, in the order of both: `DIGESTS`."""
 
-    one: Digests
-    other: Digests
+    one: Columns
+    other: Columns
 
 
 @dataclass(slots=True)
 class _Unmatched:
     """The rows of one sequence without the same in the other, each with the number of the gap that it is in."""
 
-    rows: list[tuple[Digests, int]] = field(default_factory=list)
+    rows: list[tuple[Columns, int]] = field(default_factory=list)
     kept: int = 0
     beyond: int = 0
 
-    def add(self, rows: Digests, gap: int) -> None:
+    def add(self, rows: Columns, gap: int) -> None:
         room = max(0, KEPT_UNMATCHED - self.kept)
         if len(rows):
             self.beyond += max(0, len(rows) - room)
             self.kept += min(len(rows), room)
             self.rows.append((rows.take(slice(room)), gap))
 
-    def all(self) -> tuple[Digests, Int64s]:
+    def all(self) -> tuple[Columns, Int64s]:
         gaps = [np.full(len(rows), gap, np.int64) for rows, gap in self.rows]
-        return Digests.joined([_NO_ROWS, *(rows for rows, _ in self.rows)]), np.concatenate([_NONE, *gaps])
+        return Columns.concat((rows for rows, _ in self.rows), DIGESTS), np.concatenate([np.empty(0, np.int64), *gaps])
 
 
 @dataclass(slots=True)
@@ -98,14 +70,14 @@ class Differences:
     same: int
     moved: Aligned
     changed: Aligned
-    one: Digests
-    other: Digests
-    before: tuple[Digests, Digests]
-    after: tuple[Digests, Digests]
+    one: Columns
+    other: Columns
+    before: tuple[Columns, Columns]
+    after: tuple[Columns, Columns]
     uncompared: tuple[int, int]
 
 
-def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Aligned], None]) -> Differences:
+def aligned(one: Iterator[Columns], other: Iterator[Columns], take: Callable[[Aligned], None]) -> Differences:
     """Compare two sequences; `take` gets the records that are the same in both, in order."""
     sides = (_Window(one), _Window(other))
     unmatched = (_Unmatched(), _Unmatched())
@@ -116,7 +88,7 @@ def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Al
         first, second = (side.rows for side in sides)
         if not len(first) or not len(second):
             break
-        mine, theirs = _matches(first.digest, second.digest)
+        mine, theirs = _matches(first["digest"], second["digest"])
         done = (len(first), len(second)) if all(ended) else _done(mine, theirs)
         finished = any(end and count == len(side.rows) for end, count, side in zip(ended, done, sides, strict=True))
         if not finished and 2 * max(done) < width:
@@ -144,7 +116,7 @@ def aligned(one: Iterator[Digests], other: Iterator[Digests], take: Callable[[Al
 class _Window:
     """What was read of a sequence and is not yet compared."""
 
-    def __init__(self, parts: Iterator[Digests]) -> None:
+    def __init__(self, parts: Iterator[Columns]) -> None:
         self.rows = _NO_ROWS
         self._parts = parts
 
@@ -156,10 +128,10 @@ class _Window:
             parts.append(part)
             size += len(part)
         if len(parts) > 1:
-            self.rows = Digests.joined(parts)
+            self.rows = Columns.concat(parts, DIGESTS)
         return size < count
 
-    def rest(self) -> Iterator[Digests]:
+    def rest(self) -> Iterator[Columns]:
         yield self.rows
         yield from self._parts
 
@@ -170,7 +142,7 @@ def _done(mine: Int64s, theirs: Int64s) -> tuple[int, int]:
 
 
 def _leave(
-    unmatched: tuple[_Unmatched, _Unmatched], rows: tuple[Digests, Digests], matches: tuple[Int64s, Int64s], gap: int
+    unmatched: tuple[_Unmatched, _Unmatched], rows: tuple[Columns, Columns], matches: tuple[Int64s, Int64s], gap: int
 ) -> int:
     """Put the rows without a match aside, by the gap between matches that they are in; return the last gap's number."""
     for left, of_side, at in zip(unmatched, rows, matches, strict=True):
@@ -178,9 +150,7 @@ def _leave(
         alone[at] = False
         where = np.flatnonzero(alone)
         gaps = np.searchsorted(at, where)
-        starts = np.flatnonzero(np.diff(gaps, prepend=-1))
-        for number, start in enumerate(starts.tolist()):
-            stop = starts[number + 1] if number + 1 < len(starts) else len(where)
+        for start, stop in zip(*runs(group_begins(gaps)), strict=True):
             left.add(of_side.take(where[start:stop]), gap + int(gaps[start]))
     return gap + len(matches[0])
 
@@ -269,12 +239,12 @@ def _between(one: Int64s, other: Int64s) -> Iterator[tuple[int, int, int]]:
 def _told_apart(same: int, last_gap: int, unmatched: tuple[_Unmatched, _Unmatched]) -> Differences:
     """Say of the records without a match which moved, which changed, and which only one sequence has."""
     (one, gaps), (other, their_gaps) = (left.all() for left in unmatched)
-    moved = _pairs(one.digest, other.digest)
+    moved = _pairs(one["digest"], other["digest"])
     left, left_other = _without(len(one), moved[0]), _without(len(other), moved[1])
-    changed = _pairs(_mixed(one.key, gaps)[left], _mixed(other.key, their_gaps)[left_other])
+    changed = _pairs(_mixed(one["key"], gaps)[left], _mixed(other["key"], their_gaps)[left_other])
     changed = left[changed[0]], left_other[changed[1]]
     left, left_other = _without(len(one), moved[0], changed[0]), _without(len(other), moved[1], changed[1])
-    ends: list[tuple[Digests, Digests]] = []
+    ends: list[tuple[Columns, Columns]] = []
     for gap in (0, last_gap):  # without a same record both are one
         mine, theirs = left[gaps[left] == gap], left_other[their_gaps[left_other] == gap]
         if len(mine) and len(theirs):
@@ -304,9 +274,9 @@ def _numbered(values: Int64s) -> Int64s:
     """Return values that are different for each time that a value comes."""
     order = np.argsort(values, kind="stable")
     ranked = values[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=ranked[:1] - 1)) if len(ranked) else ranked
+    starts, stops = runs(group_begins(ranked))
     times = np.empty(len(values), np.int64)
-    times[order] = np.arange(len(values)) - np.repeat(starts, np.diff(starts, append=len(values)))
+    times[order] = np.arange(len(values)) - np.repeat(starts, stops - starts)
     return _mixed(values, times)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.table import NONE
 from kafkalog.folds import fold
-from kafkalog.folds.stable import Extents
 from kafkalog.narrowing import nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.given_logs import fates_of
@@ -39,9 +39,9 @@ def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
     if found is None:
         raise nothing_matches("incident", [incident_id], [one.id for one in incidents])
     logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
-    if found.kept:
+    if found.kept_in:
         spans: dict[str, list[tuple[int, int]]] = {}
-        for one in found.kept:
+        for one in found.kept_in:
             spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
         copies = list(_of_copies((logs[log], tuple(of_log)) for log, of_log in spans.items()))
         others = {name: log for name, log in logs.items() if name not in spans}
@@ -63,7 +63,7 @@ def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile
             & (rows["marker_type"] == fold.ABORT)
         )
         if len(its):
-            extents = Extents(*(rows[name][its] for name in ("producer_id", "first_offset", "marker_offset")))
+            extents = Spans(*(rows[name][its] for name in ("producer_id", "first_offset", "marker_offset")))
             fates = fates_of(log, ids)
             yield from (GivenFile(path, fates, extents=extents) for path in _paths(directory))
 
@@ -95,17 +95,17 @@ def _last(finding: dict[str, object]) -> int:
     return int(str(finding["offset"] if last is None else last))
 
 
-def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Extents | None:
+def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Spans | None:
     """Return the transactions that findings are about, None where they are about none."""
     rows = log.verdicts.rows
-    every = Extents.of(rows)
+    every = fold.spans(rows)
     asked = [(int(str(one["producer_id"])), int(str(one["offset"]))) for one in findings]
     if not asked:
         return None
     producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
     at = np.unique(every.find(producers, offsets))
     at = at[at >= 0]
-    return Extents.of(rows.take(at)) if len(at) else None
+    return fold.spans(rows.take(at)) if len(at) else None
 
 
 def files_lost(given: GivenLogs) -> list[GivenFile]:

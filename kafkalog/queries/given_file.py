@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit
+    from kafkalog.columns.sorted_rows import Spans
     from kafkalog.findings import Finding
     from kafkalog.folds.fates import Fates
-    from kafkalog.folds.stable import Extents
     from kafkalog.log_dirs.log_directory import LogDirectory
     from kafkalog.segments.selection import Selection
 
@@ -28,7 +28,7 @@ class GivenFile:
 
     path: str
     fates: Fates | None = None
-    extents: Extents | None = None
+    extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     outcomes: frozenset[str] = frozenset()
 

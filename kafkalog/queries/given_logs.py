@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.table import NONE
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
-from kafkalog.folds.fold import is_open
-from kafkalog.folds.stable import Extents
+from kafkalog.folds.fold import is_open, spans
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
@@ -193,7 +192,7 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = No
     if id(known) not in ids:
         ids[id(known)] = tuple(known.tolist())
     rows, numbers = verdicts.rows, verdicts.numbers()
-    extents = Extents.of(rows)
+    extents = spans(rows)
     outcomes, causes = numbers["state"].astype(np.int64), _OF_CAUSE[numbers["cause"]]
     stop = partition.last_stable_offset
     if at is not None:
@@ -201,9 +200,11 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = No
         later = ~is_open(rows) & (rows["marker_timestamp"] > at)
         outcomes[later], causes[later] = STATES.index("ongoing"), NONE
         stop = min([stop, *first[later & (first != NONE)].tolist()])
+    names = np.where(numbers["name"] < 0, NONE, numbers["name"])
     return Fates(
-        partition.directory.topic, partition.directory.partition, partition.directory.log, extents, outcomes, causes,
-        np.where(numbers["name"] < 0, NONE, numbers["name"]), ids[id(known)], partition.log_start_offset, stop,
+        partition.directory.topic, partition.directory.partition, partition.directory.log, extents,
+        Columns({"outcome": outcomes, "cause": causes, "name": names}), ids[id(known)], partition.log_start_offset,
+        stop,
     )  # fmt: skip
 
 

@@ -19,12 +19,16 @@ import numpy as np
 
 from kafkalog.auditing.partition import compacts
 from kafkalog.auditing.topics import policies
+from kafkalog.columns.sorted_rows import last_of_each
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.narrowing import EVERYTHING, nothing_matches
-from kafkalog.queries.alignment import Aligned, Differences, Digests, aligned
+from kafkalog.quantities import many
+from kafkalog.queries.alignment import DIGESTS, Aligned, Differences, aligned
 from kafkalog.queries.given_file import GivenLogs
 from kafkalog.queries.given_logs import given_logs
 from kafkalog.queries.reading import SelectedBlock, selected_blocks
@@ -46,9 +50,7 @@ _SYNCS: Final = "mm2-offset-syncs.*.internal"
 # MirrorMaker's own topics and Kafka's: a mirror has others.
 _OWN: Final = ("__*", "mm2-*", "heartbeats", "*.heartbeats", "*.checkpoints.internal")
 
-_NO_ROWS: Final = Digests.of([])
-
-_Place = tuple[str, int]
+_NO_ROWS: Final = Columns.empty(DIGESTS)
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ def compare_mirror(
     syncs = _offset_syncs(sides, limits)
     for topic, partition in sorted(source.logs):
         if topic in named:
-            place, other = (topic, partition), (named[topic], partition)
+            place, other = TopicPartition(topic, partition), TopicPartition(named[topic], partition)
             _compare(_Pair(source, place, mirror, other, syncs.get(place, {})), limits, result)
     return result
 
@@ -111,8 +113,8 @@ class _Side:
     """What was given of the source or of the mirror."""
 
     given: GivenLogs
-    logs: dict[_Place, LogAudit]
-    files: dict[_Place, list[GivenFile]]
+    logs: dict[TopicPartition, LogAudit]
+    files: dict[TopicPartition, list[GivenFile]]
     compacted: frozenset[str]
 
     @classmethod
@@ -126,13 +128,14 @@ class _Side:
                 logs[directory.log] = log
                 if compacts(policies(cluster.metadata, directory.topic)) or log.partition.cleaned_to > 0:
                     compacted.add(directory.topic)
-        files: dict[_Place, list[GivenFile]] = {}
-        of_place: dict[_Place, LogAudit] = {}
+        files: dict[TopicPartition, list[GivenFile]] = {}
+        of_place: dict[TopicPartition, LogAudit] = {}
         for file in given.files:
             fates = file.fates
             if fates is not None and fates.topic is not None and fates.partition is not None and fates.log in logs:
-                files.setdefault((fates.topic, fates.partition), []).append(file)
-                of_place[fates.topic, fates.partition] = logs[fates.log]
+                place = TopicPartition(fates.topic, fates.partition)
+                files.setdefault(place, []).append(file)
+                of_place[place] = logs[fates.log]
         return cls(given, of_place, files, frozenset(compacted))
 
 
@@ -159,9 +162,9 @@ def _mirrors(topics: Sequence[str], others: set[str], named: Sequence[str]) -> d
     return found
 
 
-def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[int, int]]:
+def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[TopicPartition, dict[int, int]]:
     """Return the offsets that MirrorMaker says are of one record (OffsetSync), by the source's topic and partition."""
-    found: dict[_Place, dict[int, int]] = {}
+    found: dict[TopicPartition, dict[int, int]] = {}
     files = [
         file for side in sides for (topic, _), of in side.files.items() if fnmatchcase(topic, _SYNCS) for file in of
     ]
@@ -173,34 +176,35 @@ def _offset_syncs(sides: Sequence[_Side], limits: Limits) -> dict[_Place, dict[i
                 key, value = item.block.key(row) or b"", item.block.value(row) or b""
                 size = int.from_bytes(key[:2], "big")
                 if len(key) == size + 6 and len(value) == 16:
-                    place = key[2 : 2 + size].decode(errors="replace"), int.from_bytes(key[-4:], "big", signed=True)
+                    topic, partition = key[2 : 2 + size].decode(errors="replace"), key[-4:]
+                    place = TopicPartition(topic, int.from_bytes(partition, "big", signed=True))
                     upstream, downstream = struct.unpack(">qq", value)
                     found.setdefault(place, {})[upstream] = downstream
     return found
 
 
 class _Records:
-    """What consumers are given of a partition, as `Digests`; remembers what compaction may remove of it.
+    """What consumers are given of a partition, as `DIGESTS`; remembers what compaction may remove of it.
 
     Digests have a key of this run's own, so that nobody can choose records of the same digest.
     """
 
     _SECRET: Final = os.urandom(16)
 
-    def __init__(self, side: _Side, place: _Place, limits: Limits, *, compacted: bool) -> None:
+    def __init__(self, side: _Side, place: TopicPartition, limits: Limits, *, compacted: bool) -> None:
         self.count = 0
         self.compacted = compacted
         self._files = side.files.get(place, ())
         self._limits = limits
-        self._keys: list[Digests] = []
+        self._keys: list[Columns] = []
         self._tombstones: list[int] = []
 
-    def __iter__(self) -> Iterator[Digests]:
+    def __iter__(self) -> Iterator[Columns]:
         for file in self._files:
             for item in selected_blocks(file, _COMMITTED, self._limits):
                 if isinstance(item, Finding):  # the verification reports it
                     continue
-                rows = Digests.of([self._row(item, row) for row in item.rows()])
+                rows = Columns.of_rows([self._row(item, row) for row in item.rows()], DIGESTS)
                 self.count += len(rows)
                 if self.compacted:
                     self._keys.append(rows)
@@ -221,15 +225,14 @@ class _Records:
         digest, key_digest = (int.from_bytes(one.digest(), "big", signed=True) for one in (whole, of_key))
         return offset, digest, key_digest, cell(buffers.TIMESTAMP, row)
 
-    def may_be_cleaned(self, rows: Digests) -> NDArray[np.bool_]:
+    def may_be_cleaned(self, rows: Columns) -> NDArray[np.bool_]:
         """Say of which rows a cleaner may remove the record: the key comes again later, or it is a tombstone."""
         if not self.compacted or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        everything = Digests.joined(self._keys)
-        keys, last = np.unique(everything.key[::-1], return_index=True)
-        latest = everything.offset[::-1][last]
-        comes_again = latest[np.searchsorted(keys, rows.key)] > rows.offset
-        found: NDArray[np.bool_] = comes_again | np.isin(rows.offset, self._tombstones)
+        everything = Columns.concat(self._keys, DIGESTS)
+        keys, last = last_of_each(everything["key"])
+        comes_again = everything["offset"][last[np.searchsorted(keys, rows["key"])]] > rows["offset"]
+        found: NDArray[np.bool_] = comes_again | np.isin(rows["offset"], self._tombstones)
         return found
 
 
@@ -238,9 +241,9 @@ class _Pair:
     """A partition of the source and its mirror; `syncs` maps offsets of the first to those of the second."""
 
     source: _Side
-    place: _Place
+    place: TopicPartition
     mirror: _Side
-    other: _Place
+    other: TopicPartition
     syncs: Mapping[int, int]
 
 
@@ -249,12 +252,12 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     source, mirror = pair.source.logs[pair.place].partition, None
     row: dict[str, object] = dict.fromkeys(MIRRORS.names)
     row |= {
-        "topic": pair.place[0], "partition": pair.place[1], "mirror_topic": pair.other[0],
+        **pair.place._asdict(), "mirror_topic": pair.other.topic,
         "log": source.directory.log, "log_start_offset": source.log_start_offset,
         "last_stable_offset": source.last_stable_offset,
     }  # fmt: skip
     if pair.other not in pair.mirror.logs:
-        message = f"{pair.place[0]}-{pair.place[1]} has no mirror {pair.other[0]}-{pair.other[1]} among the inputs"
+        message = f"{pair.place} has no mirror {pair.other} among the inputs"
         result.findings.append(_finding(pair, "mirror-absent", message))
         result.rows.append(MIRRORS.of(**row | {"state": "absent"}))
         return
@@ -269,8 +272,8 @@ def _compare(pair: _Pair, limits: Limits, result: Mirroring) -> None:
     if seen.wrong:
         upstream, expected, downstream = seen.wrong[0]
         message = (
-            f"{_many(len(seen.wrong), 'offset sync')} of MirrorMaker name another record: the first says that source"
-            f" offset {upstream} is mirror offset {downstream}, but the same record is at {expected}"
+            f"{many(len(seen.wrong), 'offset sync', grouped=True)} of MirrorMaker name another record: the first says"
+            f" that source offset {upstream} is mirror offset {downstream}, but the same record is at {expected}"
         )
         result.findings.append(_finding(pair, "mirror-sync-wrong", message, upstream))
     row |= {
@@ -298,9 +301,9 @@ class _Seen:
         self._upstream = np.array(sorted(syncs), np.int64)
 
     def add(self, same: Aligned) -> None:
-        self.other_times += int((same.one.timestamp != same.other.timestamp).sum())
-        for at in np.flatnonzero(np.isin(same.one.offset, self._upstream)).tolist():
-            upstream, downstream = int(same.one.offset[at]), int(same.other.offset[at])
+        self.other_times += int((same.one["timestamp"] != same.other["timestamp"]).sum())
+        for at in np.flatnonzero(np.isin(same.one["offset"], self._upstream)).tolist():
+            upstream, downstream = int(same.one["offset"][at]), int(same.other["offset"][at])
             self.syncs += 1
             if self._syncs[upstream] != downstream:
                 self.wrong.append((upstream, downstream, self._syncs[upstream]))
@@ -311,10 +314,10 @@ class _InWords:
     """How a partition and its mirror differ, in the words of the table."""
 
     found: Differences
-    missing: Digests
-    extra: Digests
-    before: Digests
-    after: Digests
+    missing: Columns
+    extra: Columns
+    before: Columns
+    after: Columns
     cleaned: int
 
     @classmethod
@@ -325,8 +328,8 @@ class _InWords:
         """
         source, mirror = records
         late = (found.before[0], _NO_ROWS) if starts[1] > 0 else (_NO_ROWS, found.before[0])
-        before, missing = late[0], Digests.joined([late[1], found.one])
-        extra = Digests.joined([*([] if starts[0] > 0 else [found.before[1]]), found.other, found.after[1]])
+        before, missing = late[0], late[1] + found.one
+        extra = (_NO_ROWS if starts[0] > 0 else found.before[1]) + found.other + found.after[1]
         parts = [(of, rows, of.may_be_cleaned(rows)) for of, rows in (
             (source, missing), (mirror, extra), (source, before), (source, found.after[0])
         )]  # fmt: skip
@@ -346,47 +349,47 @@ class _InWords:
         """Return the first offset of the source (0) or of the mirror (1) with something wrong."""
         both = (self.found.changed, self.found.moved)
         rows = [(pair.one, pair.other)[side] for pair in both] + [(self.missing, self.extra)[side]]
-        return min((int(one.offset.min()) for one in rows if len(one)), default=None)
+        return min((int(one["offset"].min()) for one in rows if len(one)), default=None)
 
     def findings(self, pair: _Pair) -> Iterator[Finding]:
         """Yield a finding for each way in which they differ."""
-        topic, mirror = (f"{place[0]}-{place[1]}" for place in (pair.place, pair.other))
+        topic, mirror = pair.place, pair.other
         if count := len(self.missing) + self.found.uncompared[0]:
-            message = f"{_many(count, 'committed record')} of {topic} {_are(count)} missing in {mirror}"
+            message = f"{many(count, 'committed record', grouped=True)} of {topic} {_are(count)} missing in {mirror}"
             yield _finding(pair, "mirror-lacks", f"{message}{_at(self.missing)}", *_ends(self.missing))
         if count := len(self.extra) + self.found.uncompared[1]:
             message = (
-                f"{_many(count, 'committed record')} of {mirror} {_are(count)} not in {topic}, or there more often"
+                f"{many(count, 'committed record', grouped=True)} of {mirror} {_are(count)} not in {topic}, or there"
+                " more often"
             )
             yield _finding(pair, "mirror-adds", f"{message}{_at(self.extra, 'mirror offset')}")
         changed, moved = self.found.changed, self.found.moved
         if count := len(changed.one):
-            message = f"{_many(count, 'record')} of {topic} {'has' if count == 1 else 'have'} other content in {mirror}"
-            where = f": the first is at offset {changed.one.offset[0]}, in the mirror at {changed.other.offset[0]}"
-            yield _finding(pair, "mirror-changed", f"{message}{where}", *_ends(changed.one))
+            have = "has" if count == 1 else "have"
+            message = f"{many(count, 'record', grouped=True)} of {topic} {have} other content in {mirror}"
+            yield _finding(pair, "mirror-changed", f"{message}{_first_of(changed)}", *_ends(changed.one))
         if count := len(moved.one):
-            message = f"{_many(count, 'record')} of {topic} {_are(count)} in another order in {mirror}"
-            where = f": the first is at offset {moved.one.offset[0]}, in the mirror at {moved.other.offset[0]}"
-            yield _finding(pair, "mirror-reordered", f"{message}{where}", *_ends(moved.one))
+            message = f"{many(count, 'record', grouped=True)} of {topic} {_are(count)} in another order in {mirror}"
+            yield _finding(pair, "mirror-reordered", f"{message}{_first_of(moved)}", *_ends(moved.one))
         for rows, what in ((self.before, "begins after"), (self.after, "ends before")):
             if len(rows):
-                message = f"{mirror} {what} {_many(len(rows), 'committed record')} of {topic}{_at(rows)}"
+                message = f"{mirror} {what} {many(len(rows), 'committed record', grouped=True)} of {topic}{_at(rows)}"
                 yield _finding(pair, "mirror-partial", message, *_ends(rows))
 
 
-def _ends(rows: Digests) -> tuple[int | None, int | None]:
-    return (int(rows.offset.min()), int(rows.offset.max())) if len(rows) else (None, None)
+def _ends(rows: Columns) -> tuple[int | None, int | None]:
+    return (int(rows["offset"].min()), int(rows["offset"].max())) if len(rows) else (None, None)
 
 
-def _at(rows: Digests, what: str = "offset") -> str:
+def _at(rows: Columns, what: str = "offset") -> str:
     if not len(rows):
         return ""
     first, last = _ends(rows)
     return f": {what} {first}" if first == last else f": the first is at {what} {first}, the last at {last}"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+def _first_of(pairs: Aligned) -> str:
+    return f": the first is at offset {pairs.one['offset'][0]}, in the mirror at {pairs.other['offset'][0]}"
 
 
 def _are(count: int) -> str:
@@ -396,5 +399,11 @@ def _are(count: int) -> str:
 def _finding(pair: _Pair, code: str, message: str, offset: int | None = None, last: int | None = None) -> Finding:
     log = pair.source.logs[pair.place].partition.directory.log
     return Finding.of(
-        code, log, message, offset=offset, log=log, topic=pair.place[0], partition=pair.place[1], last_offset=last
+        code,
+        log,
+        message,
+        offset=offset,
+        log=log,
+        **pair.place._asdict(),
+        last_offset=last,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import joined_ranges
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.off_limits import mark_copied
 from kafkalog.findings import Finding
@@ -110,12 +111,10 @@ def copy_batches(
                 position, size, count = (heads[column, rows] for column in _OF_BATCH)
                 new = position >= end
                 others += int(np.maximum(count[new], 1).sum()) - item.picks.count
-                first, after = position[new], (position + size)[new]
-                for run in np.split(np.arange(len(first)), np.flatnonzero(first[1:] != after[:-1]) + 1):
-                    if len(run):
-                        start = item.chunk.position
-                        out.write(item.chunk.buf[first[run[0]] - start : after[run[-1]] - start])
-                        end = int(after[run[-1]])
+                start = item.chunk.position
+                for first, stop in zip(*joined_ranges(position[new], (position + size)[new]), strict=True):
+                    out.write(item.chunk.buf[first - start : stop - start])
+                    end = int(stop)
     return others
 
 

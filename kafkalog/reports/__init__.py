@@ -6,7 +6,7 @@ give the same bytes.
 
 from __future__ import annotations
 
-from kafkalog.reports.also import age, number_of
+from kafkalog.reports.also import age
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
@@ -47,7 +47,6 @@ __all__ = [
     "lanes_by_offset",
     "lanes_by_time",
     "look_of",
-    "number_of",
     "page",
     "prometheus",
     "shortened",

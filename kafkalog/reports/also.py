@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import by_number, iso
+from kafkalog.quantities import by_number, iso, many
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead
 
@@ -141,9 +142,9 @@ def _torn(row: Row) -> Line:
     records = _its_records(row) if row["records"] else f"its records in {_places(row)} were aborted"
     number = row["transactions"] or 1
     said = records.removesuffix("aborted") + how
-    many = f", {number_of(number, 'transaction')}" if number > 1 else ""
+    several = f", {number_of(number, 'transaction')}" if number > 1 else ""
     may = "" if is_proved(row["certainty"]) else ", as far as these files tell"
-    return Line("torn", f"{_who(row)}{when}{many}: {said}, but {but}{may}: --incident {row['id']}", number)
+    return Line("torn", f"{_who(row)}{when}{several}: {said}, but {but}{may}: --incident {row['id']}", number)
 
 
 def _places(row: Row) -> str:
@@ -312,6 +313,4 @@ def listed(names: Iterable[str] | None, total: int | None, most: int | None = _N
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
-def number_of(number: int, one: str, several: str = "") -> str:
-    """Write a number with its noun; `several` is the plural where that is not with an s."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+number_of: Final = partial(many, grouped=True)  # as the reports write a number with its noun

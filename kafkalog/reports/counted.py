@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.quantities import CLOCKS_MS
+from kafkalog.quantities import CLOCKS_MS, many
 from kafkalog.reports.source import AuditSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Counted", "OpenData", "OpenTransaction", "Place", "counted", "leading_logs"]
+__all__ = ["Counted", "OpenData", "OpenTransaction", "counted", "leading_logs"]
 
-Place = tuple[str, int]
 
 _ONGOING: Final = TransactionState.ONGOING
 _DECIDES: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
@@ -37,7 +37,7 @@ _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose
 class OpenData(NamedTuple):
     """Where a log has an open transaction's data."""
 
-    place: Place
+    place: TopicPartition
     first_offset: int
     last_offset: int
     records: int
@@ -70,7 +70,7 @@ class Counted:
     alone_committed: int = 0
     alone_aborted: int = 0
     by_administrator: int = 0
-    places: set[Place] = field(default_factory=set)  # of those without the coordinator's record
+    places: set[TopicPartition] = field(default_factory=set)  # of those without the coordinator's record
     # Of the ids that are asked for: the timeouts of what was aborted by its time, and the new timeout (ms) of those
     # whose epoch was raised by somebody with another one, who wrote nothing.
     timeouts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -98,11 +98,11 @@ class Counted:
             (self.undecided, "undecided"),
         )
         parts = ", ".join(f"{number:,} {word}" for number, word in ended if number)
-        said = f"{self.total:,} transaction{'s' * (self.total != 1)}{f': {parts}' if parts else ''}"
+        said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
         alone = self.total - self.recorded
         if not alone:
             return said
-        where = f"{len(self.places):,} partition{'s' * (len(self.places) != 1)}"
+        where = f"{many(len(self.places), 'partition', grouped=True)}"
         if not self.recorded:
             return f"{said} (counted in {where}, without the coordinator's records)"
         return f"{said} ({self.recorded:,} by the coordinator's records; {alone:,} more without one, in {where})"
@@ -138,7 +138,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         is_over = chosen & columns.texts("state").among(("committed", "aborted"))
         ended.add(columns, is_over)
         for row in _rows(columns, chosen & ~is_over):
-            place = row["topic"], row["partition"]
+            place = TopicPartition.of(row)
             if row["state"] in unended and row["cause"] not in _DECIDED:
                 # As in an incident: an epoch of a producer is one transaction, in however many partitions.
                 unended[row["state"]].add((row["producer_id"], row["producer_epoch"], row["cause"], row["certainty"]))
@@ -172,8 +172,7 @@ class _EndedAlone:
         broken = source.notes(frozenset({"atomicity-broken"}))
         self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
         self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
-        self._markers: list[NDArray[np.int64]] = []
-        self._commits: list[NDArray[np.bool_]] = []
+        self._of_own_epoch: list[Columns] = []  # the key of each marker, and whether it is a COMMIT
 
     def add(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
         """Count some rows, those that `ended`."""
@@ -186,14 +185,14 @@ class _EndedAlone:
             return
         topics, partitions = columns["topic"][places], columns["partition"][places]
         firsts = group_begins(topics, partitions)
-        found.places.update(zip(topics[firsts].tolist(), partitions[firsts].tolist(), strict=True))
+        found.places.update(map(TopicPartition, topics[firsts].tolist(), partitions[firsts].tolist()))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
         commits = columns.texts("state").among(("committed",))[plain]
         epochs = columns["marker_epoch"][plain]
         raised = epochs > columns["producer_epoch"][plain]
-        self._markers.append(_key(columns["producer_id"][plain][raised], epochs[raised]))
-        self._commits.append(commits[raised])
+        keys = _key(columns["producer_id"][plain][raised], epochs[raised])
+        self._of_own_epoch.append(Columns({"key": keys, "commits": commits[raised]}))
         found.alone_committed += int(np.count_nonzero(commits & ~raised))
         found.alone_aborted += int(np.count_nonzero(~commits & ~raised))
 
@@ -207,11 +206,11 @@ class _EndedAlone:
 
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
-        if self._markers:
-            _, firsts = np.unique(np.concatenate(self._markers), return_index=True)
-            commits = int(np.count_nonzero(np.concatenate(self._commits)[firsts]))
-            self._found.alone_committed += commits
-            self._found.alone_aborted += len(firsts) - commits
+        rows = Columns.concat(self._of_own_epoch, ("key", "commits"))
+        _, firsts = np.unique(rows["key"], return_index=True)
+        commits = int(np.count_nonzero(rows["commits"][firsts]))
+        self._found.alone_committed += commits
+        self._found.alone_aborted += len(firsts) - commits
 
 
 def _rows(columns: Columns, chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
@@ -230,9 +229,8 @@ class _Ends:
         self._asked = asked
         self._state: int = _NOTHING
         self._last: OpenTransaction | None = None
-        self._keys: list[NDArray[np.int64]] = []
-        self._times: list[NDArray[np.int64]] = []
-        self._index: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._decided: list[Columns] = []
+        self._in_order: Columns | None = None  # all that was decided, by key and time
 
     def add(self, steps: Columns, found: Counted) -> None:
         """Take in some records: count what they decide, and note what is open where an id's records end."""
@@ -248,8 +246,7 @@ class _Ends:
         commits = np.isin(states, (_DECIDES[0], _ENDS[0]))
         found.committed += int(np.count_nonzero(decides & commits))
         found.aborted += int(np.count_nonzero(decides & ~commits))
-        self._keys.append(_key(producers[decides], epochs[decides]))
-        self._times.append(times[decides])
+        self._decided.append(Columns({"key": _key(producers[decides], epochs[decides]), "time": times[decides]}))
         if not same[0]:
             self.last(found)
         for number in np.flatnonzero(np.isin(states[:-1], (_ONGOING,)) & ~same[1:]).tolist():
@@ -289,22 +286,17 @@ class _Ends:
 
         A decision ends one transaction of a log. Before Kafka 4.0 the next one has the same epoch.
         """
-        if self._index is None:
-            keys, times = (np.concatenate([np.empty(0, np.int64), *some]) for some in (self._keys, self._times))
-            order = np.lexsort((times, keys))
-            self._index = keys[order], times[order]
-        keys, times = self._index
+        if self._in_order is None:
+            every = Columns.concat(self._decided, ("key", "time"))
+            self._in_order = every.take(np.lexsort((every["time"], every["key"])))
+        keys, times = self._in_order["key"], self._in_order["time"]
         wanted = _key(columns["producer_id"], columns["marker_epoch"])
         latest = columns["marker_timestamp_ms"] + CLOCKS_MS
         begin, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, "right")
         found = end > begin
         found[found] = times[begin[found]] <= latest[found]
-        logs = columns["log"]
-        run = np.cumsum(group_begins(logs))
-        order = np.lexsort((run, wanted))
-        bounds = np.append(np.flatnonzero(group_begins(run[order], wanted[order])), len(order))
-        for number in np.flatnonzero(np.diff(bounds) > 1).tolist():
-            rows = order[bounds[number] : bounds[number + 1]]  # of one producer and epoch, in the order of their log
+        run = np.cumsum(group_begins(columns["log"]))
+        for rows in groups(wanted, run, least=2):  # of one producer and epoch, in the order of their log
             decided = np.searchsorted(times[begin[rows[0]] : end[rows[0]]], latest[rows], "right")
             place = np.arange(len(rows))
             taken = np.minimum(np.minimum.accumulate(decided - place) + place, place + 1)

@@ -140,10 +140,10 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
 
 def _restored(rows: Sequence[Row]) -> list[Line]:
     """Return the lines of what becomes of things, but for what stays as it is; ten of a kind."""
-    told = [row for row in rows if row["severity"] is not None or row["subject"] in ("cluster", "transaction")]
+    shown = [row for row in rows if row["severity"] is not None or row["subject"] in ("cluster", "transaction")]
     lines: list[Line] = []
-    for subject in dict.fromkeys(row["subject"] for row in told):
-        some = [row["message"] for row in told if row["subject"] == subject]
+    for subject in dict.fromkeys(row["subject"] for row in shown):
+        some = [row["message"] for row in shown if row["subject"] == subject]
         lines += [Line(subject, text) for text in some[:_SHOWN]]
         lines += [Line(subject, f"{len(some) - _SHOWN:,} more, see --table restorable")] * (len(some) > _SHOWN)
     return lines
@@ -395,7 +395,7 @@ def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
     totals: dict[str, _Total] = {}
     incidents: dict[str, list[Row]] = {"still-there": [], "over": []}
     groups: dict[str, list[Row]] = {}
-    told: list[Line] = []
+    others: list[Line] = []
     shown: Counter[str] = Counter()
     logs: set[tuple[Any, ...]] = set()
     for row in rows:
@@ -409,7 +409,7 @@ def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
             total.places[f"{row['topic']}-{row['partition']}"] += row["count"] or 1
             if what in ("moved", "replaced", "led-by-another", "gone") and total.logs <= _SHOWN:
                 place = f"{row['topic']}-{row['partition']}"
-                told.append(Line(_COUNTED[what][0], f"{place}: {row['message']}"))
+                others.append(Line(_COUNTED[what][0], f"{place}: {row['message']}"))
         elif subject == "incident":
             incidents.setdefault(what, []).append(row)
         elif subject == "group":
@@ -419,9 +419,9 @@ def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
             shown[kind] += 1
             if shown[kind] <= _SHOWN:
                 where = f"{row['topic']}-{row['partition']}: " if row["partition"] is not None else ""
-                told.append(Line(kind, f"{where}{row['message']}"))
+                others.append(Line(kind, f"{where}{row['message']}"))
     lines = list(_of_totals(totals))
-    lines += told
+    lines += others
     lines += [Line(kind, f"{count - _SHOWN:,} more, see --table changes") for kind, count in shown.items()
               if count > _SHOWN]  # fmt: skip
     lines += _of_groups(groups)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import distinct, groups
 from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.texts import TextColumn
 from kafkalog.quantities import all_plausible, by_number, plausible
 from kafkalog.reports.source import AuditSource
 
@@ -94,7 +96,7 @@ class Axis:
 
 @dataclass(slots=True)
 class Lane:
-    """A lane: its name, its axis, what each of its cells shows, and how many transactions each state has.
+    """A lane: its name, its axis, what each of its cells shows, and how many transactions are in it.
 
     `stable` is the cell where the last stable offset is, None where nothing waits or the axis is time. Of a `cut` log
     only a part is drawn.
@@ -105,7 +107,7 @@ class Lane:
     cells: NDArray[np.uint8]
     row: Mapping[str, Any] = field(default_factory=dict)
     stable: int | None = None
-    counts: dict[str, int] = field(default_factory=dict)
+    transactions: int = 0
     cut: bool = False
 
     @property
@@ -117,6 +119,12 @@ class Lane:
     def is_quiet(self) -> bool:
         """Say whether nothing is open, missing or waiting in it."""
         return self.worst <= STATE_RANKS["aborted"] and self.stable is None
+
+    def add(self, ranks: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
+        """Take in transactions, by the ranks of their states."""
+        self.transactions += len(ranks)
+        for rank in distinct(ranks).tolist():
+            self.draw(rank, first[ranks == rank], last[ranks == rank])
 
     def draw(self, rank: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
         """Draw ranges, both ends included, over what is less bad; of a cut log nothing that is outside."""
@@ -183,11 +191,20 @@ def cut_lanes(source: AuditSource, width: int, cuts: Sequence[tuple[Mapping[str,
         for lane in of_log[log]:
             lane.draw(rank, both[:, 0], both[:, 1])
     for columns in source.transactions():
-        has_data = columns["first_offset"] != NONE
-        for name, rows in _groups(columns["log"], has_data):
-            for lane in of_log.get(name, ()):
-                _draw_states(lane, columns["state"][rows], columns["first_offset"][rows], columns["last_offset"][rows])
+        numbers, names = columns.texts("log").numbered()
+        spans = [_ranks(columns), columns["first_offset"], columns["last_offset"]]
+        has_data = np.flatnonzero(columns["first_offset"] != NONE)
+        for some in groups(numbers[has_data]):
+            rows = has_data[some]
+            for lane in of_log.get(names[numbers[rows[0]]], ()):
+                lane.add(*(column[rows] for column in spans))
     return lanes
+
+
+def _ranks(columns: Columns) -> NDArray[np.int64]:
+    """Return the rank of each transaction's state."""
+    numbers, words = columns.texts("state").numbered()
+    return np.array([*map(STATE_RANKS.__getitem__, words.tolist()), EMPTY])[numbers]
 
 
 def shortened(text: str, most: int) -> str:
@@ -296,7 +313,7 @@ def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -
     for piece in pieces:
         lane = lanes.setdefault(piece.name, Lane(str(piece.name), axis, _empty(width), piece.row))
         some = piece.transactions
-        _draw_states(lane, some["state"], some["first"], np.where(some["last"] == NONE, axis.last, some["last"]))
+        lane.add(some["rank"], some["first"], np.where(some["last"] == NONE, axis.last, some["last"]))
     return sorted(
         lanes.values(),
         key=lambda lane: (-lane.worst, lane.name.startswith("__"), by_number(lane.name)),
@@ -305,7 +322,7 @@ def lanes_by_time(source: AuditSource, width: int, wanted: Test, lane_of: str) -
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Transactions of one lane: their states, `first` and `last` times, NONE while open, and their markers' times."""
+    """Transactions of one lane: `rank` of the state, `first` and `last` time, NONE while open, time of the `marker`."""
 
     name: Any
     row: Mapping[str, Any]
@@ -313,37 +330,20 @@ class _Piece:
 
 
 def _timed(columns: Columns, logs: Mapping[str, Any], lane_of: str) -> Iterator[_Piece]:
-    numbers, _ = columns.texts("log").numbered()
-    begins, ends = on_brokers_clock(numbers, columns)
-    some = (columns["first_offset"] != NONE) & (begins != NONE)
-    spans = Columns({"state": columns.texts("state"), "first": begins, "last": ends,
-                     "marker": columns["marker_timestamp_ms"]})  # fmt: skip
-    for log, in_log in _groups(columns["log"], some):
-        if log not in logs:
-            continue
-        name = f"{logs[log]['topic']}-{logs[log]['partition']}"
-        groups = [(name, in_log)] if lane_of == "log" else _groups(columns[lane_of], in_log)
-        for value, rows in groups:
-            if value is not None and value != NONE:
-                yield _Piece(value, logs[log] if lane_of == "log" else {}, spans.take(rows))
-
-
-def _groups(keys: NDArray[Any], chosen: NDArray[Any]) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-    """Yield each key of the `chosen` rows, a mask or numbers, with the numbers of its rows."""
-    rows = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    values = keys[rows].tolist()
-    numbers: dict[Any, int] = {}
-    codes = np.fromiter((numbers.setdefault(value, len(numbers)) for value in values), np.int64, len(values))
-    order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(numbers) + 1))
-    for value, number in numbers.items():
-        yield value, rows[order[bounds[number] : bounds[number + 1]]]
-
-
-def _draw_states(lane: Lane, states: NDArray[Any], first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
-    for state, rows in _groups(states, np.ones(len(states), bool)):
-        lane.counts[state] = lane.counts.get(state, 0) + len(rows)
-        lane.draw(STATE_RANKS[state], first[rows], last[rows])
+    of_log, names = columns.texts("log").numbered()
+    begins, ends = on_brokers_clock(of_log, columns)
+    spans = Columns({"rank": _ranks(columns), "first": begins, "last": ends, "marker": columns["marker_timestamp_ms"]})
+    kind = columns.column(lane_of)
+    of_lane, values = kind.numbered() if isinstance(kind, TextColumn) else (columns[lane_of], None)
+    has_lane = of_lane != (NONE if values is None else -1)
+    drawn = np.flatnonzero((columns["first_offset"] != NONE) & (begins != NONE) & has_lane)
+    for some in groups(of_log[drawn], of_lane[drawn]):
+        rows = drawn[some]
+        row, value = logs.get(names[of_log[rows[0]]]), of_lane[rows[0]]
+        if row is not None and lane_of == "log":
+            yield _Piece(f"{row['topic']}-{row['partition']}", row, spans.take(rows))
+        elif row is not None:
+            yield _Piece(int(value) if values is None else values[value], {}, spans.take(rows))
 
 
 def _empty(width: int) -> NDArray[np.uint8]:

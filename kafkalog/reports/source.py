@@ -334,7 +334,7 @@ def columns_of(source: AuditSource, table: str, names: tuple[str, ...]) -> Colum
     if isinstance(source, WrittenAudit):
         return Columns.concat(source.columns(table, names), names)
     are_texts = {column.name for column in TABLES[table].columns if not column.type.startswith("int")}
-    return Columns.of_rows(({name: row[name] for name in names} for row in source.rows(table)), names, are_texts)
+    return Columns.of_rows(([row[name] for name in names] for row in source.rows(table)), names, are_texts)
 
 
 # The tables of an audit that was written as Parquet, as reports read them.

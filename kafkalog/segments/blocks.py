@@ -21,7 +21,7 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import records as kernel_records
 from kafkalog.kernel.buffers import as_table
-from kafkalog.kernel.columns import bytes_kinds, fill, take
+from kafkalog.kernel.columns import Filling, bytes_kinds, fill, take
 from kafkalog.kernel.plans import (
     BASE64,
     BIT,
@@ -295,11 +295,15 @@ class Block:
         if self._scratch.capacity < self.count:
             self._scratch = CellTable(SCRATCH_COLUMNS, max(self.count, self.room))
         if self._plan:
-            fill(
-                tables.rows.cells, 0, self.count, tables.batches.cells, tables.outer, tables.messages.cells,
-                self._valid, as_table(self._plan, PLAN_CELLS), as_table(self._state, COLUMN_CELLS),
-                self._scratch.cells, memoryview(cells).cast("B"), self._valid, 0,
-            )  # fmt: skip
+            filling = Filling(
+                as_table(self._plan, PLAN_CELLS),
+                as_table(self._state, COLUMN_CELLS),
+                self._scratch.cells,
+                self._valid,
+                memoryview(cells).cast("B"),
+                self._valid,
+            )
+            fill(filling, tables, 0, self.count, 0)
         for column in self.columns:
             if column.kind in (Kind.TEXT, Kind.BASE64) and column.piece is not None:
                 at = column.at

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, runs
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -111,12 +111,12 @@ def joined(table: Pieces, goes_on: NDArray[np.bool_]) -> Pieces:
     """Add each piece that goes on to the one before it; the first has no cell in `goes_on`."""
     if not goes_on.any():
         return table
-    starts = np.flatnonzero(np.concatenate(([True], ~goes_on)))
+    starts, stops = runs(np.append(True, ~goes_on))
     some = table[:, starts]
     some[[SIZE, BATCHES]] = np.add.reduceat(table[[SIZE, BATCHES]], starts, axis=1)
     is_unknown = np.logical_or.reduceat(table[RECORDS] == buffers.NONE, starts)
     some[RECORDS] = np.where(is_unknown, buffers.NONE, np.add.reduceat(table[RECORDS], starts))
-    some[LAST] = table[LAST, np.append(starts[1:], table.shape[1]) - 1]
+    some[LAST] = table[LAST, stops - 1]
     return some
 
 
@@ -193,8 +193,8 @@ class _Cutter:
         seen = np.where(inside & (valid > 0), lasts, self._top)
         goes_back = lows <= np.maximum.accumulate(np.concatenate(([self._top], seen)))[:-1]
         follows &= goes_back[1:] == goes_back[:-1]
-        starts = np.flatnonzero(np.concatenate(([True], ~follows)))
-        ends = np.append(starts[1:], heads.shape[1]) - 1
+        starts, stops = runs(np.append(True, ~follows))
+        ends = stops - 1
         if not valid.all():
             starts, ends = starts[valid[starts] > 0], ends[valid[starts] > 0]
         table = no_pieces(len(starts))

@@ -15,7 +15,7 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import columns as kernel_columns
 from kafkalog.kernel.buffers import HEADER_COLUMNS, as_table
-from kafkalog.kernel.columns import fill
+from kafkalog.kernel.columns import Filling, fill
 from kafkalog.kernel.plans import (
     BY_BIT,
     CELL,
@@ -129,53 +129,57 @@ class Texts:
     def __init__(self, room: int, buffers: Buffers) -> None:
         self.wanted = 0
         self._buffers = buffers
-        self._room = self._first_room = room
-        self._state = np.zeros(GATHER_CELLS, np.int64)
+        self.room = self._first_room = room
+        self.state = np.zeros(GATHER_CELLS, np.int64)
         self.begin()
 
     def begin(self) -> None:
         """Begin a batch, with as much room as the last one needed."""
-        rows, *hints = (self._state[ROWS : CODED_END + 1] * 9 // 8).tolist()
-        self._room = self._first_room or rows
-        self._state = np.zeros(GATHER_CELLS, np.int64)
-        self._offsets = _NOTHING.view(np.int32)  # so that what nobody else holds is given again
-        self._valid = self._text = self._coded = _NOTHING
-        self._offsets = self._buffers.numbers(2 * self._room + 2)
-        self._offsets[0] = 0
-        self._valid = self._buffers.take(2 * (-(-self._room // 8)))
-        self._text, self._coded = (self._buffers.take(hint) for hint in hints)
+        rows, *hints = (self.state[ROWS : CODED_END + 1] * 9 // 8).tolist()
+        self.room = self._first_room or rows
+        self.state = np.zeros(GATHER_CELLS, np.int64)
+        self.offsets = _NOTHING.view(np.int32)  # so that what nobody else holds is given again
+        self.valid = self.text = self.coded = _NOTHING
+        self.offsets = self._buffers.numbers(2 * self.room + 2)
+        self.offsets[0] = 0
+        self.valid = self._buffers.take(2 * (-(-self.room // 8)))
+        self.text, self.coded = (self._buffers.take(hint) for hint in hints)
 
     @property
     def size(self) -> int:
         """How many bytes there are."""
-        return int(self._state[TEXT_END] + self._state[CODED_END])
+        return int(self.state[TEXT_END] + self.state[CODED_END])
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return int(self._state[ROWS])
+        return int(self.state[ROWS])
 
     def add(self, buf: Bytes, cells: Any, starts: int, sizes: int, count: int) -> None:
         """Add pieces of `buf`, whose starts and sizes are runs of cells."""
-        if self.rows + count > self._room:
+        if self.rows + count > self.room:
             self._reserve(self.rows + count)
         done = 0
         while True:
             done += kernel_columns.gather(
-                buf, cells, starts + done, sizes + done, count - done, self.wanted, self._state, self._room,
-                self._offsets, self._valid, self._text, self._coded,
-            )  # fmt: skip
+                buf,
+                cells,
+                starts + done,
+                sizes + done,
+                count - done,
+                self,
+            )
             if done == count:
                 return
             self._grow(int(cells[sizes + done]))
 
     def _grow(self, size: int) -> None:
         """Make room for a piece of that size."""
-        end, coded_end = self._state[TEXT_END : CODED_END + 1].tolist()
-        if self.wanted & TEXT and end + size > len(self._text):
-            self._text = self._larger(self._text, end, end + size)
+        end, coded_end = self.state[TEXT_END : CODED_END + 1].tolist()
+        if self.wanted & TEXT and end + size > len(self.text):
+            self.text = self._larger(self.text, end, end + size)
         else:
-            self._coded = self._larger(self._coded, coded_end, coded_end + (size + 2) // 3 * 4)
+            self.coded = self._larger(self.coded, coded_end, coded_end + (size + 2) // 3 * 4)
 
     def _larger(self, data: NDArray[np.uint8], used: int, needed: int) -> NDArray[np.uint8]:
         """Return room for `needed` bytes, the first `used` of them the same.
@@ -190,30 +194,30 @@ class Texts:
 
     def _reserve(self, rows: int) -> None:
         """Make room for so many rows."""
-        room = max(rows, 2 * self._room)
+        room = max(rows, 2 * self.room)
         offsets = self._buffers.numbers(2 * room + 2)
         valid = self._buffers.take(2 * (-(-room // 8)))
         for part in range(2):
-            old, new = part * (self._room + 1), part * (room + 1)
-            offsets[new : new + self.rows + 1] = self._offsets[old : old + self.rows + 1]
-            old, new = part * (-(-self._room // 8)), part * (-(-room // 8))
+            old, new = part * (self.room + 1), part * (room + 1)
+            offsets[new : new + self.rows + 1] = self.offsets[old : old + self.rows + 1]
+            old, new = part * (-(-self.room // 8)), part * (-(-room // 8))
             bits = -(-self.rows // 8)
-            valid[new : new + bits] = self._valid[old : old + bits]
-        self._offsets, self._valid, self._room = offsets, valid, room
+            valid[new : new + bits] = self.valid[old : old + bits]
+        self.offsets, self.valid, self.room = offsets, valid, room
 
     def made(self, *, is_coded: bool) -> Strings:
         """Return one of the two columns."""
         rows = self.rows
-        present = int(self._state[CODED_COUNT if is_coded else TEXT_COUNT])
+        present = int(self.state[CODED_COUNT if is_coded else TEXT_COUNT])
         if not present:
             if rows <= ROOM:
                 return all_null(rows)
             return Strings(np.zeros(rows + 1, np.int32), constant(0, 0)[:0], np.zeros(-(-rows // 8), np.uint8))
-        end = int(self._state[CODED_END if is_coded else TEXT_END])
-        data = (self._coded if is_coded else self._text)[:end]
-        at, bit = (self._room + 1, -(-self._room // 8)) if is_coded else (0, 0)
-        valid = None if present == rows else self._valid[bit : bit + -(-rows // 8)]
-        return Strings(self._offsets[at : at + rows + 1], data, valid)
+        end = int(self.state[CODED_END if is_coded else TEXT_END])
+        data = (self.coded if is_coded else self.text)[:end]
+        at, bit = (self.room + 1, -(-self.room // 8)) if is_coded else (0, 0)
+        valid = None if present == rows else self.valid[bit : bit + -(-rows // 8)]
+        return Strings(self.offsets[at : at + rows + 1], data, valid)
 
 
 class Headers:
@@ -282,6 +286,15 @@ _TEXTS: Final = (Kind.TEXT, Kind.BASE64, Kind.JSON)
 _CODED: Final = "_base64"  # ends the name of the column that has what is not UTF-8
 
 _NO_BITS: Final = bytes(1)
+
+
+class _OwnCells:
+    """A block's own cells in place of the kernel's tables."""
+
+    def __init__(self, block: Block) -> None:
+        self.cells = as_table(block.cells, block.room)
+        self.rows = self.batches = self.messages = self
+        self.outer = -1
 
 
 class ArrowColumns:
@@ -387,17 +400,9 @@ class ArrowColumns:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(block)
-        if tables is None:
-            cells = as_table(block.cells, block.room)
-            fill(
-                cells, start, count, cells, -1, cells, block.valid, plan, self._state, self._scratch, self._arena,
-                self._arena, self.rows,
-            )  # fmt: skip
-        else:
-            fill(
-                tables.rows.cells, start, count, tables.batches.cells, tables.outer, tables.messages.cells, _NO_BITS,
-                plan, self._state, self._scratch, self._arena, self._arena, self.rows,
-            )  # fmt: skip
+        bits = block.valid if tables is None else _NO_BITS
+        filling = Filling(plan, self._state, self._scratch, bits, self._arena, self._arena)
+        fill(filling, _OwnCells(block) if tables is None else tables, start, count, self.rows)
 
     def _plan(self, block: Block) -> memoryview:
         """Return the plan of the numbers: from the kernel's tables, or from the block's own cells."""

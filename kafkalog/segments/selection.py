@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kafkalog.columns.sorted_rows import Spans
     from kafkalog.folds.fates import BatchFates, Fates
-    from kafkalog.folds.stable import Extents
     from kafkalog.segments.chunk import Chunk
 
 __all__ = ["Met", "Picks", "Selection", "all_rows"]
@@ -116,7 +116,7 @@ class Selection:
     null_value: bool = False
     data_only: bool = False
     visible_only: bool = False
-    extents: Extents | None = None
+    extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)

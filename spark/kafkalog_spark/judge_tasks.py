@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
@@ -44,11 +44,11 @@ from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
 from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
-from kafkalog_spark.parts import PART, PartFile, PartFiles, write_part
+from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = [
@@ -122,12 +122,8 @@ class Judge:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
-        files = PartFiles(self.work, self.run)
-        try:
+        with PartFiles(self.work, self.run) as files:
             yield from rows_of(self._rows(batches, files), JUDGED)
-        except BaseException:  # also that Spark needs no more rows of a task that runs twice
-            files.remove()
-            raise
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
         tables = _Tables(self.tables, self.kinds, files)
@@ -246,7 +242,7 @@ def _conflicts(rows: Iterable[Row], seal: Seal) -> Iterator[Row]:
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 
-_ROWS: Final = 1 << 12
+_OF_FILE: Final = (-1, -1, 0)  # cluster, share and rows in a row of `JUDGED` that has a table's file
 _GATHERED: Final = 1 << 14  # rows that are columns
 _COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
     TRANSACTIONS.name: MANY_ROWS[TRANSACTIONS.name],
@@ -268,8 +264,8 @@ class _Tables:
         self._files = files
         self.codes: Counter[tuple[str, Severity]] = Counter()
         self.sizes: Counter[str] = Counter()
-        self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
-        self._columns: dict[tuple[str, int], list[Columns]] = {}  # ditto
+        self._rows = TableRows(_TABLES, self._written)
+        self._columns: dict[tuple[str, int], list[Columns]] = {}  # not yet in a batch, by table and cluster
         self._gathered_rows: Counter[tuple[str, int]] = Counter()
 
     def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
@@ -282,13 +278,8 @@ class _Tables:
                 for log in found.logs:
                     for columns in _COLUMNS[name](log):
                         yield from self._gathered(name, cluster, columns)
-                continue
-            rows = iter(_rows_of(name, share, found))
-            held = self._rows.setdefault((name, cluster), [])
-            held += islice(rows, _ROWS - len(held))
-            while len(held) == _ROWS:
-                yield from self._complete(name, cluster)
-                held += islice(rows, _ROWS)
+            else:
+                yield from self._rows.add(name, cluster, _rows_of(name, share, found))
 
     def _gathered(self, name: str, cluster: int, columns: Columns) -> Iterator[Row]:
         """Add rows that are columns; yield rows of `JUDGED` of what is complete."""
@@ -305,21 +296,14 @@ class _Tables:
 
     def rest(self) -> Iterator[Row]:
         """Yield rows of `JUDGED` of all that is left; files are complete then."""
-        for name, cluster in self._rows:
-            yield from self._complete(name, cluster)
+        yield from self._rows.rest()
         for name, cluster in list(self._columns):
             yield from self._together(name, cluster)
-        yield from map(_part_row, self._files.close())
-
-    def _complete(self, name: str, cluster: int) -> Iterator[Row]:
-        rows = self._rows[name, cluster]
-        for batch in arrow_batches(rows, arrow_schema(_TABLES[name])):
-            yield from self._written(name, cluster, batch)
-        rows.clear()
+        yield from part_rows(self._files.close(), *_OF_FILE)
 
     def _written(self, name: str, cluster: int, batch: pa.RecordBatch) -> Iterator[Row]:
         if name in self._tables:
-            yield from map(_part_row, self._files.write(name, batch))
+            yield from part_rows(self._files.write(name, batch), *_OF_FILE)
         else:
             yield (name, cluster, 0, batch.num_rows, _ipc(batch))
 
@@ -350,8 +334,3 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-def _part_row(part: PartFile) -> Row:
-    """Make a row of `JUDGED` of a table's file."""
-    return (PART, -1, -1, 0, write_part(part))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
 from pyarrow import fs
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import file_system
-from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import ParquetFile, arrow_schema
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.manifest import Run, TableFile
+from kafkalog_spark.between_tasks import Row
 
 __all__ = [
     "CANNOT_WRITE",
@@ -24,7 +26,9 @@ __all__ = [
     "HashedStream",
     "PartFile",
     "PartFiles",
+    "TableRows",
     "filesystem_of",
+    "part_rows",
     "read_part",
     "write_part",
 ]
@@ -33,6 +37,7 @@ __all__ = [
 CANNOT_WRITE: Final = "kafkalog can't write its output: "
 NOT_SHARED: Final = "kafkalog does not see here what the driver wrote: "
 PART: Final = "part"  # the kind of a row whose content is a file of a table
+_TOGETHER: Final = 1 << 12  # rows of a table
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
 
 
@@ -61,6 +66,11 @@ def write_part(part: PartFile) -> bytes:
     """Write a table's file as what a task sends to the driver."""
     file = part.file
     return f"{part.table}/{file.rows}/{file.size_bytes}/{file.sha256}/{file.name}".encode()
+
+
+def part_rows(parts: Iterable[PartFile], *cells: object) -> Iterator[Row]:
+    """Make the rows that say to the driver which files there are; `cells` stand between their kind and content."""
+    return ((PART, *cells, write_part(part)) for part in parts)
 
 
 def read_part(content: bytes) -> PartFile:
@@ -93,7 +103,9 @@ class HashedStream:
 
 
 class PartFiles:
-    """The files of one task, one at a time for each table; all are removed where the task fails.
+    """The files of one task, one at a time for each table; a ``with`` block that fails removes them all.
+
+    It fails, too, where Spark needs no more rows of a task that runs twice.
 
     Of a task that runs twice the driver takes the files of one run: each run's have names of their own.
     """
@@ -103,6 +115,13 @@ class PartFiles:
         self._filesystem, self._folder = filesystem_of(folder)
         self._open: dict[str, tuple[str, HashedStream, ParquetFile]] = {}
         self._made: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.remove()
 
     def write(self, table: str, batch: pa.RecordBatch) -> Iterator[PartFile]:
         """Add rows to a table's file; yield a file that is full."""
@@ -144,6 +163,40 @@ class PartFiles:
         file.close()
         stream.close()
         return PartFile(table, stream.file(name, file.rows))
+
+
+class TableRows:
+    """Rows of tables, put together before they are written: a batch of Arrow costs as much as some hundred rows.
+
+    `written` takes each batch, with its table and cluster, and yields what the driver gets for it.
+    """
+
+    def __init__(
+        self, tables: Mapping[str, Table], written: Callable[[str, int, pa.RecordBatch], Iterator[Row]]
+    ) -> None:
+        self._tables = tables
+        self._written = written
+        self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
+
+    def add(self, name: str, cluster: int, rows: Iterable[Row]) -> Iterator[Row]:
+        """Add rows of a table; yield what the driver gets for those that are complete."""
+        rows = iter(rows)
+        held = self._rows.setdefault((name, cluster), [])
+        held += islice(rows, _TOGETHER - len(held))
+        while len(held) == _TOGETHER:
+            yield from self._complete(name, cluster)
+            held += islice(rows, _TOGETHER)
+
+    def rest(self) -> Iterator[Row]:
+        """Yield what the driver gets for all that is left."""
+        for name, cluster in self._rows:
+            yield from self._complete(name, cluster)
+
+    def _complete(self, name: str, cluster: int) -> Iterator[Row]:
+        rows = self._rows[name, cluster]
+        for batch in arrow_batches(rows, arrow_schema(self._tables[name])):
+            yield from self._written(name, cluster, batch)
+        rows.clear()
 
 
 def _new_name(table: str) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.space import (
@@ -35,7 +34,6 @@ from kafkalog.auditing.space import (
 from kafkalog.files.limits import Limits
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.space_tables import (
     CLOCKS,
     NEXT_START,
@@ -45,7 +43,7 @@ from kafkalog.tables.space_tables import (
     TRANSACTION_COSTS,
 )
 from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
-from kafkalog_spark.parts import PART, PartFile, PartFiles, write_part
+from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 
 __all__ = ["DIRECTORIES", "MADE", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
 
@@ -60,46 +58,8 @@ MADE: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("key", pa.binary()), ("content", pa.binary())]
 )
 
-_TOGETHER: Final = 1 << 12  # rows of a table: a batch of Arrow costs as much as some hundred
+_OF_FILE: Final = (-1, b"")  # cluster and key in a row of `MADE` that has a table's file
 Batches = Iterable[pa.RecordBatch]
-
-
-class _Tables:
-    """The tables of one task: rows go to files in the folder `work`, a row of `MADE` for each file to the driver."""
-
-    def __init__(self, work: str) -> None:
-        self._files = PartFiles(work)
-        self._rows: dict[str, list[Row]] = {}  # not yet in a batch, by table
-
-    def batches(self, rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `MADE`, the last ones those of all files; these are removed where the task fails."""
-        try:
-            yield from rows_of(chain(rows, self._rest()), MADE)
-        except BaseException:  # also that Spark needs no more rows of a task that runs twice
-            self._files.remove()
-            raise
-
-    def add(self, table: str, rows: Iterable[Row]) -> Iterator[Row]:
-        """Add rows of a table."""
-        held = self._rows.setdefault(table, [])
-        for row in rows:
-            held.append(row)
-            if len(held) == _TOGETHER:
-                yield from self._written(table)
-
-    def _rest(self) -> Iterator[Row]:
-        for table in self._rows:
-            yield from self._written(table)
-        yield from map(_part_row, self._files.close())
-
-    def _written(self, table: str) -> Iterator[Row]:
-        for batch in arrow_batches(self._rows[table], arrow_schema(TABLES[table])):
-            yield from map(_part_row, self._files.write(table, batch))
-        self._rows[table].clear()
-
-
-def _part_row(part: PartFile) -> Row:
-    return PART, -1, b"", write_part(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +112,12 @@ class _TableTask:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
-        tables = _Tables(self.work)
-        yield from tables.batches(self._rows(batches, tables))
+        with PartFiles(self.work) as files:
+            tables = TableRows(TABLES, lambda table, _, batch: part_rows(files.write(table, batch), *_OF_FILE))
+            last = (rows for make in (tables.rest, lambda: part_rows(files.close(), *_OF_FILE)) for rows in make())
+            yield from rows_of(chain(self._rows(batches, tables), last), MADE)
 
-    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+    def _rows(self, batches: Batches, tables: TableRows) -> Iterator[Row]:
         """Add rows of tables; yield other rows of `MADE`."""
         raise NotImplementedError
 
@@ -174,11 +136,11 @@ class JudgeSpace(_TableTask):
     limits: Limits
     keys: bool
 
-    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+    def _rows(self, batches: Batches, tables: TableRows) -> Iterator[Row]:
         for number, cluster, content in cells(batches, "number", "cluster", "content"):
             yield from self._directory(number, cluster, self.seal.unpacked(content), tables)
 
-    def _directory(self, number: int, cluster: int, log: LogSpace, tables: _Tables) -> Iterator[Row]:
+    def _directory(self, number: int, cluster: int, log: LogSpace, tables: TableRows) -> Iterator[Row]:
         about = self.about[cluster]
         now = about.moment.now
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
@@ -192,7 +154,7 @@ class JudgeSpace(_TableTask):
             made[CLOCKS.name] = lambda: clock_rows([log], now)
         for table, make in made.items():
             if table in self.tables:
-                yield from tables.add(table, make())
+                yield from tables.add(table, -1, make())
         if number in self.first and TRANSACTION_COSTS.name in self.tables:
             for scope, cost in costs_of_log(log, about.state):
                 yield "cost", cluster, self.seal.packed(scope), self.seal.packed(cost)
@@ -207,7 +169,7 @@ class JoinSpace(_TableTask):
 
     states: Mapping[int, StateTopic]
 
-    def _rows(self, batches: Batches, tables: _Tables) -> Iterator[Row]:
+    def _rows(self, batches: Batches, tables: TableRows) -> Iterator[Row]:
         rows = cells(batches, "kind", "cluster", "key", "content")
         for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
             contents = (self.seal.unpacked(content) for *_, content in parts)
@@ -217,5 +179,5 @@ class JoinSpace(_TableTask):
                     whole.join(cost)
                 made = TRANSACTION_COSTS.name, cost_row(self.seal.unpacked(key), whole, self.states[cluster])
             else:
-                made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), np.concatenate([*contents], axis=1))
-            yield from tables.add(made[0], [made[1]])
+                made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), contents)
+            yield from tables.add(made[0], -1, [made[1]])

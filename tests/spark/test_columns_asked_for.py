@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
 
 from invoke import PARTITION, SEGMENT, rows_of
 from kafkalog.kernel import columns
-from kafkalog.kernel.plans import PLAN_CELLS
 from kafkalog.segments import segment_arrow as arrow
 
 pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spark 4.0")
@@ -28,15 +27,14 @@ def counted(schema: StructType | None = None, **options: str) -> tuple[int, int,
     reader = source.reader(schema or source.schema())
     plans = []
 
-    def fill(*arguments: object) -> None:
-        plans.append(len(memoryview(arguments[7]).tobytes()) // (8 * PLAN_CELLS))  # type: ignore[arg-type]  # the plan
-        return arrow_columns_fill(*arguments)
+    def filling(plan: memoryview, *others: Any) -> columns.Filling:
+        plans.append(len(plan))
+        return columns.Filling(plan, *others)
 
-    arrow_columns_fill = arrow.fill
     with (
         mock.patch.object(columns, "gather", wraps=columns.gather) as gather,
         mock.patch.object(columns, "headers", wraps=columns.headers) as headers,
-        mock.patch.object(arrow, "fill", fill),
+        mock.patch.object(arrow, "Filling", filling),
     ):
         rows = sum(batch.num_rows for task in reader.partitions() for batch in reader.read(task))
     return rows, gather.call_count + headers.call_count, max(plans, default=0)

@@ -168,13 +168,13 @@ def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> N
 
 def test_a_failed_task_takes_its_files_with_it(tmp_path: Path) -> None:
     """Complete and incomplete ones."""
-    files = PartFiles(tmp_path.as_uri())
     schema = arrow_schema(TABLES["gaps"])
     empty = pa.RecordBatch.from_pylist([], schema)
-    list(files.write("gaps", empty))
-    list(files.close())
-    list(files.write("producers", pa.RecordBatch.from_pylist([], arrow_schema(TABLES["producers"]))))
-    files.remove()
+    with pytest.raises(ZeroDivisionError), PartFiles(tmp_path.as_uri()) as files:
+        list(files.write("gaps", empty))
+        list(files.close())
+        list(files.write("producers", pa.RecordBatch.from_pylist([], arrow_schema(TABLES["producers"]))))
+        raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 

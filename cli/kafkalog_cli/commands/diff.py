@@ -32,18 +32,17 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, write_provenance
+from kafkalog_cli.params import PROSE_FORMS, PROSE_SUFFIXES
 
 __all__ = ["diff"]
 
 _NAMES: Final = tuple(table.name for table in DIFF_TABLES)
-_REPORTS: Final = ("markdown", "html")
-_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 
 
 @click.command("diff", cls=GroupedCommand)
 @click.argument("old", type=click.Path(exists=True))
 @click.argument("new", type=click.Path(exists=True))
-@format_option((*ROW_FORMS, *_REPORTS))
+@format_option((*ROW_FORMS, *PROSE_FORMS))
 @findings_option
 @tz_option
 @table_option(_NAMES)
@@ -68,8 +67,8 @@ def diff(
         kafkalog diff monday-audit tuesday-audit
         kafkalog diff --format ndjson --table changes OLD NEW | jq 'select(.what == "truncated")'
     """
-    form = row_form(form, target, tables, columns, _SUFFIXES)
-    if form in _REPORTS and (tables or columns):
+    form = row_form(form, target, tables, columns, PROSE_SUFFIXES)
+    if form in PROSE_FORMS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
     folder = target.is_folder(form)
     from kafkalog.auditing.transactions import AuditOptions
@@ -93,7 +92,7 @@ def diff(
     else:
         with target.stream((old, new)) as stream:
             only_incidents = tables == (INCIDENTS.name,) and not columns
-            if form in _REPORTS or (form == "table" and not everything and (not tables or only_incidents)):
+            if form in PROSE_FORMS or (form == "table" and not everything and (not tables or only_incidents)):
                 from kafkalog_cli.render.report_forms import write_form
                 from kafkalog_cli.render.sinks import style
 

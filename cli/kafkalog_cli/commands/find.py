@@ -14,7 +14,7 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.files.watch import watch
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, many
 from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import (
@@ -106,7 +106,7 @@ def find(
             number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
     tell_lost(found, outcome)
     if not number:
-        say(f"nothing matches in {len(found.files):,} file{'s' * (len(found.files) != 1)}")
+        say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
     return outcome.of_search(number)
 
 

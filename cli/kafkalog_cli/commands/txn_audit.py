@@ -169,7 +169,7 @@ def txn_audit(
             say(f"error: {line}")
         source = source_of(found, summary)
         if place is not None:
-            from kafkalog_cli.render.audit_output import write_audit
+            from kafkalog_cli.audit_folder import write_audit
 
             write_audit(
                 found, source, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
@@ -183,7 +183,7 @@ def txn_audit(
             from kafkalog_cli.render.sinks import style
 
             def origin() -> dict[str, Any]:
-                from kafkalog_cli.render.audit_output import files_of
+                from kafkalog_cli.audit_folder import files_of
 
                 files = files_of(found, hashed=hashed)
                 return provenance(target.command, summary, files, sys.argv[1:], started, "local")

@@ -34,6 +34,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import PROSE_FORMS, PROSE_SUFFIXES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
@@ -48,8 +49,6 @@ _PAIR: Final = (
     "topic", "partition", "state", "log", "other_log", "identical_up_to_offset", "diverged_offset", "leader_epoch",
     "other_leader_epoch", "favoured_log",
 )  # fmt: skip
-_REPORTS: Final = ("markdown", "html")
-_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 _HASHES: Final = ("sha256",)
 
 
@@ -69,7 +68,7 @@ _HASHES: Final = ("sha256",)
 @click.option("--restorable", is_flag=True, help="Say whether brokers can go on from the DIRs, a cluster's.")
 @click.option("--kafka-version", "release", metavar="VERSION",
               help="With --restorable, the release of the brokers that are to be started.")  # fmt: skip
-@format_option((*ROW_FORMS, *_REPORTS))
+@format_option((*ROW_FORMS, *PROSE_FORMS))
 @findings_option
 @tz_option
 @table_option(_NAMES)
@@ -99,8 +98,8 @@ def verify(
         kafkalog verify --mirror --topics 'orders=eu.orders' source/ mirror/
         kafkalog verify --restorable broker-1 broker-2 broker-3
     """
-    form = row_form(form, target, tables, columns, _SUFFIXES)
-    if form in _REPORTS and (tables or columns):
+    form = row_form(form, target, tables, columns, PROSE_SUFFIXES)
+    if form in PROSE_FORMS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
     if topics and not mirror:
         raise click.UsageError("--topics goes with --mirror.")
@@ -135,7 +134,7 @@ def verify(
         return status
     with target.stream(paths) as stream:
         only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
-        if form in _REPORTS or (form == "table" and not everything and (not tables or only_incidents)):
+        if form in PROSE_FORMS or (form == "table" and not everything and (not tables or only_incidents)):
             _write_report(
                 found, form, target, stream, paths, started, zone=zone, findings=findings, replicas=replicas
             )  # fmt: skip
@@ -229,8 +228,8 @@ def _write_folder(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.audit_folder import write_directory
     from kafkalog_cli.output import parquet_engine
-    from kafkalog_cli.render.audit_output import write_directory
     from kafkalog_cli.render.folders import write_tables
 
     summary = found.summary()

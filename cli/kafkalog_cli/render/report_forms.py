@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
-from kafkalog.quantities import offset_range
+from kafkalog.quantities import many, offset_range
 from kafkalog.reports import (
     AuditSource,
     FirstScreen,
@@ -132,7 +132,7 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     if row["first_offset"] is not None:
         where += f", {_offsets(row['first_offset'], row['last_offset'])}"
     if row["records"] is not None:
-        where += f", {row['records']} record{'s' * (row['records'] != 1)}"
+        where += f", {many(row['records'], 'record')}"
     if where:
         yield "where", where
     who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
@@ -142,7 +142,7 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
-        lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
+        lost = f"{many(row['lost_records'], 'record')}"
         yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
     yield from _consumers(row)
 

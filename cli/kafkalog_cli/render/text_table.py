@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
+from kafkalog.quantities import many
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
@@ -307,7 +308,7 @@ def _time(value: Any, zone: Zone) -> str:
 
 
 def _total(name: str, count: int) -> str:
-    return f"{name}: {count} row{'s' * (count != 1)}"
+    return f"{name}: {many(count, 'row')}"
 
 
 def _cell(value: Any) -> str:

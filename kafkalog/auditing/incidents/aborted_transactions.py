@@ -9,7 +9,6 @@ from kafkalog.auditing.incidents.abort_decisions import OfCause
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
-    Consumers,
     Event,
     Incident,
     More,
@@ -17,22 +16,43 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
-    TopicPartition,
+    Words,
 )
 from kafkalog.certainty import POSSIBLE, first_doubt
-from kafkalog.findings import Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
 __all__ = ["MOST_IDS", "aborted"]
 
 MOST_IDS: Final = 100  # of one reason; more become one incident
-_SAID: Final = {
-    "takeover": "because another producer took over the transactional id",
-    "timeout": "by the coordinator: they were open longer than their timeout",
-    "client": "by the producer itself",
-    "administrator": "by an administrator: the coordinator did not decide it",
-}
+_SKIP: Final = ("They skip {skipped} of aborted transactions.", "They get all records.")
+_WORDS: Final = {
+    "takeover": Words(
+        "The writer of {whose} was {probably}fenced {when}: another producer took over, and {open_transactions} {were}"
+        " aborted.",
+        *_SKIP,
+        (Step("Find out whether two instances of the application run with the same transactional.id, or whether it was"
+              " restarted: the older one fails with ProducerFencedException and must stop."),),
+    ),
+    "timeout": Words(
+        "{transactions} of {whose} {were} aborted {when} by the coordinator: {they_were} open longer than {their}"
+        " timeout.",
+        *_SKIP,
+        (Step("Find out why the producer was silent for longer than its transaction.timeout.ms: it stopped, or its work"
+              " takes longer."),),
+    ),
+    "administrator": Words(
+        "{transactions} of {whose} {were} aborted {when} by an administrator: the coordinator did not decide it.",
+        *_SKIP,
+        (Step("Nothing to do if an administrator ran kafka-transactions.sh abort; else find out who did."),),
+    ),
+    "client": Words(
+        "{transactions} of {whose} {were} aborted {when} {probably}by the producer itself.",
+        *_SKIP,
+        (Step("Nothing to do: the application aborted its own work."),),
+    ),
+}  # fmt: skip
 
 
 class _Abort(NamedTuple):
@@ -110,7 +130,7 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     )
     uncounted = POSSIBLE if counted is not None and counted.is_possible else None
     certainty = first_doubt([uncounted, *(abort.certainty for abort in some)])
-    incident = Incident(kind, cause, subject, Severity.NOTE, tables.cluster_id, certainty)
+    incident = tables.incident(kind, cause, subject, (), certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
     incident.transactions = number = len(some) if counted is None else counted.number
@@ -118,7 +138,10 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     incident.until = Since(some[-1].time if counted is None else counted.until, "broker")
     rows = [row for abort in some for row in abort.rows]
     incident.partitions = set(map(TopicPartition.of, rows)) | {
-        _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
+        TopicPartition.named(name)
+        for abort in some
+        if abort.prepared is not None
+        for name in abort.prepared["partitions"] or ()
     }
     if counted is not None:
         incident.more = More(
@@ -129,33 +152,25 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
     for abort in some[:EVENTS]:
         incident.events += _events(abort)
-    writer = first.who if number_of_ids <= 1 else f"{number_of_ids} transactional ids"
-    began = iso(first.time)
-    when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
-    said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
-    may = "probably " if certainty == POSSIBLE else ""
-    said = said.replace("by the producer itself", f"{may}by the producer itself")
-    verb = "was" if number == 1 else "were"
-    incident.title = f"{many(number, 'transaction')} of {writer} {verb} aborted {when} {said}."
-    if cause == "takeover":
-        incident.title = (
-            f"The writer of {writer} was {may}fenced {when}: another producer took over, and"
-            f" {many(number, 'open transaction')} {verb} aborted."
-        )
-    skip = "the records" if incident.records is None else many(incident.records, "record")
-    incident.consumers = Consumers(f"They skip {skip} of aborted transactions.", "They get all records.")
-    incident.steps = [_step(cause)]
+    began, is_one = iso(first.time), number == 1
+    incident.say(
+        _WORDS[cause],
+        whose=first.who if number_of_ids <= 1 else f"{number_of_ids} transactional ids",
+        when=f"at {began}" if is_one else f"from {began} to {iso(incident.until.time)}",
+        probably="probably " if certainty == POSSIBLE else "",
+        transactions=many(number, "transaction"),
+        open_transactions=many(number, "open transaction"),
+        were="was" if is_one else "were",
+        they_were="it was" if is_one else "they were",
+        their="its" if is_one else "their",
+        skipped="the records" if incident.records is None else many(incident.records, "record"),
+    )
     return incident
 
 
 def _row_key(row: Row) -> tuple[str, int, int, int]:
     """Name a transaction in a partition: replicas have the same rows."""
     return row["topic"], row["partition"], row["producer_id"], row["first_offset"]
-
-
-def _place(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("-")
-    return TopicPartition(topic, int(number))
 
 
 def _events(abort: _Abort) -> Iterator[Event]:
@@ -174,19 +189,3 @@ def _events(abort: _Abort) -> Iterator[Event]:
         new = abort.successor
         what = f"A new producer took over {abort.name}: producer {new['producer_id']}, epoch {new['producer_epoch']}."
         yield Event(new["last_update_timestamp_ms"], "broker", new["log"], new["offset"], what)
-
-
-def _step(cause: str) -> Step:
-    if cause == "takeover":
-        return Step(
-            "Find out whether two instances of the application run with the same transactional.id, or whether it was"
-            " restarted: the older one fails with ProducerFencedException and must stop."
-        )
-    if cause == "timeout":
-        return Step(
-            "Find out why the producer was silent for longer than its transaction.timeout.ms: it stopped, or its work"
-            " takes longer."
-        )
-    if cause == "administrator":
-        return Step("Nothing to do if an administrator ran kafka-transactions.sh abort; else find out who did.")
-    return Step("Nothing to do: the application aborted its own work.")

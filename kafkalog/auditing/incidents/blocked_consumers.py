@@ -13,14 +13,13 @@ from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
     STOPS,
-    Consumers,
     Event,
     Incident,
     Row,
     Since,
     Step,
     Subject,
-    TopicPartition,
+    Words,
 )
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
@@ -34,14 +33,69 @@ from kafkalog.auditing.incidents.open_transactions import (
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.limit import few_groups, grouped
-from kafkalog.quantities import capital, iso, listed, many, offset_range
+from kafkalog.quantities import iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["Blocked", "blocked", "describe", "not_given", "stopped"]
 
-_SAID: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
+_LET_END: Final = (
+    "Let the coordinator end it: it was pending{pending}. The coordinator sends the marker again until the partition's"
+    " leader takes it, also after a start. Do not abort it: it is decided."
+)
+_GET: Final = ("{stop}{held}", "They get everything, including {records} of open transactions.")
+
+# By the code of the findings, and in what a cause differs from the others of its code.
+_WORDS: Final = {
+    "transaction-hanging": Words(
+        "{hanging} {stop_them}: {why}.{save}",
+        *_GET,
+        doubtful="{who} may hang: {why}. {it} {stop_them}.{save}",
+    ),
+    "transaction-pending": Words(
+        "{who}, which the coordinator {decided}, {stop_them}: {where} does not have its marker.",
+        *_GET,
+        (Step(_LET_END),),
+    ),
+    "no-leader": Words(
+        "{who}, which the coordinator {decided}, {stop_them}: {where} has no leader to take the marker.",
+        *_GET,
+        (Step("Give {where} a leader{broker}."), Step(_LET_END)),
+    ),
+    "transaction-overdue": Words(
+        "{who}, open for longer than the timeout allows at {now}, {stop_them}.",
+        *_GET,
+        (Step("Wait for the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
+              " within ten seconds after the timeout. If the cluster is stopped, it does so after the start."),),
+    ),
+    "prepared": Words(
+        "{who}, prepared by its producer (transaction.two.phase.commit) and open for {open_for}, {stop_them}: only its"
+        " owner may end it.",
+        *_GET,
+        (Step("Let its owner end it: the application with this transactional id, which knows whether it must commit. No"
+              " coordinator does it after any time."),),
+    ),
+    "transaction-undecided": Words(
+        "{who} {stop_them}; the records of the coordinator that would say why are not in these inputs.",
+        *_GET,
+        (COPY_AGAIN,),
+    ),
+    "state-partition-missing": Words(
+        "{who} {stop_them}; the records of the coordinator that would say why are not in these inputs.",
+        *_GET,
+        (Step.running(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
+                      *OTHER_BROKERS),),
+    ),
+    "copied-while-running": Words(
+        "{who} in {where} may be open, or ended after this copy: the coordinator's files in it are too old to tell.",
+        *_GET,
+        (COPY_AGAIN,),
+    ),
+}  # fmt: skip
+
+_WHY: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
 
 
 class Blocked(NamedTuple):
@@ -88,7 +142,7 @@ def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
         return "no-leader", (without.leader, without.row["leader_epoch"])
     if code == "transaction-pending":
         return "decided", (one.row["producer_id"],)
-    return cause if cause in _SAID else "other", (one.row["producer_id"],)
+    return cause if cause in _WHY else "other", (one.row["producer_id"],)
 
 
 def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
@@ -103,19 +157,42 @@ def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
 
 def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Incident:
     """Make the incident of some open transactions of one cause, and of the offset commits that they hold back."""
-    every = found.every
+    every, one = found.every, found.every[0]
     kind = "copy-skewed" if found.cause == "copied-while-running" else "consumers-stopped"
     first = min(Subject(*one.place, one.row["first_offset"], one.row["producer_id"]) for one in every)
-    incident = Incident.of(kind, found.cause, first, [one.finding for one in every], tables.cluster_id)
-    describe(tables, incident, every)
-    incident.title = _title(tables, incident, every)
-    incident.steps = _steps(tables, incident, every)
+    incident = tables.incident(kind, found.cause, first, [one.finding for one in every])
+    stop = describe(tables, incident, every)
+    words = _words(incident, every)
+    without = _leaderless(tables, one) if words == "no-leader" else None
+    commits = listed((row["message"].rpartition(", written by ")[0] for row in held), EVENTS)
+    is_one = incident.transactions == 1
+    who = f"a transaction of {one.who}" if is_one else f"{incident.transactions} transactions"
+    why = _WHY.get(incident.cause, "the coordinator will never end it")
+    incident.say(
+        _WORDS[words],
+        who=who,
+        hanging=who.replace("transaction", "hanging transaction", 1),
+        it="It" if is_one else "They",
+        stop_them=_stop_them(incident, is_one=is_one),
+        why=why if is_one else _plural(why),
+        save=_save(every),
+        decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
+        broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
+        now=iso(tables.now),
+        pending="" if tables.now < 0 else f" at {iso(tables.now)}, where the files end",
+        open_for=_open_for(tables, one),
+        stop=stop,
+        held=f" It holds back {commits}." if held else "",
+    )
+    if words in ("transaction-overdue", "prepared"):
+        name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
+        incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
+    if words == "transaction-hanging":
+        incident.steps = abort_steps(every)
+    if not is_proved(incident.certainty) and words in ("transaction-hanging", "transaction-overdue", "prepared"):
+        incident.steps = [COPY_AGAIN]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, _stable(tables, every))
-    if held:
-        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), EVENTS)
-        said = f"{incident.consumers.read_committed} It holds back {commits}."
-        incident.consumers = incident.consumers._replace(read_committed=said)
     since = None if incident.since is None else incident.since.time
     incident.findings += [row["id"] for row in held]
     incident.events += [Event(since, "broker", row["file"], None, f"{row['message']}.") for row in held]
@@ -131,8 +208,8 @@ def _stable(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, in
     return at
 
 
-def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> None:
-    """Fill in who, where, since when, how many records, what happened, and what consumers see."""
+def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> str:
+    """Fill in who, where, since when, how many records, and what happened; say where read_committed consumers stop."""
     incident.partitions |= {one.place for one in every}
     incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
     incident.producer_ids |= {one.row["producer_id"] for one in every}
@@ -147,8 +224,9 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> No
         incident.events += _not_listed(tables, one)
         without = _leaderless(tables, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
-            incident.events.append(_lost_leader(without, one))
-    incident.consumers = _consumers(tables, every, incident.records or 0)
+            decision, what = one.decided.prepared, f"The decision for {one.who}"
+            incident.events.append(without.event() if decision is None else without.before(decision, what))
+    return _stop(tables, every)
 
 
 def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
@@ -164,15 +242,6 @@ def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
         yield Event(step["last_update_timestamp_ms"], "broker", step["log"], step["offset"], what)
 
 
-def _lost_leader(without: Leaderless, one: Open) -> Event:
-    """Say when a partition lost its leader, and how long before the decision."""
-    event = without.event()
-    if one.decided.prepared is None:
-        return event
-    early = one.decided.prepared["last_update_timestamp_ms"] - without.since
-    return event._replace(what=f"{event.what} The decision for {one.who} came {early} ms later.")
-
-
 def _opened(one: Open) -> Event:
     place = offset_range(one.row["first_offset"], one.row["last_offset"])
     since = one.since
@@ -185,7 +254,8 @@ def _opened(one: Open) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _consumers(tables: ClusterTables, every: list[Open], records: int) -> Consumers:
+def _stop(tables: ClusterTables, every: list[Open]) -> str:
+    """Say where read_committed consumers stop, and how much waits behind it."""
     at: dict[TopicPartition, tuple[int, int]] = {}
     for one in every:
         log = tables.logs.get(one.finding["log"], {})
@@ -196,48 +266,32 @@ def _consumers(tables: ClusterTables, every: list[Open], records: int) -> Consum
     lines = [
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
-    shown = "; ".join(lines[:EVENTS]) + (f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else "")
-    return Consumers(
-        f"{STOPS} {shown}.", f"They get everything, including {many(records, 'record')} of open transactions."
-    )
+    more = f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else ""
+    return f"{STOPS} {'; '.join(lines[:EVENTS])}{more}."
 
 
-def _title(tables: ClusterTables, incident: Incident, every: list[Open]) -> str:
-    one, code, proved = every[0], every[0].finding["code"], is_proved(incident.certainty)
-    where = incident.where()
+def _words(incident: Incident, every: list[Open]) -> str:
+    """Return whose words an incident has: those of its cause, if it differs from the others of its code."""
+    code = every[0].finding["code"]
+    if incident.kind == "copy-skewed" or (code, incident.cause) in _OF_CAUSE:
+        return incident.cause
+    return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
+
+
+_OF_CAUSE: Final = {("transaction-pending", "no-leader"), ("transaction-undecided", "state-partition-missing")}
+
+
+def _stop_them(incident: Incident, *, is_one: bool) -> str:
+    verb = "may stop" if not is_proved(incident.certainty) else "stops" if is_one else "stop"
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
     began = "" if incident.since is None else f" since {incident.since.words}"
-    number = incident.transactions or 0
-    who = f"a transaction of {one.who}" if number == 1 else f"{number} transactions"
-    if incident.kind == "copy-skewed":
-        return (
-            f"{capital(who)} in {where} may be open, or ended after this copy: the coordinator's files in it are too"
-            " old to tell."
-        )
-    verb = "may stop" if not proved else "stops" if number == 1 else "stop"
-    stops = f"{verb} read_committed consumers of {where}{at}{began}"
-    if code == "transaction-hanging":
-        hanging = who.replace("a transaction", "a hanging transaction").replace("transactions", "hanging transactions")
-        why = _SAID.get(incident.cause, "the coordinator will never end it")
-        if not proved:
-            held = "It" if number == 1 else "They"
-            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}.{_save(every)}"
-        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}.{_save(every)}"
-    if code == "transaction-pending":
-        how = "decided"
-        if number == 1:
-            how = "decided to commit" if one.decided.committed else "decided to abort"
-        missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
-        return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
-    if code == "transaction-overdue" and _is_prepared(every):
-        begun = one.decided.begun
-        hours = 0 if begun is None else max(0, tables.now - begun["last_update_timestamp_ms"]) // 3_600_000
-        since = f"{many(hours, 'hour')} at {iso(tables.now)}" if hours else f"less than an hour at {iso(tables.now)}"
-        return (f"{capital(who)}, prepared by its producer (transaction.two.phase.commit) and open for {since},"
-                f" {stops}: only its owner may end it.")  # fmt: skip
-    if code == "transaction-overdue":
-        return f"{capital(who)}, open for longer than the timeout allows at {iso(tables.now)}, {stops}."
-    return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
+    return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
+
+
+def _open_for(tables: ClusterTables, one: Open) -> str:
+    begun = one.decided.begun
+    hours = 0 if begun is None else max(0, tables.now - begun["last_update_timestamp_ms"]) // 3_600_000
+    return f"{many(hours, 'hour') if hours else 'less than an hour'} at {iso(tables.now)}"
 
 
 def _save(every: list[Open]) -> str:
@@ -260,58 +314,9 @@ def _plural(why: str) -> str:
     return why.replace("completed it", "completed them").replace("its ", "their ").replace("marker is", "markers are")
 
 
-def _steps(tables: ClusterTables, incident: Incident, every: list[Open]) -> list[Step]:
-    code = every[0].finding["code"]
-    if code == "transaction-undecided" and incident.cause == "state-partition-missing":
-        text = f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}."
-        return [Step.running(text, *OTHER_BROKERS)]
-    if code == "transaction-pending":
-        return _pending_steps(tables, incident, every)
-    if not is_proved(incident.certainty) or code == "transaction-undecided":
-        return [COPY_AGAIN]
-    if code == "transaction-overdue":
-        text = (
-            "Wait for the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
-            " within ten seconds after the timeout. If the cluster is stopped, it does so after the start."
-        )
-        if _is_prepared(every):
-            text = (
-                "Let its owner end it: the application with this transactional id, which knows whether it must commit."
-                " No coordinator does it after any time."
-            )
-        return [Step.running(text, DESCRIBE, ("--transactional-id", one_id(every)))]
-    return abort_steps(tables, every)
-
-
 def _is_prepared(every: list[Open]) -> bool:
     """Say whether only their owners end them: their records have the timeout that two-phase commit has."""
     return all(one.decided.begun is not None and one.decided.begun["timeout_ms"] == NO_TIMEOUT for one in every)
-
-
-def one_id(every: list[Open]) -> str:
-    return next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
-
-
-def _pending_steps(tables: ClusterTables, incident: Incident, every: list[Open]) -> list[Step]:
-    where, now = incident.where(), "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
-    steps = []
-    if incident.cause == "no-leader":
-        without = _leaderless(tables, every[0])
-        broker = "" if without is None or without.leader is None else f": start broker {without.leader}, which led it"
-        steps.append(Step(f"Give {where} a leader{broker}.", None))
-    steps.append(
-        Step(
-            f"Let the coordinator end it: it was pending{now}. The coordinator sends the marker again until the"
-            " partition's leader takes it, also after a start. Do not abort it: it is decided."
-        )
-    )
-    if not is_proved(incident.certainty):
-        steps.append(COPY_AGAIN)
-    return steps
-
-
-_NOTHING: Final = "Nobody can read a partition without a leader."
-_WAITS: Final = "Nothing from a transaction on whose marker is missing."
 
 
 def not_given(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> Iterator[Incident]:
@@ -320,22 +325,32 @@ def not_given(tables: ClusterTables, findings: list[Row], _following: list[Row])
         yield _of_brokers(tables, needed, rows)
 
 
+_NOBODY: Final = "Nobody can read a partition without a leader."
+_NOTHING: Final = "Nothing from a transaction on whose marker is missing."
+_NOT_GIVEN: Final = {  # by whether partitions have no leader, and whether decisions wait
+    (True, False): Words("These inputs show {leaderless}, and lack {needed}: {where}.", _NOBODY),
+    (False, True): Words("These inputs show {decided}, and lack {needed}: {where}.", _NOTHING, "Everything."),
+    (True, True): Words(
+        "These inputs show {leaderless} and {decided}, and lack {needed}: {where}.", f"{_NOBODY} {_NOTHING}", _NOBODY
+    ),
+}
+
+
 def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident:
     decided = [row for row in rows if row["code"] == "decision-elsewhere"]
     leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
     cause = "no-leader" if leaderless else "decided"
-    subject = Subject(*min(map(TopicPartition.of, rows)))
-    incident = Incident.of("consumers-stopped", cause, subject, rows, tables.cluster_id)
+    incident = tables.incident("consumers-stopped", cause, Subject(*min(map(TopicPartition.of, rows))), rows)
     states = (tables.leadership.get(TopicPartition.of(row), ()) for row in leaderless[:EVENTS])
     times = [one for one in map(leaderless_now, states) if one is not None]
     incident.since = Since.of_brokers(one.since for one in times)
     incident.events = [one.event() for one in times]
     incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:EVENTS]]
-    what = [f"{many(len(leaderless), 'partition')} without a leader"] if leaderless else []
-    what += [f"{many(len(decided), 'partition')} without the markers of decided transactions"] if decided else []
-    incident.title = f"These inputs show {' and '.join(what)}, and lack {needed}: {incident.where()}."
-    incident.consumers = Consumers(
-        " ".join([_NOTHING] * bool(leaderless) + [_WAITS] * bool(decided)), _NOTHING if leaderless else "Everything."
+    incident.say(
+        _NOT_GIVEN[bool(leaderless), bool(decided)],
+        leaderless=f"{many(len(leaderless), 'partition')} without a leader",
+        decided=f"{many(len(decided), 'partition')} without the markers of decided transactions",
+        needed=needed,
     )
     incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
     led = sorted({one.leader for one in times if one.leader is not None})

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
-from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
+from kafkalog.auditing.incidents.incident import Incident, Row, Subject
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata, Standing, leadership_rows
+from kafkalog.auditing.topics import CommittedGroups, Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
@@ -27,7 +27,9 @@ from kafkalog.auditing.transactions import (
     partition_row,
 )
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows
@@ -44,7 +46,6 @@ __all__ = [
     "Leadership",
     "is_lost",
     "needed",
-    "place_of",
     "tables_of_audit",
     "tables_of_files",
     "tables_of_rows",
@@ -105,7 +106,7 @@ class ClusterTables:
     `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
     of a cause of which some are not. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first. `standing` are the groups in the partitions that a finding is about. `directories` are those
+    topic's, oldest first. `groups` are the groups in the partitions that a finding is about. `directories` are those
     that were given.
     """
 
@@ -122,12 +123,17 @@ class ClusterTables:
     gaps: dict[TopicPartition, LostRanges] = field(default_factory=dict)
     leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
     replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
-    standing: Standing = field(default_factory=Standing)
+    groups: CommittedGroups = field(default_factory=CommittedGroups)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
-    def save(self, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
-        """Make the step that writes the records of an incident to a file, those that the filters leave."""
-        return Step(text, saves=(*filters, ("-o", name), *self.directories))
+    def incident(
+        self, kind: str, cause: str, subject: Subject, findings: Collection[Row],
+        certainty: str | None = None, worst: Severity = Severity.ERROR,
+    ) -> Incident:  # fmt: skip
+        """Make the incident of some findings of this cluster, as `Incident.of` does."""
+        return Incident.of(
+            kind, cause, subject, findings, self.cluster_id, self.directories, certainty=certainty, worst=worst
+        )
 
     def node_of(self, log: str | None) -> str | None:
         """Return the broker that a log was copied from, None where its directory does not say it."""
@@ -194,14 +200,14 @@ def tables_of_rows(
     producers = {row["producer_id"] for row in tables.findings} - {None}
     aborts = AbortDecisions(coordinator, now)
     tables.aborted = aborts.of_cause
-    told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
-    for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(told)), key=lambda row: row["transactional_id"]):
+    shown = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
+    for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(shown)), key=lambda row: row["transactional_id"]):
         steps = list(of_id)
         tables.aborts += _aborts(steps, aborts.reasons)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
-    tables.standing = Standing(nodes, _places_of(tables))
+    tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 
@@ -213,7 +219,9 @@ def _take_leadership(tables: ClusterTables, metadata: Metadata | None, nodes: Se
     """Take who led the partitions that findings are about, and those of the coordinators of what they tell of."""
     if metadata is None:
         return
-    places = _places_of(tables) | {place_of(step["log"]) for some in tables.steps.values() for step in some[-1:]}
+    places = _places_of(tables) | {
+        TopicPartition.of_log(step["log"]) for some in tables.steps.values() for step in some[-1:]
+    }
     homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     tables.leadership = Leadership(metadata, next(homes, ""), places)
 
@@ -229,12 +237,6 @@ def _without_old(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
 
 
-def place_of(log: str) -> TopicPartition:
-    """Return the partition of a directory, by its name."""
-    topic, _, number = log.rstrip("/").rpartition("/")[2].rpartition("-")
-    return TopicPartition(topic, int(number) if number.isdecimal() else -1)
-
-
 def tables_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
     partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
@@ -247,7 +249,7 @@ def tables_of_files(
     if len(clusters) == 1:  # else a partition's name is not one partition
         ((nodes, metadata),) = clusters
         _take_leadership(tables, metadata, nodes)
-        tables.standing = Standing(nodes, _places_of(tables))
+        tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 

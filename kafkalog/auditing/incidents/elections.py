@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
-    Consumers,
     Event,
     Incident,
-    Kept,
+    LostCopy,
     Row,
     Since,
     Step,
     Subject,
-    TopicPartition,
+    Words,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.open_transactions import (
@@ -32,12 +32,21 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.certainty import is_proved
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 from kafkalog.quantities import capital, iso, listed, many, offset_range
 
 __all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]
 
-_TOGETHER_MS = 10_000  # elections of one broker within this time are one incident
+_GONE: Final = "They get the new leader's records, and never those that only the other replica has."
+_MAY_HAVE_ENDED: Final = " Transactions that it left open may have ended after this copy."
+_UNCLEAN: Final = "Broker {leader} became leader of {where} at {when} without being in sync: {lost}"
+_FORKED: Final = "The replicas of {where} have different histories: {lost}"
+_WORDS: Final = {
+    "unclean-election": Words(_UNCLEAN, f"{{waits}}{_GONE}", _GONE, doubtful=_UNCLEAN + _MAY_HAVE_ENDED),
+    "replicas-differ": Words(_FORKED, f"{{waits}}{_GONE}", _GONE, doubtful=_FORKED + _MAY_HAVE_ENDED),
+}
+_TOGETHER_MS: Final = 10_000  # elections of one broker within this time are one incident
 
 
 @dataclass(slots=True)
@@ -76,7 +85,7 @@ class _Fork:
     """What only one replica holds after a fork: whose it is, how many records of which fate, and what to save of it."""
 
     row: Row
-    kept: Kept
+    copy: LostCopy
     transactions: list[Row]  # those that reach past the fork
     counts: dict[str, int]
     wanted: list[tuple[int, int]]
@@ -88,10 +97,10 @@ class _Fork:
     def said(self) -> str:
         """Say which offsets only one replica has, and how many records of which fate there are."""
         apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
-        first, last = self.kept.first_offset, self.kept.last_offset
+        first, last = self.copy.first_offset, self.copy.last_offset
         return (
             f"{offset_range(first, last)} of {TopicPartition.of(self.row)} (leader epoch {self.row['found']})"
-            f" {'exists' if first == last else 'exist'} only on {self.kept.holder}: {many(self.records, 'record')}"
+            f" {'exists' if first == last else 'exist'} only on {self.copy.holder}: {many(self.records, 'record')}"
             f"{f' ({apart})' if apart else ''}."
         )
 
@@ -152,10 +161,9 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
     kind = "records-lost" if electing or any(one.lost or one.hanging for one in together) else "replicas-diverged"
     cause = "unclean-election" if electing else "replicas-differ"
     findings = [row for one in together for row in one.findings]
-    incident = Incident.of(kind, cause, Subject(*min(one.place for one in together)), findings, tables.cluster_id)
+    incident = tables.incident(kind, cause, Subject(*min(one.place for one in together)), findings)
     hanging = [one for there in together for one in there.hanging]
-    if hanging:
-        describe(tables, incident, hanging)
+    waits = f"{describe(tables, incident, hanging)} " if hanging else ""
     incident.partitions |= {one.place for one in together}
     forks = [[_fork(tables, row) for row in one.forks] for one in together]
     for there, of_place in zip(together, forks, strict=True):
@@ -166,16 +174,18 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
     if len(incident.partitions) > 1:
         incident.first_offset = incident.last_offset = None
     elif every:  # else those of the hanging transactions
-        incident.first_offset = min(fork.kept.first_offset for fork in every)
-        incident.last_offset = max(fork.kept.last_offset for fork in every)
+        incident.first_offset = min(fork.copy.first_offset for fork in every)
+        incident.last_offset = max(fork.copy.last_offset for fork in every)
         incident.records = incident.lost_records
-    gone = "They get the new leader's records, and never those that only the other replica has."
-    waits = f"{incident.consumers.read_committed} " if hanging else ""
-    incident.consumers = Consumers(f"{waits}{gone}", gone)
-    incident.title = _title(incident, together, every)
-    if not is_proved(incident.certainty):
-        incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = [*_save(tables, every), *_steps(tables, incident, together, hanging)]
+    first = electing[0].elections[0] if electing else None
+    incident.say(
+        _WORDS[cause],
+        leader=first and first.leader,
+        when=first and iso(first.row["since_ms"]),
+        lost=_lost(incident, together, every),
+        waits=waits,
+    )
+    incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     return incident
 
 
@@ -225,7 +235,7 @@ def _elected(place: TopicPartition, election: Unclean) -> Iterator[Event]:
 def _fork(tables: ClusterTables, row: Row) -> _Fork:
     """Tell the records apart that only one replica holds: control records are none of anybody's."""
     first, last = row["offset"], row["last_offset"]
-    kept = Kept(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
+    copy = LostCopy(row["log"], tables.node_of(row["log"]), row["topic"], row["partition"], first, last)
     rows = [one for one in tables.transactions.get(row["log"], ()) if _reaches(one, first)]
     markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
     counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)
@@ -241,7 +251,7 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
     if plain > sum(end - begin + 1 for begin, end in others):  # some are between the records of a transaction
         others = [(first, last)]
     wanted = _joined([*(span[:2] for span in data if span[2]), *others])
-    return _Fork(row, kept, rows, {**counts, "of no transaction": plain}, wanted)
+    return _Fork(row, copy, rows, {**counts, "of no transaction": plain}, wanted)
 
 
 def _fate(tables: ClusterTables, row: Row) -> str:
@@ -275,8 +285,8 @@ def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tu
 
 def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     """Say what only one replica holds, and whose it is."""
-    first = fork.kept.first_offset
-    incident.kept.append(fork.kept)
+    first = fork.copy.first_offset
+    incident.kept_in.append(fork.copy)
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
     incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
@@ -304,22 +314,15 @@ def _whose(row: Row, first: int) -> str:
     return f"{offset_range(begin, row['last_offset'])} belong to a transaction of {name}, {fate}"
 
 
-def _title(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork]) -> str:
-    where = incident.where()
-    electing = next((there for there in together if there.elections), None)
-    if electing is None:
-        return f"The replicas of {where} have different histories: {' '.join(one.said() for one in forks[:1])}"
-    election = electing.elections[0]
-    title = (
-        f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
-    )
-    if forks and len(together) == 1:
-        return f"{title}: {forks[0].said()}"
+def _lost(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork]) -> str:
+    """Say what was lost: of one partition which offsets, of several how many records, or that it can't be seen."""
+    if incident.cause == "replicas-differ" or (forks and len(together) == 1):
+        return "".join(fork.said() for fork in forks[:1])
     if incident.lost_records is not None:
-        return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
+        return f"{many(incident.lost_records, 'record')} exist only on other replicas."
     if all(there.findings == there.unread for there in together):
-        return f"{title}: what the old leader had not replicated may be lost. These inputs do not show it."
-    return f"{title}: what the old leader had not replicated is lost."
+        return "what the old leader had not replicated may be lost. These inputs do not show it."
+    return "what the old leader had not replicated is lost."
 
 
 def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -> bool:
@@ -327,16 +330,16 @@ def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -
     return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
-def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
+def _save(forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:EVENTS]:
-        kept = fork.kept
+        copy = fork.copy
         text = (
-            f"Save the copy on {kept.holder} before its broker starts: it truncates"
-            f" {offset_range(kept.first_offset, kept.last_offset)} when it follows the new leader."
+            f"Save the copy on {copy.holder} before its broker starts: it truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader."
         )
-        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
+        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
     wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
@@ -346,7 +349,7 @@ def _save(tables: ClusterTables, forks: Sequence[_Fork]) -> list[Step]:
             " them. Aborted records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
-        steps.append(tables.save(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
+        steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
     return steps
 
 
@@ -355,7 +358,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
     needed = dict.fromkeys(row["needed"] for there in together for row in there.unread)
     steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
                            " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
-    if not incident.kept and not needed:
+    if not incident.kept_in and not needed:
         before = next((one.last_in_sync for there in together for one in there.elections if one.last_in_sync), None)
         if before is not None and _is_given(tables, together, before["leader"]):
             steps.append(
@@ -371,7 +374,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                 )
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
-        steps += abort_steps(tables, hanging)
+        steps += abort_steps(hanging)
     for there in together[:SHOWN]:
         if there.forks:
             steps += _go_on(tables, there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import Event, Incident, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -13,6 +13,7 @@ from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.certainty import first_doubt, is_proved
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -23,20 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["items_of_judged", "items_of_space", "join_incidents"]
 
-_KIND_OF: Final = {
-    "cleaner-stopped": "cleaner-stopped",
-    "partition-uncleanable": "cleaner-stopped",
-    "future-timestamp": "retention-blocked",
-    "open-transaction": "retention-blocked",
-    "tiered-copy-pending": "retention-blocked",
-}
-_SAID: Final = {
-    "cleaner-stopped": "The cleaner of a broker does not clean {where} any more",
-    "partition-uncleanable": "The cleaner can't clean {where}",
-    "future-timestamp": "Retention keeps {where}: timestamps are in the future",
-    "open-transaction": "An open transaction keeps the cleaner from {where}",
-    "tiered-copy-pending": "Segments of {where} wait for their copy to the remote store",
-}
+_SAID: Final = {  # by cause: the kind of incident, and its title
+    "cleaner-stopped": ("cleaner-stopped", "The cleaner of a broker does not clean {where} any more{doubt}{size}."),
+    "partition-uncleanable": ("cleaner-stopped", "The cleaner can't clean {where}{doubt}{size}."),
+    "future-timestamp": (
+        "retention-blocked", "Retention keeps {where}: timestamps are in the future{doubt}{size}."
+    ),
+    "open-transaction": ("retention-blocked", "An open transaction keeps the cleaner from {where}{doubt}{size}."),
+    "tiered-copy-pending": (
+        "retention-blocked", "Segments of {where} wait for their copy to the remote store{doubt}{size}."
+    ),
+}  # fmt: skip
 _EVENTS: Final = 100
 
 
@@ -82,7 +80,7 @@ def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
         whose = (one.log.node.node_id,) if cause == "cleaner-stopped" else (directory.topic, directory.partition)
         return cause, one.log.node.cluster_id, *whose
 
-    held = (one for one in logs if one.verdicts[0].cause in _KIND_OF)
+    held = (one for one in logs if one.verdicts[0].cause in _SAID)
     return [_incident(cause, some) for cause, some in few_groups(held, key, 2)]
 
 
@@ -124,7 +122,7 @@ def _is_about(incident: Incident, held: Weighed) -> bool:
 def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     (cause, cluster), first = (str(key[0]), key[1]), held[0].log
     whole = cause == "cleaner-stopped"
-    kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
+    (kind, title), found = _SAID[cause], [one.verdicts[0] for one in held]
     places = {TopicPartition(one.log.directory.topic, one.log.directory.partition) for one in held}
     subject = Subject(name=first.node.node_id) if whole else Subject(*min(places))
     incident = Incident(kind, cause, subject, Severity.NOTE, None if cluster is None else str(cluster))
@@ -138,10 +136,11 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
         log, text = one.log.directory.log, f"{verdict.evidence}."
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))
     sizes = [one.bytes for one in found if one.bytes is not None]
-    size = f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else ""
-    doubt = "" if is_proved(incident.certainty) else f" ({incident.certainty})"
-    incident.title = f"{_SAID[cause].format(where=incident.where())}{doubt}{size}."
-    incident.consumers = Consumers.alike(INCIDENT_KINDS[kind].consumers)
+    incident.say(
+        Words(title, INCIDENT_KINDS[kind].consumers),
+        doubt="" if is_proved(incident.certainty) else f" ({incident.certainty})",
+        size=f"; {sum(sizes)} bytes would be freed without it" if len(sizes) == len(found) else "",
+    )
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
     for verdict in found:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.certainty import PROVED, first_doubt
+from kafkalog.certainty import PROVED, first_doubt, is_proved
 from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
-from kafkalog.quantities import by_number, iso, listed
+from kafkalog.kafka.topic_partition import TopicPartition
+from kafkalog.quantities import by_number, capital, iso, listed, many
 from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = [
@@ -21,32 +22,17 @@ __all__ = [
     "Consumers",
     "Event",
     "Incident",
-    "Kept",
+    "LostCopy",
     "More",
     "Row",
     "Since",
     "Step",
     "Subject",
-    "TopicPartition",
+    "Words",
 ]
 
 
 Row = Mapping[str, Any]  # of a table, by its columns' names
-
-
-class TopicPartition(NamedTuple):
-    """A partition, written as Kafka's tools write it: ``orders-0``."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @classmethod
-    def of(cls, row: Row) -> TopicPartition:
-        """Return the partition that a row of a table is about."""
-        return cls(row["topic"], row["partition"])
 
 
 class Since(NamedTuple):
@@ -123,13 +109,13 @@ class Event(NamedTuple):
 class Step(NamedTuple):
     """What to do, and the command that does it.
 
-    One that saves the records of its incident has `saves` instead, the arguments after the incident's id: the line is
-    written when that is tables.
+    One that saves records of its incident has in `saves` the filters of its command and the file that it writes: the
+    incident's id and the directories come when the row is made.
     """
 
     text: str
     command: CommandLine | None = None
-    saves: tuple[str | tuple[object, ...], ...] = ()
+    saves: tuple[tuple[object, ...], ...] = ()
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
@@ -137,14 +123,19 @@ class Step(NamedTuple):
         line = command_line(program, *arguments, files=files)
         return cls(text if line is not None else f"{text} {described(program, *arguments)}.", line)
 
-    def of(self, incident_id: str) -> Step:
+    @classmethod
+    def saving(cls, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
+        """Make a step that writes the records of its incident to a file, those that the filters leave."""
+        return cls(text, saves=(*filters, ("-o", name)))
+
+    def of(self, incident_id: str, directories: Iterable[str]) -> Step:
         """Return the step with the line that it has in an incident."""
         if not self.saves:
             return self
-        return Step.running(self.text, "kafkalog extract", ("--incident", incident_id), *self.saves)
+        return Step.running(self.text, "kafkalog extract", ("--incident", incident_id), *self.saves, *directories)
 
 
-class Kept(NamedTuple):
+class LostCopy(NamedTuple):
     """A copy of lost records: where it is, and which offsets."""
 
     log: str
@@ -166,10 +157,19 @@ class Consumers(NamedTuple):
     read_committed: str
     read_uncommitted: str
 
-    @classmethod
-    def alike(cls, text: str) -> Consumers:
-        """Say what both get."""
-        return cls(text, text)
+
+class Words(NamedTuple):
+    """The sentences of all incidents of one cause: the title, what consumers get, what to do.
+
+    A name in braces is a fact: one that every incident has (`Incident.say`), or the story's own. `doubtful` is the
+    title of one that is not proved, where it differs. Without `read_uncommitted` all consumers get the same.
+    """
+
+    title: str
+    read_committed: str
+    read_uncommitted: str = ""
+    steps: tuple[Step, ...] = ()
+    doubtful: str = ""
 
 
 class More(NamedTuple):
@@ -198,7 +198,7 @@ class Subject(NamedTuple):
 
 _NO_MORE: Final = More()
 
-_NOTHING_NEW: Final = Consumers.alike("Nothing changes for them.")
+_NOTHING_NEW: Final = Consumers(*("Nothing changes for them.",) * 2)
 
 
 @dataclass(slots=True)
@@ -210,6 +210,7 @@ class Incident:
     subject: Subject
     severity: Severity
     cluster_id: str | None = None
+    directories: tuple[str, ...] = ()
     certainty: str = PROVED
     since: Since | None = None
     until: Since | None = None
@@ -222,7 +223,7 @@ class Incident:
     last_offset: int | None = None
     records: int | None = None
     lost_records: int | None = None
-    kept: list[Kept] = field(default_factory=list)
+    kept_in: list[LostCopy] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     consumers: Consumers = _NOTHING_NEW
     steps: list[Step] = field(default_factory=list)
@@ -232,7 +233,7 @@ class Incident:
     @classmethod
     def of(
         cls, kind: str, cause: str, subject: Subject, findings: Collection[Row], cluster_id: str | None,
-        *, certainty: str | None = None, worst: Severity = Severity.ERROR,
+        directories: tuple[str, ...] = (), *, certainty: str | None = None, worst: Severity = Severity.ERROR,
     ) -> Incident:  # fmt: skip
         """Make the incident of some findings: as severe as the worst of them, with the first doubt among them.
 
@@ -241,9 +242,12 @@ class Incident:
         """
         severity = min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))
         doubt = certainty or first_doubt(row["certainty"] for row in findings)
-        made = cls(kind, cause, subject, severity, cluster_id, doubt)
-        made.take(findings)
-        return made
+        return cls(
+            kind, cause, subject, severity, cluster_id, directories, doubt,
+            partitions={TopicPartition.of(row) for row in findings if row["topic"] is not None},
+            producer_ids={row["producer_id"] for row in findings} - {None},
+            findings=[row["id"] for row in findings],
+        )  # fmt: skip
 
     @property
     def id(self) -> str:
@@ -253,7 +257,7 @@ class Incident:
     def row(self) -> tuple[Any, ...]:
         """Return the row of the table ``incidents``."""
         incident_id = self.id
-        steps = (step.of(incident_id) for step in self.steps)
+        steps = (step.of(incident_id, self.directories) for step in self.steps)
         return INCIDENTS.of(
             id=incident_id,
             kind=self.kind,
@@ -278,7 +282,7 @@ class Incident:
             last_offset=self.last_offset,
             records=self.records,
             lost_records=self.lost_records,
-            kept_in=[one._asdict() for one in self.kept[:LISTED]],
+            kept_in=[one._asdict() for one in self.kept_in[:LISTED]],
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers={level: text for level, text in self.consumers._asdict().items() if text},
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in steps],
@@ -286,15 +290,22 @@ class Incident:
             findings_total=len(self.findings),
         )
 
-    def take(self, findings: Collection[Row]) -> None:
-        """Take the findings that it explains, with their partitions and producers."""
-        self.findings += [row["id"] for row in findings]
-        self.partitions |= {TopicPartition.of(row) for row in findings if row["topic"] is not None}
-        self.producer_ids |= {row["producer_id"] for row in findings} - {None}
-
-    def tell(self, findings: Sequence[Row]) -> None:
-        """Say what findings say, the first ones."""
-        self.events += map(Event.of, findings[:EVENTS])
+    def say(self, words: Words, **facts: object) -> None:
+        """Put facts into the words of its cause: the story's, and those that every incident has."""
+        is_one, is_sure = self.records == 1, is_proved(self.certainty)
+        facts = {
+            "where": self.where(),
+            "records": "records" if self.records is None else many(self.records, "record"),
+            "are": ("is" if is_one else "are") if is_sure else "may be",
+            "were": ("was" if is_one else "were") if is_sure else "may have been",
+            **facts,
+        }
+        title = words.title if is_sure else words.doubtful or words.title
+        self.title = capital(title.format_map(facts))
+        read_committed = words.read_committed.format_map(facts)
+        read_uncommitted = words.read_uncommitted.format_map(facts)
+        self.consumers = Consumers(read_committed, read_uncommitted or read_committed)
+        self.steps = [step._replace(text=step.text.format_map(facts)) for step in words.steps]
 
     def reach(self, first: Iterable[int | None], last: Iterable[int | None]) -> None:
         """Take the first and the last of some offsets, if they are of one partition."""

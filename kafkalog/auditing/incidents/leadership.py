@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.incidents.incident import Event, Row, TopicPartition
+from kafkalog.auditing.incidents.incident import Event, Row
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso
 
 __all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
@@ -26,6 +27,11 @@ class Leaderless(NamedTuple):
         until = "" if self.until is None else f", until {iso(self.until)}"
         what = f"{TopicPartition.of(self.row)} had no leader from here on{until}{lost}."
         return Event(self.since, "broker", self.row["log"], self.row["offset"], what)
+
+    def before(self, decision: Row, what: str) -> Event:
+        """Say when it began, and how long before a decision, which `what` names."""
+        event, early = self.event(), decision["last_update_timestamp_ms"] - self.since
+        return event._replace(what=f"{event.what} {what} came {early} ms later.")
 
 
 class Unclean(NamedTuple):

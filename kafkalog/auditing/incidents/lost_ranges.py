@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.columns.sorted_rows import group_begins, ranges
+from kafkalog.columns.table import Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,29 +80,29 @@ class LostRanges:
     __slots__ = ("_logs",)
 
     def __init__(self) -> None:
-        self._logs: dict[str, tuple[_Offsets, _Offsets, _Mask]] = {}
+        self._logs: dict[str, Columns] = {}
 
     def add(self, log: str, first: _Offsets, last: _Offsets, unreadable: _Mask) -> None:
         """Take in gaps of a log; of those that are `unreadable` the bytes are there."""
-        before = self._of(log)
-        self._logs[log] = (np.append(before[0], first), np.append(before[1], last), np.append(before[2], unreadable))
+        self._logs[log] = self._of(log) + Columns({"first": first, "last": last, "unreadable": unreadable})
 
     def unreadable(self, log: str) -> Ranges:
         """Return those of a log whose bytes are there."""
-        first, last, unreadable = self._of(log)
-        return Ranges(first[unreadable], last[unreadable])
+        rows = self._of(log)
+        rows = rows.take(rows["unreadable"])
+        return Ranges(rows["first"], rows["last"])
 
     def of_log(self, log: str) -> Ranges:
         """Return all of a log."""
-        first, last, _ = self._of(log)
-        return Ranges(first, last)
+        rows = self._of(log)
+        return Ranges(rows["first"], rows["last"])
 
     def begins_at(self, log: str, offset: int | None) -> bool:
         """Say whether one of a log's begins at an offset."""
-        return offset is not None and bool((self._of(log)[0] == offset).any())
+        return offset is not None and bool((self._of(log)["first"] == offset).any())
 
-    def _of(self, log: str) -> tuple[_Offsets, _Offsets, _Mask]:
-        return self._logs.get(log, (_NONE, _NONE, _NONE.astype(bool)))
+    def _of(self, log: str) -> Columns:
+        return self._logs.get(log, _NOTHING)
 
 
-_NONE: Final = np.empty(0, np.int64)
+_NOTHING: Final = Columns.empty(("first", "last", "unreadable"))

@@ -17,14 +17,13 @@ from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
     STOPS,
-    Consumers,
     Event,
     Incident,
-    Kept,
+    LostCopy,
     Row,
     Step,
     Subject,
-    TopicPartition,
+    Words,
 )
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
@@ -35,6 +34,7 @@ from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.certainty import POSSIBLE, is_proved, of_finding
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
 
@@ -45,6 +45,39 @@ UNREADABLE: Final = frozenset(
     code for code, (kind, cause) in KIND_OF.items()
     if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
 )  # fmt: skip
+_WORDS: Final = {
+    "foreign-segment": Words(
+        "A segment of {where} is another partition's: its own records are missing there.{whole}",
+        "They get the other partition's records in the place of this one's.",
+        doubtful="Segments of {where} have the records of another partition: one of the two may be a copy.{whole}",
+    ),
+    "damaged-bytes": Words(
+        "{what} can't be read: bytes are damaged{following}.{whole}",
+        "They fail{stop} every time that they read there.{go_on}",
+        doubtful="{what} may be unreadable: bytes are damaged{following}.{whole}",
+    ),
+    "log-missing": Words(
+        "{what} {are} lost: there is no .log file, other files know it.{whole}",
+        "They get none of its records; the broker starts an empty log and gives the offsets to new records.",
+    ),
+    "log-cut-short": Words(
+        "{what} {are} lost: the end of the log was cut off, other files know it.{whole}",
+        "They never get the records after the end; the broker gives their offsets to new records.",
+    ),
+    "missing-offsets": Words(
+        "{what} {are} missing, and nothing legal explains it.{whole}",
+        "They skip the missing offsets silently.",
+        doubtful="{what} may be missing.{whole}",
+    ),
+}
+_AS_FOUND: Final = {  # title and doubtful title of one place without offsets, by whether its bytes are there
+    True: ("{what} can't be read: {message}", "{what} may be unreadable: {message}"),
+    False: ("{what} are missing: {message}", "{what} may be missing: {message}"),
+}
+_SPARED: Final = (
+    "Those that read from the leader get everything. With replica.selector.class some may read this replica, and"
+    " {fail}{stop}."
+)
 _CUT: Final = frozenset({"log-cut-short", "log-missing", "checkpoint-ahead"})
 
 # The fields of their batches are damaged, the offset among them.
@@ -213,19 +246,15 @@ def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
     subject = Subject(*first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
     worst = Severity.WARNING if first.spared else Severity.ERROR
-    incident = Incident.of(
-        kind, first.cause, subject, every, tables.cluster_id, certainty=first.certainty, worst=worst
-    )  # fmt: skip
+    incident = tables.incident(kind, first.cause, subject, every, first.certainty, worst)
     if first.spared:  # their markers are in the leader's replica
         hanging, incident.producer_ids = [], {row["producer_id"] for row in findings} - {None}
-    if hanging:
-        describe(tables, incident, hanging)
+    waits = f" {describe(tables, incident, hanging)}" if hanging else ""
     _fill(tables, incident, together)
-    incident.title = _title(tables, incident, together)
+    _say(tables, incident, together, waits)
     if hanging:
         of = many(len(hanging), "transaction")
         incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
-    incident.consumers = _consumers(incident, first, waits=incident.consumers.read_committed if hanging else "")
     incident.steps = _steps(tables, incident, together, hanging)
     return incident
 
@@ -241,7 +270,7 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
     for loss in together:
-        incident.kept += _kept(tables, loss)
+        incident.kept_in += _copies(tables, loss)
     if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
         incident.lost_records = sum(_lost(tables, loss) for loss in known_ranges)
     for loss in together[:EVENTS]:
@@ -271,40 +300,43 @@ def _events(loss: Loss) -> Iterator[Event]:
             yield Event(None, "broker", log, places.last, what)
 
 
-def _kept(tables: ClusterTables, loss: Loss) -> Iterator[Kept]:
+def _copies(tables: ClusterTables, loss: Loss) -> Iterator[LostCopy]:
     """Yield the replicas that have all of the offsets that consumers miss."""
     for row in tables.replicas.get(loss.place, ()):
         if _has(tables, loss, row):
-            yield Kept(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
+            yield LostCopy(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
 
 
-def _title(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> str:
-    first, where = together[0], incident.where()
-    places = first.places
-    shown = _ranges_of(places) if len(together) == 1 else ""
-    what = f"{shown} of {where}" if shown else f"Records of {where}"
-    verb = "is" if incident.records == 1 else "are"
-    kept = ""
-    if not shown and len(together) == 1 and len(first.findings) == 1 and first.cause != "foreign-segment":
-        return f"{what} {_short(first)}: {first.findings[0]['message']}"
+def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], waits: str) -> None:
+    """Put the losses of one cause into its words; one place without offsets has those of its finding."""
+    first, is_alone = together[0], len(together) == 1
+    words, where = _WORDS[first.cause], incident.where()
+    what, following, whole = f"Records of {where}", "", ""
+    if is_alone and first.places:
+        what, following = f"{_ranges_of(first.places)} of {where}", f"; {_following(first.places)}"
+    elif is_alone and len(first.findings) == 1 and first.cause != "foreign-segment":
+        title, doubtful = _AS_FOUND[first.unreadable]
+        words = words._replace(title=title, doubtful=doubtful)
     if first.spared:
-        what = f"{what} on {_nodes(tables, first)}" if len(together) == 1 else what
-        kept = f" The leader's replica, on broker {first.leader}, has them." if len(together) == 1 else ""
-    elif incident.kept:
-        kept = f" A whole copy is on {listed(sorted({one.holder for one in incident.kept}))}."
-    if first.cause == "foreign-segment":
-        if not is_proved(first.certainty):
-            return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
-        return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
-    if first.unreadable:
-        following = f"; {_following(places)}" if shown else ""
-        return f"{what} {_short(first)}: bytes are damaged{following}.{kept}"
-    may = "may be" if not is_proved(first.certainty) else verb
-    if first.cause == "log-missing":
-        return f"{what} {may} lost: there is no .log file, other files know it.{kept}"
-    if first.cause == "log-cut-short":
-        return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
-    return f"{what} {may} missing{', and nothing legal explains it' if is_proved(first.certainty) else ''}.{kept}"
+        words = words._replace(read_committed=_SPARED)
+        what += f" on {_nodes(tables, first)}" if is_alone else ""
+        whole = f" The leader's replica, on broker {first.leader}, has them." if is_alone else ""
+    elif incident.kept_in:
+        whole = f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
+    get = "" if first.place.topic == METADATA_TOPIC else words.read_committed  # brokers and controllers read it
+    if first.elsewhere and get:
+        get += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
+    incident.say(
+        words._replace(read_committed=get and get + "{waits}", read_uncommitted=get),
+        waits=waits,
+        what=what,
+        message=first.findings[0]["message"],
+        following=following,
+        whole=whole,
+        stop="" if incident.first_offset is None else f" at offset {incident.first_offset}",
+        go_on="" if incident.last_offset is None else _go_on(first.places),
+        fail="fail" if first.cause == "damaged-bytes" else "miss them",
+    )
 
 
 def _ranges_of(places: Ranges) -> str:
@@ -324,10 +356,10 @@ def _following(places: Ranges) -> str:
     )  # fmt: skip
 
 
-def _short(first: Loss) -> str:
-    if first.unreadable:
-        return "can't be read" if is_proved(first.certainty) else "may be unreadable"
-    return "may be missing" if not is_proved(first.certainty) else "are missing"
+def _go_on(places: Ranges) -> str:
+    """Say where consumers can go on after the first place, and where they stop again."""
+    (_, last), *others = places.shown(2)
+    return f" They can go on at offset {last + 1}{''.join(f', until offset {place[0]}' for place in others)}."
 
 
 def _nodes(tables: ClusterTables, loss: Loss) -> str:
@@ -336,46 +368,16 @@ def _nodes(tables: ClusterTables, loss: Loss) -> str:
     return f"broker{'s' * (len(nodes) > 1)} {listed(nodes)}"
 
 
-def _consumers(incident: Incident, first: Loss, waits: str) -> Consumers:
-    if first.place[0] == METADATA_TOPIC:
-        return Consumers.alike("")  # brokers and controllers read it
-    stop = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
-    if first.spared:
-        what = "fail" if first.cause == "damaged-bytes" else "miss them"
-        text = (
-            "Those that read from the leader get everything. With replica.selector.class some may read this replica,"
-            f" and {what}{stop}."
-        )
-        return Consumers.alike(text)
-    if first.cause == "foreign-segment":
-        text = "They get the other partition's records in the place of this one's."
-    elif first.unreadable:
-        text = f"They fail{stop} every time that they read there."
-        if incident.last_offset is not None:
-            ((_, last), *others) = first.places.shown(2)
-            text += f" They can go on at offset {last + 1}" + "".join(f", until offset {place[0]}" for place in others)
-            text += "."
-    elif first.cause == "log-missing":
-        text = "They get none of its records; the broker starts an empty log and gives the offsets to new records."
-    elif first.cause == "log-cut-short":
-        text = "They never get the records after the end; the broker gives their offsets to new records."
-    else:
-        text = "They skip the missing offsets silently."
-    if first.elsewhere:
-        text += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
-    return Consumers(f"{text} {waits}".strip(), text)
-
-
 def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], hanging: list[Open]) -> list[Step]:
     first = together[0]
     if first.spared:
         return [_fetch_again(tables, loss) for loss in together[:EVENTS]]
     steps = []
-    for kept in incident.kept[:EVENTS]:
-        has = offset_range(kept.first_offset, kept.last_offset)
-        text = f"Copy the partition from {kept.holder}, which has {has} whole."
-        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
-    if not incident.kept:
+    for copy in incident.kept_in[:EVENTS]:
+        has = offset_range(copy.first_offset, copy.last_offset)
+        text = f"Copy the partition from {copy.holder}, which has {has} whole."
+        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
+    if not incident.kept_in:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
         if first.elsewhere:
             text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
@@ -388,7 +390,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
         steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
                           " offsets to new records."))  # fmt: skip
-        if len(together) == 1 and not first.elsewhere and not incident.kept:
+        if len(together) == 1 and not first.elsewhere and not incident.kept_in:
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
@@ -396,7 +398,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(is_proved(one.finding["certainty"]) for one in hanging):
-        steps += abort_steps(tables, hanging)
+        steps += abort_steps(hanging)
     return steps
 
 
@@ -451,19 +453,22 @@ def _objects_incident(tables: ClusterTables, rows: list[Row]) -> Incident:
     place = TopicPartition.of(rows[0])
     lost = [(row["offset"], row["last_offset"]) for row in rows if row["code"] == "remote-offsets-lost"]
     ranges = Ranges.of(lost)
-    incident = Incident.of("records-lost", "objects-missing", Subject(*place, ranges.first), rows, tables.cluster_id)
+    incident = tables.incident("records-lost", "objects-missing", Subject(*place, ranges.first), rows)
     incident.records = incident.lost_records = ranges.offsets
     incident.reach([ranges.first], [ranges.last])
-    incident.tell(rows)
+    incident.events = list(map(Event.of, rows[:EVENTS]))
     is_one = len(incident.partitions) == 1
-    what, stop = many(ranges.offsets, "offset"), f"{STOPS} the first such offset."
-    if is_one:
-        what = listed_of(len(ranges), (offset_range(*some) for some in ranges.shown(SHOWN))).capitalize()
-        stop = f"{STOPS} offset {ranges.first}: no progress, and no error."
-    verb = "is" if ranges.offsets == 1 else "are"
-    incident.title = f"{what} of {incident.where()} {verb} neither local nor in the remote store."
-    incident.consumers = Consumers.alike(stop)
+    shown = listed_of(len(ranges), (offset_range(*some) for some in ranges.shown(SHOWN)))
+    incident.say(
+        _OBJECTS_MISSING,
+        what=shown.capitalize() if is_one else many(ranges.offsets, "offset"),
+        are="is" if ranges.offsets == 1 else "are",
+        stop=f"offset {ranges.first}: no progress, and no error." if is_one else "the first such offset.",
+    )
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     if is_one:
         incident.steps += after_damage(tables, place, ranges, [rows[0]["log"]])
     return incident
+
+
+_OBJECTS_MISSING: Final = Words("{what} of {where} {are} neither local nor in the remote store.", f"{STOPS} {{stop}}")

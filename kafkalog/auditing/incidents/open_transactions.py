@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.cluster_tables import ClusterTables, place_of
-from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step, TopicPartition
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, many, offset_range, producer_name
 
 __all__ = [
@@ -64,7 +65,7 @@ class Decided(NamedTuple):
             if row is not None:
                 whose = f"{row['transactional_id']} (producer {row['producer_id']}, epoch {row['producer_epoch']})"
                 time = row["last_update_timestamp_ms"]
-                led = leader_at(tables.leadership.get(place_of(row["log"]), ()), time)
+                led = leader_at(tables.leadership.get(TopicPartition.of_log(row["log"]), ()), time)
                 which = ""
                 if led is not None and led["leader"] is not None and named != (led["leader"], led["leader_epoch"]):
                     named = led["leader"], led["leader_epoch"]
@@ -204,7 +205,7 @@ _NOT_KNOWN: Final = {
 }
 
 
-def abort_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
+def abort_steps(every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
     to_save = [one for one in every[:EVENTS] if one.is_committed]
@@ -220,7 +221,7 @@ def abort_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
                 ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
             )  # fmt: skip
             name = "saved.ndjson" if len(to_save) == 1 else f"saved-{to_save.index(one) + 1}.ndjson"
-            steps.append(tables.save(text, *which, name=name))
+            steps.append(Step.saving(text, *which, name=name))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         text = f"{text} at {place}."
         end = Step.running(

@@ -10,9 +10,10 @@ from itertools import islice
 from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import Row, Step, TopicPartition
+from kafkalog.auditing.incidents.incident import Row, Step
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, listed_of, many, producer_name
 
 __all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
@@ -46,7 +47,7 @@ def _resets(place: TopicPartition, count: int, stands: Iterable[tuple[GroupAt, i
 
 def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, logs: Sequence[str]) -> Iterator[Step]:
     """Yield how consumers get past the places that can't be read, one after the other."""
-    groups = tables.standing.of(place)
+    groups = tables.groups.of(place)
     shown = list(places.shown(PLACES))
     within = [(group, last) for first, last in shown for group in groups if first <= group.offset <= last]
     yield from _resets(
@@ -72,7 +73,7 @@ def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, l
 
 def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterator[Step]:
     """Yield how groups go on that had read past the end of a log that was cut short."""
-    beyond = [group for group in tables.standing.of(place) if group.offset > end]
+    beyond = [group for group in tables.groups.of(place) if group.offset > end]
     what = (
         f", after the log's end at {end}: auto.offset.reset would move it to an end of the log, and it would skip what"
         f" is written from {end} on. Set it back to {end}; it skips nothing."
@@ -84,7 +85,7 @@ def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterato
 def without_log(tables: ClusterTables, place: TopicPartition) -> Iterator[Step]:
     """Yield how groups go on whose partition's log is gone: the broker starts an empty one."""
     text = "to the start of the empty log that the broker begins: it skips nothing that is there."
-    groups = tables.standing.of(place)
+    groups = tables.groups.of(place)
     yield from _resets(place, len(groups), ((one, None, f". Once the broker runs, set it {text}") for one in groups))
     yield _reset(f"Once the broker runs, set a group of {place} {text}", place, None)
 
@@ -96,7 +97,7 @@ def after_fork(
 
     `log_end` is the end of the log that counts.
     """
-    read = [group for group in tables.standing.of(place) if group.offset > first]
+    read = [group for group in tables.groups.of(place) if group.offset > first]
     old = [group for group in read if _is_old(group, epoch, log_end)]
     what = (
         f", by the history that is lost: it would skip what the new leader wrote from {first} on. Set it back to"
@@ -125,7 +126,7 @@ def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
 
 def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> Iterator[Step]:
     """Yield which groups had read past offsets that are missing, and which have not come there."""
-    groups = tables.standing.of(place)
+    groups = tables.groups.of(place)
     if not groups:
         return
     past = [group for group in groups if group.offset > places.last]
@@ -143,7 +144,7 @@ def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator
     """Yield which groups get nothing from the last stable offset of partitions on: a reset helps none of them."""
     said = []
     for place, stable in at.items():
-        groups = [f"{group.group} (at {group.offset})" for group in tables.standing.of(place)]
+        groups = [f"{group.group} (at {group.offset})" for group in tables.groups.of(place)]
         if groups:
             said.append(f"at offset {stable} of {place}: {listed(groups, _GROUPS)}")
     if said:
@@ -162,7 +163,7 @@ def _names(groups: Sequence[GroupAt]) -> str:
 
 def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
     """Say when some offsets were written, and which transactions reach into them; else no file shows whose they are."""
-    before, after = tables.standing.times_around(logs[0], first, last) if logs else (None, None)
+    before, after = tables.groups.times_around(logs[0], first, last) if logs else (None, None)
     when = "" if before is None else f" after the batch of {iso(before)}"
     when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
     when = f", written{when}" if when else ""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
-from kafkalog.auditing.incidents.incident import EVENTS, Consumers, Event, Incident, Row, Step, Subject, TopicPartition
+from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved, of_finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import many
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -44,11 +45,16 @@ def _mixed(rows: list[Row]) -> Iterator[Incident]:
         return
     cause = "cluster-ids" if all(row["severity"] == "note" for row in rows) else "topic-ids"
     incident = Incident.of("clusters-mixed", cause, Subject(), rows, None)
-    incident.title = rows[0]["message"]
     incident.events = list(map(Event.of, rows))
-    incident.consumers = Consumers.alike("Each cluster has consumers of its own.")
-    incident.steps = [Step.running("Give the directories of one cluster if you meant only one.", AUDIT, "DIR")]
+    incident.say(_MIXED, message=rows[0]["message"])
     yield incident
+
+
+_MIXED: Final = Words(
+    "{message}",
+    "Each cluster has consumers of its own.",
+    steps=(Step.running("Give the directories of one cluster if you meant only one.", AUDIT, "DIR"),),
+)
 
 
 def incidents_of(tables: Iterable[ClusterTables]) -> list[Incident]:
@@ -156,23 +162,22 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
     kind, cause, certainty = (str(part) for part in key[:3])
     subject = _subject(tables, kind, rows)
-    incident = Incident.of(kind, cause, subject, rows, tables.cluster_id, certainty=certainty)
+    incident = tables.incident(kind, cause, subject, rows, certainty)
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
-    where = incident.where() or worst["file"]
-    words = INCIDENT_KINDS[kind]
-    said = _OF_CAUSE.get(cause) or (words.title if is_proved(certainty) else words.doubtful or words.title)
-    incident.title = f"{said} {where}: {_message(tables, worst)}"
-    if len({row["code"] for row in rows}) > 1:
-        incident.title = f"{incident.title.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
-    elif len(rows) > 1:
-        incident.title = f"{said} {where}. {CATALOGUE[worst['code']].meaning}"
-    consumers = _OF_TWICE if cause == "partition-twice" else words.consumers
+    codes, of_kind, message = {row["code"] for row in rows}, INCIDENT_KINDS[kind], _message(tables, worst)
+    if len(codes) > 1:
+        what = f": {message.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
+    else:
+        what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
+    consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
     if cause == "odd-batches":
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
-    incident.consumers = Consumers.alike(consumers)
+    begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
+    words = Words(begins[0], "{consumers}", doubtful=begins[-1])
+    incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
 

@@ -2,7 +2,7 @@
 
 A story is about findings that say what happened. Then it takes those that follow from it: findings about transactions
 and groups of the same partitions. What one story took no other takes; of what none took, each finding above a note is
-told by itself (`runner.others`).
+an incident by itself (`runner.others`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Final, Generic, TypeVar
 from kafkalog.auditing.incidents.blocked_consumers import Blocked, blocked, not_given, stopped
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
-from kafkalog.auditing.incidents.incident import Incident, Row, TopicPartition
+from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import UNREADABLE, Loss, losses, lost, lost_objects
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
 
 __all__ = ["MIXED", "STORIES", "Left", "Story", "take"]
@@ -35,20 +36,20 @@ class Story(Generic[_Found]):
     """What a story takes, and what makes its incidents.
 
     `about` are the codes that it is about, each with the condition that a finding must meet. `find` makes of these what
-    happened. `follow` are the codes of what may follow, with the condition that it does. `tell` makes the incidents, of
+    happened. `follow` are the codes of what may follow, with the condition that it does. `make` makes the incidents, of
     what happened and of what follows.
     """
 
     about: Mapping[str, Callable[[Row], bool]]
     find: Callable[[ClusterTables, list[Row]], _Found]
-    tell: Callable[[ClusterTables, _Found, list[Row]], Iterator[Incident]]
+    make: Callable[[ClusterTables, _Found, list[Row]], Iterator[Incident]]
     follow: Mapping[str, Callable[[ClusterTables, _Found, Row], bool]] = field(default_factory=dict)
 
     def incidents(self, tables: ClusterTables, left: Left) -> Iterator[Incident]:
         """Take what the story takes, and yield its incidents."""
         found = self.find(tables, take(left, self.about))
         following = {code: partial(holds, tables, found) for code, holds in self.follow.items()}
-        yield from self.tell(tables, found, take(left, following))
+        yield from self.make(tables, found, take(left, following))
 
 
 def take(left: Left, conditions: Mapping[str, Callable[[Row], bool]]) -> list[Row]:
@@ -155,7 +156,7 @@ STORIES: Final = (
             "state-replicas-differ": in_its_partitions,
             "election-elsewhere": in_its_partitions,
         },
-        tell=elections,
+        make=elections,
     ),
     Story(
         about=dict.fromkeys(
@@ -172,7 +173,7 @@ STORIES: Final = (
             "atomicity-broken": commit_lost_with_records,
             "transaction-hanging": opened_by_loss,
         },
-        tell=losses,
+        make=losses,
     ),
     Story(
         about={"remote-offsets-lost": above_a_note},
@@ -180,20 +181,20 @@ STORIES: Final = (
         follow=dict.fromkeys(
             ("remote-directory-odd", "remote-object-missing", "remote-object-size"), harms_its_partitions
         ),
-        tell=lost_objects,
+        make=lost_objects,
     ),
-    Story(about={"atomicity-broken": each, "late-data-adopted": each}, find=_as_found, tell=torn),
+    Story(about={"atomicity-broken": each, "late-data-adopted": each}, find=_as_found, make=torn),
     Story(
         about=dict.fromkeys(
             ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided"), each
         ),
         find=blocked,
         follow={"offsets-pending": held_back},
-        tell=stopped,
+        make=stopped,
     ),
     Story(
         about={"decision-elsewhere": above_a_note, "leaderless-elsewhere": above_a_note},
         find=_as_found,
-        tell=not_given,
+        make=not_given,
     ),
 )  # fmt: skip

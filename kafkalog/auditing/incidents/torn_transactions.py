@@ -5,27 +5,71 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
-    Consumers,
     Event,
     Incident,
     Row,
     Since,
     Step,
     Subject,
-    TopicPartition,
+    Words,
 )
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
-from kafkalog.certainty import is_proved
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import OF_A_CAUSE, grouped
 from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]
+
+_WORDS: Final = {
+    "marker-lost": Words(
+        "A committed transaction of {whose} is missing in {where}: the log has no marker of it.",
+        "They get the transaction's records in its other partitions, but none here.",
+        steps=(
+            Step.running(
+                "Look for the records in the partition's other replicas, and save what still has them.", *OTHER_BROKERS
+            ),
+            Step("Produce again what is lost: no Kafka command restores it."),
+        ),
+        doubtful="A committed transaction of {whose} may be missing in {where}: the log has no marker of it.",
+    ),
+    "administrator": Words(
+        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.",
+        "They skip the records{place}, which belong to a committed transaction.",
+        "They get all records.",
+        (
+            Step.saving("Save the records that read_committed consumers skip."),
+            Step("Write them again by hand: no command commits what was aborted."),
+            Step("Find out who ran kafka-transactions.sh abort on this partition."),
+        ),
+    ),
+    "foreign-marker": Words(
+        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.",
+        "They get the records{place}, which belong to an aborted transaction.",
+        "They get all records.",
+        (
+            Step.saving("Save the records that consumers got although they were aborted."),
+            Step("Undo by hand what consumers did with them; find out who wrote the marker: no coordinator did, by"
+                 f" {STATE_TOPIC}."),
+        ),
+    ),
+    "late-data": Words(
+        "{records} of an older epoch of {whose} in {where}{place} {were} {ended}{when} by the marker of the producer's"
+        " next transaction.",
+        "They {get} them: they were {ended} with the next transaction.",
+        "They get all records.",
+        (
+            Step.saving("Save the transaction's records, of which those of the older epoch come first, and ask the"
+                        " producer's owner whether those should count."),
+        ),
+    ),
+}  # fmt: skip
 
 _Ended = tuple[Row, Row | None]  # a finding about a transaction, and the transaction's row where there is one
 
@@ -77,10 +121,10 @@ def _begin(
     findings = [finding for finding, _ in some]
     first = min(findings, key=lambda row: (*TopicPartition.of(row), row["offset"] or 0))
     subject = Subject(*TopicPartition.of(first), first["offset"], first["producer_id"])
-    incident = Incident.of(kind, cause, subject, findings, tables.cluster_id)
-    incident.transactional_ids = {row["transactional_id"] for _, row in some if row is not None} - {None}
-    incident.transactions = len(some)
+    incident = tables.incident(kind, cause, subject, findings)
     rows = [row for _, row in some if row is not None]
+    incident.transactional_ids = {row["transactional_id"] for row in rows} - {None}
+    incident.transactions = len(some)
     if len(rows) == len(some):
         incident.records = sum(row[counted] for row in rows)
         incident.since = Since.of_brokers(row["marker_timestamp_ms"] for row in rows)
@@ -96,11 +140,9 @@ def _last(finding: Row, row: Row | None) -> int:
 
 def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
     finding, row = some[0]
-    lost = finding["found"] == "no marker"
-    aborted = finding["found"] == "aborted"
-    kind = "records-lost" if lost else "transaction-torn"
-    cause = "marker-lost" if lost else "administrator" if aborted else "foreign-marker"
-    incident = _begin(tables, kind, cause, some)
+    cause = {"no marker": "marker-lost", "aborted": "administrator"}.get(finding["found"], "foreign-marker")
+    lost = cause == "marker-lost"
+    incident = _begin(tables, "records-lost" if lost else "transaction-torn", cause, some)
     incident.transactions = len({(one["producer_id"], _decision_offset(tables, one, its)) for one, its in some})
     decision = _decision(tables, finding, row)
     whose = producer_name(None if decision is None else decision["transactional_id"], finding["producer_id"])
@@ -110,47 +152,22 @@ def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
         incident.events += _without_leader(tables, finding, decision)
     for one, its in some[:EVENTS]:
         incident.events.append(Event.of(one)._replace(time=None if its is None else its["marker_timestamp_ms"]))
-    where, when = incident.where(), "" if incident.since is None else f" at {iso(incident.since.time)}"
     if lost:
         incident.first_offset = incident.last_offset = None
-        gone = "is missing" if is_proved(incident.certainty) else "may be missing"
-        incident.title = f"A committed transaction of {whose} {gone} in {where}: the log has no marker of it."
-        incident.consumers = Consumers.alike(
-            "They get the transaction's records in its other partitions, but none here."
-        )
-        incident.steps = [
-            Step.running(
-                "Look for the records in the partition's other replicas, and save what still has them.",
-                *OTHER_BROKERS,
-            ),
-            Step("Produce again what is lost: no Kafka command restores it."),
-        ]  # fmt: skip
-        return incident
-    place = (
-        f" at {offset_range(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
+    first, how = incident.first_offset, "committed" if finding["needed"] == "committed" else "aborted"
+    incident.say(
+        _WORDS[cause],
+        whose=whose,
+        place="" if first is None else f" at {offset_range(first, incident.last_offset)}",
+        found=finding["found"],
+        when=_when(incident),
+        but=f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction",
     )
-    records = "Records" if incident.records is None else many(incident.records, "record")
-    how = "committed" if finding["needed"] == "committed" else "aborted"
-    but = f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction"
-    verb = "was" if incident.records == 1 else "were"
-    if not is_proved(incident.certainty):
-        verb = "may have been"
-    incident.title = f"{records} of {whose} in {where}{place} {verb} {finding['found']}{when}, although {but}."
-    if aborted:
-        incident.consumers = Consumers(
-            f"They skip the records{place}, which belong to a committed transaction.", "They get all records."
-        )
-        incident.steps = [tables.save("Save the records that read_committed consumers skip."),
-                          Step("Write them again by hand: no command commits what was aborted."),
-                          Step("Find out who ran kafka-transactions.sh abort on this partition.")]  # fmt: skip
-    else:
-        incident.consumers = Consumers(
-            f"They get the records{place}, which belong to an aborted transaction.", "They get all records."
-        )
-        incident.steps = [tables.save("Save the records that consumers got although they were aborted."),
-                          Step("Undo by hand what consumers did with them; find out who wrote the marker: no"
-                               f" coordinator did, by {STATE_TOPIC}.")]  # fmt: skip
     return incident
+
+
+def _when(incident: Incident) -> str:
+    return "" if incident.since is None else f" at {iso(incident.since.time)}"
 
 
 def _decided(incident: Incident, finding: Row, decision: Row, whose: str) -> Event:
@@ -173,11 +190,9 @@ def _without_leader(tables: ClusterTables, finding: Row, *decisions: Row) -> Ite
     """Say which times without a leader kept the markers of decisions away."""
     rows = tables.leadership.get(TopicPartition.of(finding), ())
     for decision in decisions:
-        decided = decision["last_update_timestamp_ms"]
-        without = leaderless_at(rows, decided)
+        without = leaderless_at(rows, decision["last_update_timestamp_ms"])
         if without is not None:
-            event, name = without.event(), decision["transactional_id"]
-            yield event._replace(what=f"{event.what} A decision for {name} came {decided - without.since} ms later.")
+            yield without.before(decision, f"A decision for {decision['transactional_id']}")
 
 
 def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
@@ -197,27 +212,16 @@ def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
         incident.events.append(Event(time, "broker", finding["file"], row["marker_offset"], finding["message"]))
         incident.events += _without_leader(tables, finding, *_decisions_before(tables, finding, time))
     else:
-        incident.tell([one for one, _ in some])
-    whose = producer_name(min(incident.transactional_ids, default=None), finding["producer_id"])
-    where = incident.where()
+        incident.events = [Event.of(one) for one, _ in some[:EVENTS]]
     first, last = incident.first_offset, incident.last_offset
-    place = ""
-    if first is not None:
-        place = f" from offset {first} on" if last is None else f" among {offset_range(first, last)}"
-    when = "" if incident.since is None else f" at {iso(incident.since.time)}"
-    records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
-    verb = "was" if incident.records == 1 else "were"
-    if not is_proved(incident.certainty):
-        verb = "may have been"
-    incident.title = (
-        f"{records} of an older epoch of {whose} in {where}{place} {verb} {fate}{when} by the marker of the producer's"
-        " next transaction."
+    place = "" if first is None else f" from offset {first} on"
+    incident.say(
+        _WORDS["late-data"],
+        **({} if incident.records else {"records": "records"}),  # 0 where they are before the log
+        whose=producer_name(min(incident.transactional_ids, default=None), finding["producer_id"]),
+        place=place if first is None or last is None else f" among {offset_range(first, last)}",
+        ended=fate,
+        get="get" if fate == "committed" else "skip",
+        when=_when(incident),
     )
-    gets = "They get them" if fate == "committed" else "They skip them"
-    incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
-    text = (
-        "Save the transaction's records, of which those of the older epoch come first, and ask the producer's owner"
-        " whether those should count."
-    )
-    incident.steps = [tables.save(text)]
     return incident

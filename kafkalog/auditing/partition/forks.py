@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.log_rules import located
-from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.sorted_rows import last_of_each, place_of
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import StateRows
@@ -88,10 +88,10 @@ def state_differences(taken: StateRows, other: StateRows) -> Iterator[Finding]:
     mine, theirs = taken.rows, other.rows
     if not len(mine):
         return
-    offsets, at = np.unique(mine["offset"][::-1], return_index=True)  # the last of several at one offset counts
+    offsets, last = last_of_each(mine["offset"])  # the last of several at one offset counts
     found = place_of(offsets, theirs["offset"])
     rows = np.flatnonzero(found >= 0)
-    places = len(mine) - 1 - at[found[rows]]
+    places = last[found[rows]]
     different = np.flatnonzero(theirs.differ(rows, mine, places))
     if len(different):
         first = different[0]

@@ -18,7 +18,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.cleaning import are_all_known, compacts
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
-from kafkalog.columns.sorted_rows import place_of
+from kafkalog.columns.sorted_rows import any_between, place_of
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.tables.audit_tables import GAP_CAUSES, GAP_KINDS
@@ -244,9 +244,7 @@ def _by_policy(
 
 def _within(offsets: _Offsets, missing: Columns) -> _Mask:
     """Say where one of some offsets, which are in order, is among the missing ones."""
-    first, last = missing["first_offset"], missing["last_offset"]
-    found: _Mask = np.searchsorted(offsets, first) < np.searchsorted(offsets, last, "right")
-    return found
+    return any_between(offsets, missing["first_offset"], missing["last_offset"] + 1)
 
 
 def _meet(missing: Columns, spans: Iterable[tuple[int, int]]) -> _Mask:

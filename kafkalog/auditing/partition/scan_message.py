@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-SCAN_VERSION: Final = 9
+SCAN_VERSION: Final = 10
 
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
@@ -124,10 +124,10 @@ def _head(scan: SegmentScan) -> bytes:
             "producers": folded.producers,
             "gaps": folded.gaps,
             "others": folded.others,
-            "breaks": _table(Break._fields, folded.breaks),
-            "end": _table(BatchEnd._fields, scan.end),
-            "leader_epochs": _table(_EPOCHS, folded.leader_epochs),
-            "unreadable_markers": _table(_MARKERS, folded.unreadable_markers),
+            "breaks": folded.breaks,
+            "end": scan.end,
+            "leader_epochs": folded.leader_epochs,
+            "unreadable_markers": folded.unreadable_markers,
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
             "findings": findings,
             "state_records": scan.states.records,
@@ -144,15 +144,15 @@ def read_scan(data: bytes) -> SegmentScan:
     Raises WireError where the bytes are no such message.
     """
     message = read_message(_SCAN, data)
-    [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.rows("segment")
+    [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.columns("segment").rows()
     opened, producers, gaps, others = map(message.columns, ("opened", "producers", "gaps", "others"))
     breaks = [Break(*row) for row in message.columns("breaks").tuples()]
     end = tuple(BatchEnd(*row) for row in message.columns("end").tuples())
     epochs = [(epoch, first) for epoch, first in message.columns("leader_epochs").tuples()]
     markers = [(offset, at, length) for offset, at, length in message.columns("unreadable_markers").tuples()]
     *numbers, cleaned = counts
-    damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
-    findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
+    damaged = [DamagedBytes(path, *row) for row in message.columns("damaged").rows()]
+    findings = [(is_tail, _finding(row)) for is_tail, *row in message.columns("findings").rows()]
     records, listed = message.columns("state_records"), message.columns("listed_partitions")
     states = StateColumns.moved([records], [listed], *(_names_in(message, name) for name in _NAMES))
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
@@ -284,7 +284,7 @@ def kept_about(data: bytes) -> KeptAbout:
     """Return what a file's scan is about. Raises WireError for bytes that are no kept scan of this version."""
     if hashlib.sha256(memoryview(data)[DIGEST_SIZE:]).digest() != data[:DIGEST_SIZE]:
         raise WireError("kept-scan: its checksum is wrong")
-    about = read_message(KEPT_SCAN, _messages(data, 1)[0]).rows("about")
+    about = list(read_message(KEPT_SCAN, _messages(data, 1)[0]).columns("about").rows())
     if len(about) != 1 or None in about[0]:
         raise WireError("kept-scan: it does not say what it is about")
     return KeptAbout(*about[0])
@@ -330,8 +330,8 @@ def _refuse_impossible(scan: SegmentScan, size: int) -> None:
         _columns(rows, _OF_BOTH, limits)
         _with_data(rows, limits)
         _missing(rows, _OF_MARKER)
-    breaks, end = _table(Break._fields, folded.breaks), _table(BatchEnd._fields, scan.end)
-    epochs = _table(_EPOCHS, folded.leader_epochs)
+    breaks, end = Columns.of_rows(folded.breaks, Break._fields), Columns.of_rows(scan.end, BatchEnd._fields)
+    epochs = Columns.of_rows(folded.leader_epochs, _EPOCHS)
     if not len(epochs):
         raise WireError("kept-scan: it has no leader epoch")
     for table in (folded.producers, folded.gaps, folded.others, breaks, epochs):
@@ -353,12 +353,6 @@ def _with_data(rows: Columns, limits: _Limits) -> None:
 def _missing(rows: Columns, names: Iterable[str]) -> None:
     for name in names:
         _within(name, rows[name], NONE, NONE)
-
-
-def _table(names: tuple[str, ...], rows: Sequence[tuple[int, ...]]) -> Columns:
-    if not rows:  # as in most segments
-        return Columns.empty(names)
-    return Columns.of_table(names, np.array(rows, np.int64).reshape(-1, len(names)).T)
 
 
 def _kept_states(states: StateColumns, limits: _Limits) -> None:

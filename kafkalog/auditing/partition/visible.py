@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.columns.sorted_rows import Spans, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
-from kafkalog.folds.stable import Extents, is_data
+from kafkalog.folds.stable import is_data
 from kafkalog.kafka.batch import TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import Segment
@@ -55,7 +56,7 @@ def visible_batches(
         ],
         names,
     )
-    aborted = Extents(*(rows[name] for name in names))
+    aborted = Spans(*(rows[name] for name in names))
     segments = partition.directory.segments
     start = partition.log_start_offset if start is None else start
     first = max(0, bisect_right([segment.base_offset for segment in segments], start) - 1)
@@ -76,7 +77,7 @@ def _is_told(partition: PartitionAudit, segment: Segment) -> bool:
     return told or not (exists(segment.path) or is_lost(partition.directory.log))
 
 
-def _visible_of(heads: CellTable, aborted: Extents) -> Columns:
+def _visible_of(heads: CellTable, aborted: Spans) -> Columns:
     cells = heads.numpy()
     rows = cells[:, is_data(cells)]
     shown = np.ones(rows.shape[1], bool)
@@ -139,7 +140,7 @@ def _count_inside(
             recs = block.recs.numpy()
             of = chunk.heads.cell(buffers.POSITION, block.outer) if block.outer is not None else None
             where = np.full(recs.shape[1], of) if of is not None else positions[recs[buffers.BATCH]]
-            for position in np.unique(where).tolist():
-                found = np.sort(recs[buffers.OFFSET][where == position])
-                for number in places[position]:
+            for rows in groups(where):
+                found = np.sort(recs[buffers.OFFSET, rows])
+                for number in places[int(where[rows[0]])]:
                     counts[number] -= int(np.searchsorted(found, offsets[number]))

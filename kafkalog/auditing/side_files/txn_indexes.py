@@ -220,7 +220,7 @@ class Aborts:
     def _before(self, rows: Columns, spans: Spans, row: int, offset: int) -> dict[str, int] | None:
         """Return the last of some rows of an abort's producer below an offset."""
         at = spans.last(self.producer[row : row + 1], np.array([offset - 1]))
-        return next(iter(rows.take(spans.order[at]))) if at[0] >= 0 else None
+        return next(iter(rows.take(at))) if at[0] >= 0 else None
 
     def _harm_of_stable(self, row: int, found: int) -> str:
         """Say what an entry does whose last stable offset is wrong: one that is too high hides the entries after it."""

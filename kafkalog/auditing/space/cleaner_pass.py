@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
-from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.sorted_rows import Spans, groups, joined_ranges
 from kafkalog.columns.table import NONE
 from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
@@ -165,17 +165,17 @@ class Rewriter:
         rows = np.frombuffer(batches, np.int64)
         widths = np.frombuffer(sizes, np.int64)
         chosen = np.frombuffer(kept, np.uint8)[: recs.count] != 0
-        for row in np.unique(rows).tolist():
+        for mine in groups(rows):
+            row = int(rows[mine[0]])
             if row != self._row:
                 self.finish()
                 self._row, self._codec = row, heads.cell(buffers.ATTRIBUTES, row) & CODEC_MASK
-            mine = np.flatnonzero(rows == row)
             picked = chosen[mine]
             self._lost = self._lost or not picked.all()
             stops = heads.cell(buffers.SECTION_START, row) - widths[mine].sum() + np.cumsum(widths[mine])
             starts = stops - widths[mine]
             view = memoryview(block.buf)
-            for start, stop in _runs(starts[picked], stops[picked]):
+            for start, stop in zip(*joined_ranges(starts[picked], stops[picked]), strict=True):
                 self._raw += view[start:stop]
 
     def finish(self) -> None:
@@ -194,15 +194,6 @@ class Rewriter:
         share = self._share.packed / self._share.raw if self._share.raw else 1.0
         assumed = np.minimum(before, (plain * share).astype(np.int64))
         return np.where(self._sizes >= 0, self._sizes, assumed)
-
-
-def _runs(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Join neighbouring spans of bytes."""
-    if not len(starts):
-        return []
-    breaks = np.flatnonzero(starts[1:] != stops[:-1]) + 1
-    firsts, lasts = np.concatenate([[0], breaks]), np.concatenate([breaks, [len(starts)]]) - 1
-    return list(zip(starts[firsts].tolist(), stops[lasts].tolist(), strict=True))
 
 
 def _packed_size(codec: int, raw: bytes) -> int:
@@ -279,16 +270,14 @@ class _Transactions:
 
     def __init__(self, facts: PartitionAudit, oldest_producer_ms: int, *, aborts_open: bool) -> None:
         empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
+        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]  # producers, first and last offsets
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
             ended = ~fold.is_open(rows)
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
             dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == fold.ABORT) | aborts_open & ~ended)
-            spans.append(np.stack([rows["producer_id"], rows["first_offset"], fold.ends(rows)])[:, dropped])
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], fold.ends(rows) - 1])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
-        joined = np.concatenate(spans, axis=1)
-        self.spans = Spans(joined[0], joined[1])
-        self.markers = joined[2][self.spans.order]
+        self.spans = Spans(*np.concatenate(spans, axis=1))
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -296,13 +285,12 @@ class _Transactions:
     def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which data batches an ABORT marker drops."""
         dropped = np.zeros(heads.shape[1], np.bool_)
-        if not len(self.markers):
+        if not len(self.spans):
             return dropped
         attributes = heads[buffers.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[buffers.MAGIC] >= 2))
         offsets = heads[buffers.LAST_OFFSET][rows]
-        at = self.spans.last(heads[buffers.PRODUCER_ID][rows], offsets)
-        dropped[rows] = (at >= 0) & (offsets < self.markers[at])
+        dropped[rows] = self.spans.find(heads[buffers.PRODUCER_ID][rows], offsets) >= 0
         return dropped
 
 
@@ -425,12 +413,7 @@ class _Filter:
 
     def block(self, block: RecordBlock, sums: memoryview, past_horizon: bytes) -> None:
         """Add what is kept of a block's records to the sums of their batches."""
-        recs = block.recs
-        kernel_records.keep(
-            block.buf, block.heads.cells, -1 if block.outer is None else block.outer,
-            recs.cells, recs.count, self.offsets.hashes, self.offsets.newest,
-            sums, past_horizon, self.conditions, self.kept,
-        )  # fmt: skip
+        kernel_records.keep(block, self.offsets, sums, past_horizon, self.conditions, self.kept)
 
 
 class CleanedBatches:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
+from kafkalog.columns.sorted_rows import groups
+from kafkalog.columns.table import Columns
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.folds.fold import is_open
@@ -24,7 +26,7 @@ from kafkalog.quantities import When, at_newest, iso
 from kafkalog.tables.space_tables import CLOCKS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["Present", "clock_rows", "moment_of"]
 
@@ -51,23 +53,24 @@ def _row(
     )  # fmt: skip
 
 
-def _markers(log: LogSpace) -> NDArray[Any]:
-    """Return (producer, last data time, marker offset, marker time) of transactions with data, by marker offset."""
-    names = ("producer_id", "max_timestamp", "marker_offset", "marker_timestamp", "batches")
-    parts = [np.empty((4, 0), np.int64)]
-    for block in log.facts.transactions.blocks(*names, "marker_type"):
-        ended = ~is_open(block) & (block["batches"] > 0)
-        parts.append(np.stack([block[name][ended] for name in names[:4]]))
-    joined = np.concatenate(parts, axis=1)
-    return joined[:, np.argsort(joined[2], kind="stable")]
+_MARKERS: Final = ("producer_id", "max_timestamp", "marker_offset", "marker_timestamp")
+
+
+def _markers(log: LogSpace) -> Columns:
+    """Return the ended transactions with data, in the order of their markers."""
+    parts = [
+        block.take(~is_open(block) & (block["batches"] > 0), *_MARKERS)
+        for block in log.facts.transactions.blocks(*_MARKERS, "batches", "marker_type")
+    ]
+    rows = Columns.concat(parts, _MARKERS)
+    return rows.take(np.argsort(rows["marker_offset"], kind="stable"))
 
 
 def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
     """Compare a producer's newest record with its marker, which a broker wrote later."""
-    producers, data, offsets, markers = _markers(log)
-    order = np.argsort(producers, kind="stable")
-    starts = np.flatnonzero(np.diff(producers[order], prepend=-(2**62)))
-    for rows in np.split(order, starts[1:]) if len(order) else ():
+    every = _markers(log)
+    producers, data, offsets, markers = (every[name] for name in _MARKERS)
+    for rows in groups(producers):
         ahead = data[rows] - markers[rows]
         worst = rows[int(ahead.argmax())]
         most = int(ahead.max())
@@ -83,7 +86,8 @@ def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
 
 def _leaders(log: LogSpace) -> Iterator[tuple[Any, ...]]:
     """Look for markers that are older than the one before them: written by brokers whose clocks differ."""
-    _, _, offsets, markers = _markers(log)
+    rows = _markers(log)
+    offsets, markers = rows["marker_offset"], rows["marker_timestamp"]
     firsts = [first for _, first in log.facts.epochs]
     for at in np.flatnonzero(np.diff(markers) < -_LEAST_MS).tolist():
         before, after = int(offsets[at]), int(offsets[at + 1])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -28,32 +30,27 @@ __all__ = ["StateTopic", "one_replica", "read_state_topic", "replicas"]
 class StateTopic:
     """The state topic's records by transactional id and by producer id.
 
-    `name_of` has the number in `ids` of the last id that a producer id had. `records` and `listed` count, for each id,
-    its records and the partitions of its decided transactions, `decided` these. `producers` and `times` are the
-    decisions, sorted.
+    `name_of` has the number in `ids` of the last id that a producer id had. `of_ids` counts for each id its `records`,
+    its `decided` transactions and the partitions that these `listed`. `decisions` have a `producer_id` and a `time`.
     """
 
     ids: TextColumn = field(default_factory=TextColumn)
     name_of: dict[int, int] = field(default_factory=dict)
-    records: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    decided: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    listed: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    producers: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    times: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    of_ids: Columns = field(default_factory=lambda: Columns.empty(("records", "decided", "listed")))
+    decisions: Columns = field(default_factory=lambda: Columns.empty(("producer_id", "time")))
     bytes: int = 0
+
+    def names_of(self, producers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of each producer's last transactional id, -1 where none is known."""
+        return np.array([self.name_of.get(one, -1) for one in producers.tolist()], np.int64)
 
     def decision_before(self, producers: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
         """Return the time of each producer's last decision up to a time, -1 where none is known."""
-        if not len(self.producers):
-            return np.full(len(producers), -1, np.int64)
-        count = len(self.producers)
-        who, when = np.concatenate([self.producers, producers]), np.concatenate([self.times, times])
-        order = np.lexsort((when, who))  # of equal times a decision comes first, as its number is lower
-        newest = np.maximum.accumulate(np.where(order < count, order, -1))  # decisions are sorted: their numbers rise
-        last = np.empty(len(order), np.int64)
-        last[order] = newest
-        last = last[count:]
-        return np.where((last >= 0) & (self.producers[last] == producers), self.times[last], -1)
+        return np.append(self.decisions["time"], -1)[self.decisions.known(_spans).last(producers, times)]
+
+
+def _spans(decisions: Columns) -> Spans:
+    return Spans(decisions["producer_id"], decisions["time"])
 
 
 def one_replica(logs: Sequence[LogSpace]) -> list[LogSpace]:
@@ -98,12 +95,12 @@ def read_state_topic(logs: Sequence[LogSpace], limits: Limits) -> StateTopic:
     prepares = [states.index(TransactionState.PREPARE_COMMIT), states.index(TransactionState.PREPARE_ABORT)]
     decided = np.isin(rows["state"], prepares)
     size = len(rows.ids)
-    found.records = np.bincount(names, minlength=size)
-    found.decided = np.bincount(names[decided], minlength=size)
-    found.listed = np.bincount(
-        names[decided], weights=np.maximum(rows["partitions_count"][decided], 0), minlength=size
-    ).astype(np.int64)
-    order = np.lexsort((rows["last_update_timestamp"][decided], rows["producer_id"][decided]))
-    found.producers = rows["producer_id"][decided][order]
-    found.times = rows["last_update_timestamp"][decided][order]
+    listed = np.bincount(names[decided], weights=np.maximum(rows["partitions_count"][decided], 0), minlength=size)
+    found.of_ids = Columns({
+        "records": np.bincount(names, minlength=size), "decided": np.bincount(names[decided], minlength=size),
+        "listed": listed.astype(np.int64),
+    })  # fmt: skip
+    found.decisions = Columns({
+        "producer_id": rows["producer_id"][decided], "time": rows["last_update_timestamp"][decided],
+    })  # fmt: skip
     return found

@@ -11,6 +11,8 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
+from kafkalog.columns.sorted_rows import groups
+from kafkalog.columns.table import Columns
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.folds.fold import is_open
 from kafkalog.tables.space_tables import TRANSACTION_COSTS
@@ -57,19 +59,18 @@ class Cost:
         self.durations += other.durations
         self.delays += other.delays
 
-    def add(self, rows: dict[str, NDArray[Any]], chosen: NDArray[Any]) -> None:
-        """Add the chosen transactions."""
-        has_data = chosen & (rows["batches"] > 0)
-        self.transactions += int(chosen.sum())
-        self.empty += int((chosen & (rows["batches"] == 0)).sum())
-        self.records += int(rows["records"][has_data].sum())
-        self.data_bytes += int(rows["size"][has_data].sum())
-        if has_data.any():
-            times = rows["marker_timestamp"][has_data]
+    def add(self, rows: Columns) -> None:
+        """Add ended transactions."""
+        with_data, decided = rows.take(rows["batches"] > 0), rows.take(rows["decision"] >= 0)
+        self.transactions += len(rows)
+        self.empty += len(rows) - len(with_data)
+        self.records += int(with_data["records"].sum())
+        self.data_bytes += int(with_data["size"].sum())
+        if len(with_data):
+            times = with_data["marker_timestamp"]
             self.first, self.last = min(self.first, int(times.min())), max(self.last, int(times.max()))
-            self.durations.append(_narrow(np.maximum(times - rows["min_timestamp"][has_data], 0)))
-        decided = chosen & (rows["decision"] >= 0)
-        self.delays.append(_narrow(np.maximum(rows["marker_timestamp"] - rows["decision"], 0)[decided]))
+            self.durations.append(_narrow(np.maximum(times - with_data["min_timestamp"], 0)))
+        self.delays.append(_narrow(np.maximum(decided["marker_timestamp"] - decided["decision"], 0)))
 
     def row(
         self, kind: str, scope: Scope, name: str | None = None, state: tuple[int, int, int] | None = None
@@ -126,12 +127,11 @@ def costs_of_log(log: LogSpace, state: StateTopic) -> Iterator[tuple[Scope, Cost
         return
     mine, names = Cost(), defaultdict[int, Cost](Cost)
     for rows in _transactions(log, state):
-        mine.add(rows, np.ones(len(rows["batches"]), np.bool_))
-        ids, inverse = np.unique(rows["producer_id"], return_inverse=True)
-        of_row = np.array([state.name_of.get(one, -1) for one in ids.tolist()], np.int64)[inverse]
-        for number in np.unique(of_row).tolist():
-            if number >= 0:
-                names[number].add(rows, of_row == number)
+        mine.add(rows)
+        of_row = state.names_of(rows["producer_id"])
+        for at in groups(of_row):
+            if (number := int(of_row[at[0]])) >= 0:
+                names[number].add(rows.take(at))
     mine.index_bytes = _index_bytes(log, mine.data_bytes)
     if mine.transactions:
         yield Scope(directory.topic, directory.partition), mine
@@ -143,9 +143,9 @@ def cost_row(scope: Scope, cost: Cost, state: StateTopic) -> tuple[Any, ...]:
     """Make a row of all parts of it."""
     if scope.id is None:
         return cost.row("topic" if scope.partition is None else "partition", scope)
-    records, decided = int(state.records[scope.id]), int(state.decided[scope.id])
-    share = state.bytes * records // max(1, int(state.records.sum()))
-    about = (records, share, round(int(state.listed[scope.id]) / max(1, decided)))
+    counts = state.of_ids.row(scope.id)
+    share = state.bytes * counts["records"] // max(1, int(state.of_ids["records"].sum()))
+    about = (counts["records"], share, round(counts["listed"] / max(1, counts["decided"])))
     return cost.row("transactional_id", scope, state.ids[scope.id], about)
 
 
@@ -156,14 +156,13 @@ def _order(scope: Scope, state: StateTopic) -> tuple[int, str, int]:
     return (1, scope.topic or "", 0) if scope.partition is None else (0, scope.topic or "", scope.partition)
 
 
-def _transactions(log: LogSpace, state: StateTopic) -> Iterator[dict[str, NDArray[Any]]]:
+def _transactions(log: LogSpace, state: StateTopic) -> Iterator[Columns]:
     """Yield a log's ended transactions, some thousand at a time, with the time of each one's decision."""
     columns = ("producer_id", "batches", "records", "size", "min_timestamp", "marker_offset", "marker_timestamp")
     for block in log.facts.transactions.blocks(*columns, "marker_type"):
-        ended = ~is_open(block)
-        rows = {name: block[name][ended] for name in columns}
-        rows["decision"] = state.decision_before(rows["producer_id"], rows["marker_timestamp"])
-        yield rows
+        rows = block.take(~is_open(block), *columns)
+        decided = state.decision_before(rows["producer_id"], rows["marker_timestamp"])
+        yield rows.with_columns({"decision": decided})
 
 
 def _index_bytes(log: LogSpace, data_bytes: int) -> int:

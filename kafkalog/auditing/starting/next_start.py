@@ -18,6 +18,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
+from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.space_tables import NEXT_START
 
@@ -67,8 +68,7 @@ class NextStart:
         """Say what the broker does."""
         recovered, rebuilt, cut = self.recovered, self.rebuilt, self.cut
         parts = [
-            f"recovers {len(recovered)} segment{'s' * (len(recovered) > 1)} of {self.recovered_bytes} bytes"
-            * bool(recovered),
+            f"recovers {many(len(recovered), 'segment')} of {self.recovered_bytes} bytes" * bool(recovered),
             f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
             f"reads {self.snapshot_bytes} bytes for the producers' states" * bool(self.snapshot_bytes),
             f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start),

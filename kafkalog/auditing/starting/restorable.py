@@ -16,10 +16,11 @@ from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_on
 from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.topics import group_rows
-from kafkalog.auditing.transactions import audit_rows, count_of, unsettled_rows
+from kafkalog.auditing.transactions import audit_rows, unsettled_rows
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
-from kafkalog.quantities import by_number, iso
+from kafkalog.kafka.topic_partition import TopicPartition
+from kafkalog.quantities import by_number, iso, many
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.settle import Reason
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["judge_restorable"]
 
 Row = dict[str, Any]
-_Place = tuple[str, int]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
 _WRONG: Final = "side-files-wrong"  # as an error: consumers are given the wrong records
@@ -119,7 +119,7 @@ class _Foreseen:
     """The rows that were made, and where the partitions' best replicas end after the start."""
 
     rows: list[Row] = field(default_factory=list)
-    ends: dict[_Place, int] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
     skewed: bool = False
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     between: int = 0  # open transactions of which another file knows more
@@ -158,15 +158,15 @@ class _Foreseen:
         kept = sum(counts["partition", what] for what in ("loads", "recovers"))
         parts = [
             *skewed,
-            f"{count_of(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
-            f"{count_of(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
+            f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
+            f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
         ]
         parts += [text for text in map(self._counted, _SAID) if text]
         return AnswerWithReasons(CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
-        return f"{count_of(number, key[0])} {_SAID[key][number > 1]}" if number else ""
+        return f"{many(number, key[0])} {_SAID[key][number > 1]}" if number else ""
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:
@@ -174,9 +174,9 @@ def _reasons(rows: Sequence[Row]) -> list[str]:
     said: dict[str, list[str]] = {}
     for row in rows:
         message = row["message"].removesuffix(".")
-        place = f"{row['topic']}-{row['partition']}"
+        place = TopicPartition.of(row)
         same = message.removeprefix(f"{place} ")
-        said.setdefault(same, []).append("" if same == message else place)
+        said.setdefault(same, []).append("" if same == message else str(place))
     return [
         f"each of {len(places):,} partitions, such as {places[0]}, {same}" if len(places) > 1 and places[0]
         else f"{places[0]} {same}".lstrip()
@@ -226,13 +226,13 @@ class _OfCluster:
         self._tell_quorum()
         for broker in self._brokers:
             self._tell_broker(broker)
-        here: defaultdict[_Place, list[Row]] = defaultdict(list)
+        here: defaultdict[TopicPartition, list[Row]] = defaultdict(list)
         for broker in self._brokers:
             for home in broker.homes:
                 for directory in home.partitions:
                     row = self._directory(broker, home, directory)
                     if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
-                        here[directory.topic, directory.partition].append(row)
+                        here[TopicPartition(directory.topic, directory.partition)].append(row)
         for place, rows in here.items():
             self._compare(rows)
             ends = [row["next_log_end_offset"] for row in rows if row["what"] != "offline"]
@@ -318,7 +318,7 @@ class _OfCluster:
         if start.is_stray:
             return self._stray(name, directory, starts)
         records = starts["truncated_records"]
-        lost = f", and with them {count_of(records, 'record')} in whole batches" * bool(records)
+        lost = f", and with them {many(records, 'record')} in whole batches" * bool(records)
         last = directory.segments[-1].path if directory.segments else None
         is_torn = last in self._torn
         if is_torn and starts["is_clean"]:
@@ -366,7 +366,7 @@ class _OfCluster:
                 row["severity"], row["lost_records"] = Reason.HAD_ELSEWHERE.leaves(Severity.ERROR).word, None
                 row["message"] += f"; broker {others[0]['node_id']} still has them, and is to be started first"
 
-    def _tell_absent(self, metadata: Metadata, here: Mapping[_Place, Sequence[Row]]) -> None:
+    def _tell_absent(self, metadata: Metadata, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
         for topic_id, number in sorted(metadata.partitions):
@@ -375,11 +375,11 @@ class _OfCluster:
             if span.until is not None or topic is None:
                 continue
             missing.update(str(one) for one in span.value.replicas if str(one) not in given)
-            name, place = f"{topic.name}-{number}", {"topic": topic.name, "partition": number}
+            name, place = TopicPartition(topic.name, number), {"topic": topic.name, "partition": number}
             replicas, isr = [str(one) for one in span.value.replicas], {str(one) for one in span.value.isr}
-            rows = here.get((topic.name, number), ())
+            rows = here.get(name, ())
             have = {row["node_id"] for row in rows}
-            is_empty = self._reached((topic.name, number)) == 0
+            is_empty = self._reached(name) == 0
             for broker in (one for one in replicas if one in given - have):
                 severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
                 message = f"{name} has no directory on broker {broker}, and begins empty there"
@@ -395,10 +395,10 @@ class _OfCluster:
                 message = f"{name} has no leader: its replicas in sync are on {', '.join(sorted(isr))}"
                 self._tell("partition", "offline", message, Severity.ERROR, **place)
         for broker, count in missing.items():
-            message = f"Broker {broker} is not here, which has {count_of(count, 'replica')}"
+            message = f"Broker {broker} is not here, which has {many(count, 'replica')}"
             self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
 
-    def _reached(self, place: _Place) -> int | None:
+    def _reached(self, place: TopicPartition) -> int | None:
         """Return the highest offset that a checkpoint has for a partition; None where none names it."""
         kinds = (rows for node in self._cluster.nodes for rows in node.all_checkpoints.values())
         return max((rows[place] for rows in kinds if place in rows), default=None)
@@ -444,9 +444,9 @@ def _transactions(audited: Audit, foreseen: _Foreseen) -> None:
         row = dict(zip(TRANSACTIONS.names, cells, strict=True))
         what, does = _FORGOTTEN if row["log"] in foreseen.forgetful else _ENDS[row["state"]]
         foreseen.between += row["cause"] in ("copied-while-running", "marker-missing")
-        place = f"{row['topic']}-{row['partition']}"
+        place = TopicPartition.of(row)
         who = row["transactional_id"] or f"producer {row['producer_id']}"
-        cut = foreseen.ends.get((row["topic"], row["partition"]))
+        cut = foreseen.ends.get(place)
         if cut is not None and row["first_offset"] >= cut:
             continue  # the start cuts it off
         foreseen.add(
@@ -465,9 +465,9 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
         if isinstance(item, Finding):
             continue  # the verification and the audit have it
         row = dict(zip(COMMITTED.names, item[1], strict=True))
-        group, place = row["group"], f"{row['topic']}-{row['partition']}"
+        group, place = row["group"], TopicPartition.of(row)
         cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
-        end = foreseen.ends.get((row["topic"], row["partition"]))
+        end = foreseen.ends.get(place)
         reason = row["out_of_range"]
         foreseen.beyond += reason == "beyond-end"
         if row["offset"] is not None and end is not None and row["offset"] > end:
@@ -485,7 +485,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
             goes_on[group] += 1
     for group, count in goes_on.items():
         foreseen.add(
-            "group", "goes-on", f"Group {group} goes on where it was in {count_of(count, 'partition')}", name=group
+            "group", "goes-on", f"Group {group} goes on where it was in {many(count, 'partition')}", name=group
         )
 
 
@@ -536,13 +536,13 @@ def _contradictions(cluster: ClusterAudit, foreseen: _Foreseen, *, is_clean: boo
     """Return what only files of different moments have: one knows what another one has not yet."""
     errors = [row for row in foreseen.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
     newer = sum(row["what"] == "stray" for row in errors)
-    found = [f"{count_of(newer, 'log')} that the metadata does not have"] * bool(newer)
+    found = [f"{many(newer, 'log')} that the metadata does not have"] * bool(newer)
     if is_clean:
         return found
     absent = sum(row["what"] == "absent" for row in errors)
-    found += [f"{count_of(foreseen.between, 'transaction')} of which another file knows more"] * bool(foreseen.between)
-    found += [f"{count_of(foreseen.beyond, 'committed offset')} after a log's end"] * bool(foreseen.beyond)
-    return found + [f"{count_of(absent, 'partition')} of the metadata without a directory"] * bool(absent)
+    found += [f"{many(foreseen.between, 'transaction')} of which another file knows more"] * bool(foreseen.between)
+    found += [f"{many(foreseen.beyond, 'committed offset')} after a log's end"] * bool(foreseen.beyond)
+    return found + [f"{many(absent, 'partition')} of the metadata without a directory"] * bool(absent)
 
 
 def _name(directory: PartitionDirectory) -> str:

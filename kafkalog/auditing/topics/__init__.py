@@ -7,7 +7,7 @@ applied.
 from __future__ import annotations
 
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
-from kafkalog.auditing.topics.groups import GroupAt, Standing, group_rows, offsets_rows
+from kafkalog.auditing.topics.groups import CommittedGroups, GroupAt, group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
@@ -37,6 +37,7 @@ __all__ = [
     "STATES",
     "Broker",
     "CommitFates",
+    "CommittedGroups",
     "GroupAt",
     "LeadersAt",
     "Led",
@@ -44,7 +45,6 @@ __all__ = [
     "Names",
     "RowForm",
     "Span",
-    "Standing",
     "absent_findings",
     "cluster_metadata",
     "group_rows",

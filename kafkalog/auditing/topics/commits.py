@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans, group_begins, group_ends
+from kafkalog.columns.sorted_rows import Spans, groups, last_of_each
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
@@ -73,7 +73,7 @@ _NUMBERS: Final = {
 
 
 class CommitFates:
-    """A log's transactions with data that ended in one of some states, sorted by producer and first offset."""
+    """A log's transactions with data that ended in one of some states."""
 
     def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
         kept = [kind for kind, number in _NUMBERS.items() if STATES[number] in states]
@@ -82,9 +82,7 @@ class CommitFates:
             for rows in transactions.blocks(*_COLUMNS)
         ]
         rows = Columns.concat(parts, _COLUMNS)
-        self.spans = Spans(rows["producer_id"], rows["first_offset"])
-        rows = rows.take(self.spans.order)
-        self._last = rows["last_offset"]
+        self.spans = Spans(rows["producer_id"], rows["first_offset"], rows["last_offset"])
         self._state = np.zeros(len(rows), np.int8)
         for kind, number in _NUMBERS.items():
             self._state[rows["marker_type"] == kind] = number
@@ -92,14 +90,7 @@ class CommitFates:
         self._marker_timestamp = rows["marker_timestamp"]
 
     def __len__(self) -> int:
-        return len(self._last)
-
-    def rows(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return which transactions producers' records belong to; -1 where no transaction of theirs has the offset."""
-        if not len(self):
-            return np.full(len(offsets), -1)
-        found = self.spans.last(producer_ids, offsets)
-        return np.where((found >= 0) & (offsets <= self._last[found]), found, -1)
+        return len(self.spans)
 
     def states(self, rows: NDArray[np.intp], moment: Moment | None = None) -> NDArray[np.int8]:
         """Return the states of records in these transactions at a moment, as numbers of `STATES`.
@@ -284,7 +275,7 @@ class Commits:
         state = np.full(len(rows), _COMMITTED_STATE, np.int8)
         if is_transactional.any():
             of = np.flatnonzero(is_transactional)
-            fate[of] = fates.rows(producer_id[of], records.offset[rows][of])
+            fate[of] = fates.spans.find(producer_id[of], records.offset[rows][of])
             state[of] = fates.states(fate[of], moment)
         parts = records.values(COMMIT_TYPES, rows)
         fields = {name: records.field(parts, *column)[rows] for name, column in _FIELDS.items()}
@@ -338,11 +329,8 @@ class InForce(NamedTuple):
     def by_partition(self) -> Iterator[tuple[str, int, Columns]]:
         """Yield each partition with the rows that are for it."""
         topic, partition = self.keys.topic[self.rows["key"]], self.keys.partition[self.rows["key"]]
-        order = np.lexsort((partition, topic))
-        topic, partition = topic[order], partition[order]
-        begins = np.flatnonzero(group_begins(topic, partition))
-        for first, rows in zip(begins.tolist(), np.split(order, begins[1:]), strict=False):
-            yield self.keys.topics.texts[topic[first]], int(partition[first]), self.rows.take(rows)
+        for rows in groups(topic, partition):
+            yield self.keys.topics.texts[topic[rows[0]]], int(partition[rows[0]]), self.rows.take(rows)
 
 
 class Committed:
@@ -489,10 +477,8 @@ _KEPT: Final = {
 def newest(keys: NDArray[Any], is_one: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return the place of each key's last row among those of a kind, and the keys."""
     at = np.flatnonzero(is_one)
-    order = np.argsort(keys[at], kind="stable")
-    ordered = keys[at][order]
-    is_last = group_ends(ordered)
-    return at[order[is_last]], ordered[is_last]
+    found, last = last_of_each(keys[at])
+    return at[last], found
 
 
 def _ranks(texts: list[str]) -> NDArray[np.int64]:

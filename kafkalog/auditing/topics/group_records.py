@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.commits import Names, WantedNames, grown, newest
+from kafkalog.auditing.topics.commits import Names, WantedNames, grown
+from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.columns.texts import Numbered
 from kafkalog.kafka.internal_block import with_protocol
 from kafkalog.kafka.internal_records import internal_record
@@ -152,7 +153,7 @@ class NewestOfGroups:
 
     def apply(self, records: InternalRecords, rows: NDArray[Any], groups: NDArray[Any]) -> None:
         """Take in the next records of the log, `groups` are those that they are about."""
-        at, group = newest(groups, np.ones(len(groups), np.bool_))
+        group, at = last_of_each(groups)
         size = int(group.max(initial=-1)) + 1
         self._columns, self._is_there = grown(self._columns, size, 0), grown(self._is_there, size, 0)
         of = rows[at]
@@ -202,7 +203,7 @@ class GroupRecords:
             is_one = wanted.of(self._group[keys])
             rows, keys = rows[is_one], keys[is_one]
         self.newest.apply(records, rows, self._group[keys])
-        at, _ = newest(keys, np.ones(len(keys), np.bool_))
+        _, at = last_of_each(keys)
         at.sort()
         for key, number in zip(keys[at].tolist(), rows[at].tolist(), strict=True):
             self._values.pop(key, None)

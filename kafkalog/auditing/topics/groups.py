@@ -52,6 +52,7 @@ from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.kafka.message_json import plain
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
@@ -68,7 +69,16 @@ from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GROUP_TABLES", "GroupAt", "Item", "ShareOffsets", "Standing", "group_of", "group_rows", "offsets_rows"]
+__all__ = [
+    "GROUP_TABLES",
+    "CommittedGroups",
+    "GroupAt",
+    "Item",
+    "ShareOffsets",
+    "group_of",
+    "group_rows",
+    "offsets_rows",
+]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
 
@@ -403,9 +413,6 @@ def _share_log(
             yield SHARE_OFFSETS, row
 
 
-Place = tuple[str, int]
-
-
 class GroupAt(NamedTuple):
     """A group's committed offset in a partition, with the leader epoch of the last record read; -1 for none."""
 
@@ -414,7 +421,7 @@ class GroupAt(NamedTuple):
     leader_epoch: int
 
 
-class Standing:
+class CommittedGroups:
     """The groups of one cluster that have committed offsets for some partitions.
 
     Few audits need them: the topic is read when the first group is asked for. What is wrong with it is reported with
@@ -422,13 +429,13 @@ class Standing:
     """
 
     def __init__(
-        self, nodes: Sequence[LogDirectory] = (), places: Collection[Place] = (), limits: Limits | None = None
+        self, nodes: Sequence[LogDirectory] = (), places: Collection[TopicPartition] = (), limits: Limits | None = None
     ) -> None:
         self._nodes = nodes
         self._places = frozenset(places)
         self._limits = limits or Limits()
 
-    def of(self, place: Place) -> Sequence[GroupAt]:
+    def of(self, place: TopicPartition) -> Sequence[GroupAt]:
         """Return the groups in a partition, in the order of their offsets."""
         return self._found.get(place, ()) if place in self._places else ()
 
@@ -453,17 +460,18 @@ class Standing:
         return before, None
 
     @cached_property
-    def _found(self) -> Mapping[Place, list[GroupAt]]:
+    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
         cluster = Cluster(None, list(self._nodes))
         chosen = ChosenGroups(Moment(), (), ())
-        found: dict[Place, list[GroupAt]] = {}
+        found: dict[TopicPartition, list[GroupAt]] = {}
         for log in topic_logs([cluster], OFFSETS_TOPIC, self._limits, lambda _: None, optional=True):
             groups, _ = read_groups(log, chosen, self._limits)
             commits = groups.in_force()
             names, group_of = groups.names, commits.keys.group
             for topic, partition, rows in commits.by_partition():
-                if (topic, partition) in self._places:
-                    found.setdefault((topic, partition), []).extend(
+                place = TopicPartition(topic, partition)
+                if place in self._places:
+                    found.setdefault(place, []).extend(
                         GroupAt(offset, names[group_of[key]], epoch)
                         for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
                     )

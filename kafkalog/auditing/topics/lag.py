@@ -16,7 +16,6 @@ from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, topic_logs
 from kafkalog.columns.table import NONE, AnyColumn, Columns
-from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
@@ -112,9 +111,8 @@ class Lag:
     """The columns of the commits of one partition of ``__consumer_offsets``, by the numbers of their keys."""
 
     def __init__(self, keys: int) -> None:
-        self._of = np.full(keys, -1)
-        self._texts: dict[str, list[str | None]] = {"stuck_by": [], "partition_log": []}
-        self._bounds: dict[str, list[int]] = {name: [] for name in _BOUNDS}
+        self._logs: list[tuple[int | str | None, ...]] = []
+        self._of = np.full(keys, -1)  # numbers of logs
         self._columns = {name: np.full(keys, NONE) for name in ("lag", "visible_lag", "out_of_range_since_ms")}
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
@@ -122,11 +120,8 @@ class Lag:
     def add(self, commits: Columns, found: _Found) -> None:
         """Take what a partition's log says of the offsets that were committed for it."""
         key, offset, epoch = (commits[name] for name in ("key", "offset", "leader_epoch"))
-        read, number = found.read, len(self._texts["partition_log"])
-        self._texts["partition_log"].append(read.log)
-        self._texts["stuck_by"].append(found.stuck_by)
-        for name, value in zip(_BOUNDS, (read.start, read.end, read.stable), strict=True):
-            self._bounds[name].append(value)
+        read, number = found.read, len(self._logs)
+        self._logs.append((read.start, read.end, read.stable, read.log, found.stuck_by))
         lag = read.end - np.clip(offset, read.start, read.end)
         visible = read.visible[np.searchsorted(found.offsets, offset)]
         self._of[key] = number
@@ -140,22 +135,18 @@ class Lag:
 
     def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
-        of, stuck = self._of[at], self._stuck[at]
-        there = of >= 0
-        bounds = {
-            name: Numbers(np.append(np.array(values, np.int64), NONE)[of], there)
-            for name, values in self._bounds.items()
-        }
+        logs = Columns.of_rows([*self._logs, (None,) * len(_OF_LOG)], _OF_LOG, _OF_LOG[-2:])  # the last is none
+        of = logs.take(self._of[at])
         return {
-            **bounds,
+            **{name: of[name] for name in _OF_LOG[:-2]},
             **{name: column[at] for name, column in self._columns.items()},
             "out_of_range": Numbers.worded(self._range[at], OUT_OF_RANGE),
-            "stuck_by": TextColumn.of([*self._texts["stuck_by"], None]).take(stuck),
-            "partition_log": TextColumn.of([*self._texts["partition_log"], None]).take(of),
+            "stuck_by": logs.texts("stuck_by").take(self._stuck[at]),
+            "partition_log": of.texts("partition_log"),
         }
 
 
-_BOUNDS: Final = ("log_start_offset", "log_end_offset", "last_stable_offset")
+_OF_LOG: Final = ("log_start_offset", "log_end_offset", "last_stable_offset", "partition_log", "stuck_by")
 
 
 def no_lag(at: NDArray[np.intp]) -> dict[str, AnyColumn]:

@@ -52,7 +52,7 @@ _TIMES: Final = ("since", "offset", "until", "until_offset")
 
 def span_times(spans: Sequence[Span]) -> Columns:
     """Return from when on values applied, and until when those did that have ended, as columns."""
-    rows = ({name: getattr(one, name) or 0 for name in _TIMES} for one in spans)
+    rows = ((one.since, one.offset, one.until or 0, one.until_offset or 0) for one in spans)
     has_ended = np.array([one.until is not None and one.until_offset is not None for one in spans], np.bool_)
     return Columns.of_rows(rows, _TIMES).with_columns({"has_ended": has_ended})
 

@@ -9,14 +9,14 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
-from kafkalog.columns.sorted_rows import group_begins
-from kafkalog.columns.table import NONE
+from kafkalog.columns.sorted_rows import group_begins, groups, last_of_each
+from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
@@ -30,9 +30,6 @@ from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.segments.chunk import Chunk
 from kafkalog.tables.column import Table
 from kafkalog.tables.writer_tables import LISTED_TOPICS, RATES, WRITERS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["SPANS", "writer_rows"]
 
@@ -49,38 +46,34 @@ _INTERNAL: Final = "__"  # names of Kafka's own topics begin with it
 _TOGETHER: Final = 64  # parts that are summed up at once
 
 
+_COUNTS: Final = ("batches", "records", "bytes")
+_SUMS: Final = (*_COUNTS, "first", "last")
+
+
 class _Written:
-    """Sums of batches by keys: of columns that are keys, batches, records and bytes, first and last time."""
+    """Sums of batches by columns that are `keys`: batches, records and bytes, first and last time."""
 
-    def __init__(self, keys: int) -> None:
+    def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
-        self._parts: list[NDArray[np.int64]] = []
+        self._parts: list[Columns] = []
 
-    def add(self, rows: NDArray[np.int64]) -> None:
+    def add(self, rows: Columns) -> None:
         """Take in rows."""
-        if rows.shape[1]:
-            self._parts.append(rows)
+        self._parts.append(rows)
         if len(self._parts) >= _TOGETHER:
             self._parts = [self.rows()]
 
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Columns:
         """Return one row for each key, sorted by the keys."""
-        keys = self._keys
-        if not self._parts:
-            return np.empty((keys + 5, 0), np.int64)
-        rows = np.concatenate(self._parts, axis=1)
-        rows = rows[:, np.lexsort(rows[:keys][::-1])]
-        at = np.flatnonzero(group_begins(*rows[:keys]))
-        first = np.where(rows[keys + 3] < 0, _NO_TIME, rows[keys + 3])
-        first = np.minimum.reduceat(first, at)
-        return np.vstack(
-            [
-                rows[:keys, at],
-                np.add.reduceat(rows[keys : keys + 3], at, axis=1),
-                np.where(first == _NO_TIME, -1, first),
-                np.maximum.reduceat(rows[keys + 4], at),
-            ]
-        )
+        rows = Columns.concat(self._parts, (*self._keys, *_SUMS))
+        if not len(rows):
+            return rows
+        rows = rows.take(np.lexsort([rows[key] for key in reversed(self._keys)]))
+        at = np.flatnonzero(group_begins(*(rows[key] for key in self._keys)))
+        first = np.minimum.reduceat(np.where(rows["first"] < 0, _NO_TIME, rows["first"]), at)
+        sums = {name: np.add.reduceat(rows[name], at) for name in _COUNTS}
+        sums |= {"first": np.where(first == _NO_TIME, -1, first), "last": np.maximum.reduceat(rows["last"], at)}
+        return rows.take(at).with_columns(sums)
 
 
 _NO_TIME: Final = 2**63 - 1  # later than any
@@ -89,13 +82,16 @@ _NO_TIME: Final = 2**63 - 1  # later than any
 class _OfLog(NamedTuple):
     """What is written in a log, by producer and time; how far the log goes; what is wrong with it."""
 
-    rows: NDArray[np.int64]
+    rows: Columns
     reach: tuple[int, int]
     findings: tuple[Finding, ...]
 
 
+_OF_LOG: Final = ("producer", "start")
+
+
 def _read(directory: PartitionDirectory, span: int, limits: Limits) -> _OfLog:
-    written = _Written(2)
+    written = _Written(_OF_LOG)
     start = directory.checkpoints.get("log_start", 0)
 
     def take(chunk: Chunk) -> None:
@@ -107,9 +103,11 @@ def _read(directory: PartitionDirectory, span: int, limits: Limits) -> _OfLog:
         time = np.maximum(rows[buffers.MAX_TIMESTAMP], -1)
         begins = np.where(time < 0, NONE, time - time % span) if span else np.zeros_like(time)
         producers = np.maximum(rows[buffers.PRODUCER_ID], _NO_PRODUCER)
-        counts = rows[buffers.COUNT], rows[buffers.SIZE]
-        part = _Written(2)
-        part.add(np.stack([producers, begins, np.ones_like(time), *counts, time, time]))
+        part = _Written(_OF_LOG)
+        part.add(Columns({
+            "producer": producers, "start": begins, "batches": np.ones_like(time), "records": rows[buffers.COUNT],
+            "bytes": rows[buffers.SIZE], "first": time, "last": time,
+        }))  # fmt: skip
         written.add(part.rows())
 
     watch().begin(directory.size, len(directory.segments))
@@ -127,36 +125,32 @@ class _Writers:
 
     def __init__(self) -> None:
         self.topics: dict[str, int] = {}
-        self._written = _Written(4)  # cluster, producer, topic, time
-        self._places = _Written(4)  # cluster, producer, topic, partition
-        self.partitions: list[tuple[int, str, int]] = []
+        self._written = _Written(("cluster", "producer", "topic", "start"))
+        self._places = _Written(("cluster", "producer", "topic", "partition"))
 
-    def add(self, cluster: int, topic: str, partition: int, rows: NDArray[np.int64]) -> None:
+    def add(self, cluster: int, topic: str, partition: int, rows: Columns) -> None:
         """Take in a log's rows."""
-        number = self.topics.setdefault(topic, len(self.topics))
-        producers = rows[0]
-        before = [np.full_like(producers, cluster), producers, np.full_like(producers, number)]
-        self._written.add(np.vstack([*before, rows[1:]]))
-        self._places.add(np.vstack([*before, np.full_like(producers, partition), rows[2:]]))
+        about = {"cluster": cluster, "topic": self.topics.setdefault(topic, len(self.topics)), "partition": partition}
+        rows = rows.with_columns({name: np.full(len(rows), number) for name, number in about.items()})
+        self._written.add(rows)
+        self._places.add(rows)
 
-    def rates(self) -> NDArray[np.int64]:
-        """Return cluster, producer, topic, time, batches, records, bytes, first and last time."""
-        return self._written.rows()
+    def rates(self) -> Iterator[tuple[int, ...]]:
+        """Yield cluster, producer, topic, time, batches, records and bytes."""
+        return self._written.rows().tuples("cluster", "producer", "topic", "start", *_COUNTS)
 
     def writers(self) -> Iterator[tuple[int, int, list[str], int, list[int]]]:
         """Yield cluster, producer, topics, the number of partitions, and sums; each topic alone without a producer."""
         rows = self._places.rows()
         names = list(self.topics)
-        alone = np.where(rows[1] == _NO_PRODUCER, rows[2], -1)
-        keys = np.stack([rows[0], alone, rows[1]])
-        order = np.lexsort((rows[3], rows[2], keys[2], keys[1], keys[0]))
-        rows, keys = rows[:, order], keys[:, order]
-        for one in np.split(rows, np.flatnonzero(group_begins(*keys))[1:], axis=1) if rows.shape[1] else ():
-            times = one[7][one[7] >= 0]
+        alone = np.where(rows["producer"] == _NO_PRODUCER, rows["topic"], -1)
+        for at in groups(rows["cluster"], alone, rows["producer"]):
+            one = rows.take(at)
+            times = one["first"][one["first"] >= 0]
             first = int(times.min()) if len(times) else -1
-            sums = [*one[4:7].sum(axis=1).tolist(), first, int(one[8].max())]
-            topics = sorted(names[number] for number in np.unique(one[2]).tolist())
-            yield int(one[0, 0]), int(one[1, 0]), topics, one.shape[1], sums
+            sums = [*(int(one[name].sum()) for name in _COUNTS), first, int(one["last"].max())]
+            topics = sorted(names[number] for number in np.unique(one["topic"]).tolist())
+            yield int(one["cluster"][0]), int(one["producer"][0]), topics, len(one), sums
 
 
 Item = tuple[Table, tuple[Any, ...]] | Finding
@@ -229,7 +223,7 @@ def _rows(
             )
     if RATES.name in tables:
         topics = list(found.topics)
-        for cluster, producer, topic, start, batches, records, size in zip(*found.rates()[:7].tolist(), strict=True):
+        for cluster, producer, topic, start, batches, records, size in found.rates():
             yield (
                 RATES,
                 RATES.of(
@@ -253,8 +247,8 @@ def _transactional_ids(
     for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
         for scan in log.scans:
             states = scan.states
-            producers, first = np.unique(states["producer_id"][::-1], return_index=True)
-            ids = states["transactional_id"][::-1][first]
+            producers, last = last_of_each(states["producer_id"])
+            ids = states["transactional_id"][last]
             named = zip(producers.tolist(), ids.tolist(), strict=True)
             names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
     return names

@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused, 
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge_replicas, speaker_of, with_own_epoch
-from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
+from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_rows import (
     COLUMN_TABLES,
@@ -77,7 +77,6 @@ __all__ = [
     "conflicts",
     "coordinator_batches",
     "coordinator_rows",
-    "count_of",
     "fates_after_salvage",
     "findings_of_transactions",
     "gap_rows",

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
 from kafkalog.certainty import certainty_of
-from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.sorted_rows import among, group_begins, runs
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
@@ -114,15 +114,12 @@ def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
     if len(keys) < 2:
         return
     found = keys.take(np.lexsort((keys["marker_type"], keys["marker_epoch"], keys["producer_id"])))
-    one, other = (
-        np.stack([found[name][cut] for name in ("producer_id", "marker_epoch", "marker_type")])
-        for cut in (slice(None, -1), slice(1, None))
-    )
-    same = (one[:2] == other[:2]).all(axis=0)
-    bounds = np.array([0, *(np.flatnonzero(~same) + 1).tolist(), len(found)])  # of rows of one transaction each
-    for after in (np.flatnonzero(same & (one[2] != other[2])) + 1).tolist():
-        group = np.searchsorted(bounds, after, side="right")
-        for places in ((after - 1, after), (bounds[group - 1], bounds[group] - 1)):
+    kind = found["marker_type"]
+    firsts, stops = runs(group_begins(found["producer_id"], found["marker_epoch"]))  # of one transaction each
+    differ = kind[firsts] != kind[stops - 1]
+    for first, stop in zip(firsts[differ].tolist(), stops[differ].tolist(), strict=True):
+        after = first + int(np.argmax(kind[first:stop] != kind[first]))
+        for places in ((after - 1, after), (first, stop - 1)):
             row, other_row = found.take(np.array(places))
             if row["log"] != other_row["log"]:  # in one log these are two transactions
                 if not (row["told"] or other_row["told"]):  # else it is reported by the coordinator's decision

@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions.atomicity import unidentified
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.columns.sorted_rows import among
+from kafkalog.columns.sorted_rows import among, groups
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -238,9 +238,9 @@ def _of_coordinator(
         wrote = coordinator.names_of(np.array(list(_producers(logs)), np.int64))
         touches[wrote[wrote >= 0]] = True
         rows, listed = states.listed_by(np.arange(len(states)))
-        places = np.stack([states.listed["topic"][listed], states.listed["partition"][listed]])
-        distinct, of_place = np.unique(places, axis=1, return_inverse=True)
-        chosen = [narrowing.log(states.topics[topic], number) for topic, number in distinct.T.tolist()]
-        touches[states["transactional_id"][rows[np.array(chosen, bool)[of_place.reshape(-1)]]]] = True
+        topics, partitions = states.listed["topic"][listed], states.listed["partition"][listed]
+        for some in groups(topics, partitions):
+            if narrowing.log(states.topics[int(topics[some[0]])], int(partitions[some[0]])):
+                touches[states["transactional_id"][rows[some]]] = True
         meant &= touches
     return coordinator.of_ids(np.flatnonzero(meant))

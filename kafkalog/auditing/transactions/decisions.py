@@ -58,9 +58,8 @@ def against_coordinator(
 
 def _identified(found: Answered) -> NDArray[np.int64]:
     """Return the markers of the rows that are decisions' own, where the data has the decision's epoch."""
-    numbers = np.flatnonzero(found.own >= 0)
-    rows = found.rows.take(found.own[numbers])
-    epochs = found.decisions["data_epoch"][numbers]
+    decisions = found.decisions.take(found.decisions["own"] >= 0)
+    rows, epochs = found.rows.take(decisions["own"]), decisions["data_epoch"]
     certain = (
         (rows["first_offset"] != NONE)
         & (rows["older_records"] == NONE)
@@ -85,32 +84,32 @@ class _Compared:
         self._audit = audit
         self._found = found
         self._lost = LostOffsets(audit.gaps)
-        foreign = found.held >= 0
-        foreign[found.own[found.own >= 0]] = False
+        own, held = found.decisions["own"], found.rows["held"]
+        foreign = held >= 0
+        foreign[own[own >= 0]] = False
         places = np.flatnonzero(foreign)
-        own = found.own[found.held[places]]
-        places = places[(own < 0) | (places < own)]
-        rows, decisions = found.rows.take(places), found.decisions.take(found.held[places])
-        sole, own = is_sole(decisions), found.own[found.held[places]]
-        certain = (own >= 0) | sole | _in_time(rows, decisions, context)
-        about = (places[certain].tolist(), rows.take(certain), decisions.take(certain))
-        for place, row, decision, has_own, is_alone in zip(
-            *about, (own[certain] >= 0).tolist(), sole[certain].tolist(), strict=True
-        ):
-            self._compare(place, row, decision, own=has_own, sole=is_alone)
+        of_each = own[held[places]]
+        places = places[(of_each < 0) | (places < of_each)]
+        rows, decisions = found.rows.take(places), found.decisions.take(held[places])
+        sole = is_sole(decisions)
+        certain = (decisions["own"] >= 0) | sole | _in_time(rows, decisions, context)
+        about = (places[certain].tolist(), rows.take(certain), decisions.take(certain), sole[certain].tolist())
+        for place, row, decision, is_alone in zip(*about, strict=True):
+            self._compare(place, row, decision, sole=is_alone)
 
-    def _compare(self, place: int, row: dict[str, int], decision: dict[str, int], *, own: bool, sole: bool) -> None:
-        number = int(self._found.held[place])
+    def _compare(self, place: int, row: dict[str, int], decision: dict[str, int], *, sole: bool) -> None:
+        number = row["held"]
         if self.answered[number]:
             return
-        if not own:
+        if decision["own"] < 0:
             if self._own_may_be_lost(place, decision):
                 return
             self.answered[number] = row["marker_timestamp"] >= decision["decided"]
         self.identified.append(row["marker_offset"])
         if decision["committed"] != (row["marker_type"] == fold.COMMIT):
             self.broken.append(row["marker_offset"])
-            self.findings.append(_broken(self._audit, row, decision, self._found.name(number), sole=sole))
+            name = self._found.ids[decision["transactional_id"]]
+            self.findings.append(_broken(self._audit, row, decision, name, sole=sole))
 
     def _own_may_be_lost(self, place: int, decision: dict[str, int]) -> bool:
         """Say whether the decision's own marker may have been before this row: where offsets are missing, trimmed."""
@@ -139,15 +138,14 @@ def _missing(
     audit: PartitionAudit, found: Answered, answered: NDArray[np.bool_], context: Context
 ) -> list[Finding]:  # fmt: skip
     """Report the decisions to commit whose markers are missing; what was aborted and is lost, nobody misses."""
-    left = np.flatnonzero((found.own < 0) & ~answered & (found.decisions["committed"] != 0))
-    left = left[~_elsewhere(audit, found.decisions.take(left))]
-    lacks = _lack_marker(audit, found.decisions.take(left), context)
-    left, lacks = left[lacks >= 0], lacks[lacks >= 0]
-    decisions = found.decisions.take(left)
+    decisions = found.decisions.take((found.decisions["own"] < 0) & ~answered & (found.decisions["committed"] != 0))
+    decisions = decisions.take(~_elsewhere(audit, decisions))
+    lacks = _lack_marker(audit, decisions, context)
+    decisions, lacks = decisions.take(lacks >= 0), lacks[lacks >= 0]
     kept = ReplicaMarkers.of(context.replicas, decisions)
     return [
         _without_marker(
-            audit, decision, found.name(int(left[number])), kept.words(number, committed=True), _LACKS[lack]
+            audit, decision, found.ids[decision["transactional_id"]], kept.words(number, committed=True), _LACKS[lack]
         )
         for number, (decision, lack) in enumerate(zip(decisions, lacks.tolist(), strict=True))
     ]

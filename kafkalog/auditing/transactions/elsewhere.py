@@ -18,6 +18,7 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
@@ -26,7 +27,6 @@ from kafkalog.settle import Reason, lowered
 __all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
 
 ELSEWHERE: Final = ("decision-elsewhere", "leaderless-elsewhere", "election-elsewhere")
-Place = tuple[str, int]
 _SHOWN: Final = 3
 _MARKERS_MS: Final = 60_000  # by then a healthy cluster has all markers of a decision, whatever its clocks say
 _LATEST: Final = 2**61  # times of any bytes are cut to it
@@ -106,23 +106,23 @@ class _Elsewhere:
             if topic is None or spans[-1].until is not None or not missing:
                 continue
             if is_up and now.leader < 0 and not (self._are_clean and all(map(self._was_stopped, missing))):
-                yield self._leaderless((topic.name, number), spans, missing)
-            yield from self._unclean((topic.name, number), spans)
+                yield self._leaderless(TopicPartition(topic.name, number), spans, missing)
+            yield from self._unclean(TopicPartition(topic.name, number), spans)
 
     def _was_stopped(self, broker: int) -> bool:
         """Say whether a broker left in order: the next to go may be those that were given."""
         spans = [] if self._metadata is None else self._metadata.brokers.get(("broker", broker), [])
         return any(span.value.state == "stopping" for span in spans[-2:])
 
-    def _leaderless(self, place: Place, spans: Sequence[Span], missing: set[int]) -> Finding:
+    def _leaderless(self, place: TopicPartition, spans: Sequence[Span], missing: set[int]) -> Finding:
         at = len(spans) - 1
         while at and spans[at - 1].value.leader < 0:
             at -= 1
         led = f"; broker {spans[at - 1].value.leader} had led it" if at else ""
-        said = f"{_name(place)} has had no leader since {iso(spans[at].since)}{led}"
+        said = f"{place} has had no leader since {iso(spans[at].since)}{led}"
         return self._of("leaderless-elsewhere", self._metadata_log, place, missing, said)
 
-    def _unclean(self, place: Place, spans: Sequence[Span]) -> Iterator[Finding]:
+    def _unclean(self, place: TopicPartition, spans: Sequence[Span]) -> Iterator[Finding]:
         """Yield the newest unclean election after which a replica that was in sync has not come back.
 
         One that has come back has the new leader's history, and nothing any more of what was lost.
@@ -139,7 +139,7 @@ class _Elsewhere:
             missing.add(elected)
         if missing:
             said = (
-                f"Broker {elected} became leader of {_name(place)} at {iso(spans[at].since)} without being in sync;"
+                f"Broker {elected} became leader of {place} at {iso(spans[at].since)} without being in sync;"
                 f" {_named(in_sync)} had been"
             )
             yield self._of("election-elsewhere", self._metadata_log, place, missing, said)
@@ -162,10 +162,10 @@ class _Elsewhere:
         owner, listed = states.listed_by(rows)
         topics, numbers = states.listed["topic"][listed].tolist(), states.listed["partition"][listed].tolist()
         names = {topic: states.topics[topic] for topic in set(topics)}
-        places: dict[Place, list[int]] = {}
+        places: dict[TopicPartition, list[int]] = {}
         for of, topic, number in zip(owner.tolist(), topics, numbers, strict=True):
             if known[of] and (names[topic], number) not in self._present:
-                places.setdefault((names[topic], number), []).append(of)
+                places.setdefault(TopicPartition(names[topic], number), []).append(of)
         for place, which in sorted(places.items()):
             logs = [coordinator.logs[at] for at in coordinator.of_log[rows[which]].tolist()]
             yield from self._waiting(place, decided.take(np.array(which)), stays[which].tolist(), logs, states.ids)
@@ -175,15 +175,15 @@ class _Elsewhere:
         at = int(coordinator.of_log[row])
         if not self._homes[coordinator.logs[at]].clean_shutdown:
             return False
-        leaders = [span.value.leader for span in self._spans((STATE_TOPIC, coordinator.partitions[at]))]
+        leaders = [span.value.leader for span in self._spans(TopicPartition(STATE_TOPIC, coordinator.partitions[at]))]
         return next((leader in self._given for leader in reversed(leaders) if leader >= 0), True)
 
-    def _spans(self, place: Place) -> Sequence[Span]:
+    def _spans(self, place: TopicPartition) -> Sequence[Span]:
         ids = None if self._metadata is None else self._metadata.ids.get(place[0])
         return self._metadata.partitions.get((ids[-1], place[1]), ()) if self._metadata is not None and ids else ()
 
     def _waiting(
-        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: TextColumn
+        self, place: TopicPartition, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: TextColumn
     ) -> Iterator[Finding]:  # fmt: skip
         """Yield the decisions whose marker a partition elsewhere lacks, as one finding, and those that it may lack."""
         spans, missing = self._spans(place), set[int]()
@@ -201,11 +201,11 @@ class _Elsewhere:
         for is_certain, found in waiting.items():
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             told = "; ".join(_decision(one, ids[one["transactional_id"]]) for _, one in found[:_SHOWN]) + more
-            said = f"The coordinator decided transactions that list {_name(place)}, where markers are missing or still"
+            said = f"The coordinator decided transactions that list {place}, where markers are missing or still"
             finding = self._of("decision-elsewhere", found[0][0], place, missing, f"{said} to come: {told}")
             yield finding if is_certain else lowered(finding, Reason.MAY_BE_THERE)
 
-    def _of(self, code: str, file: str, place: Place, missing: set[int], said: str) -> Finding:
+    def _of(self, code: str, file: str, place: TopicPartition, missing: set[int], said: str) -> Finding:
         needed = _directories(missing) if missing else "the directory of a broker that has the partition"
         message = f"{said}. The inputs lack {needed}"
         return Finding.of(code, file, message, needed=needed)._replace(topic=place[0], partition=place[1])
@@ -215,7 +215,3 @@ def _decision(one: Mapping[str, int], name: str) -> str:
     how = "commit" if one["committed"] else "abort"
     why = " while the partition had no leader: its marker was never written" if one["completed"] >= 0 else ""
     return f"{name} (producer {one['producer_id']}) to {how} (record at offset {one['offset']}){why}"
-
-
-def _name(place: Place) -> str:
-    return f"{place[0]}-{place[1]}"

@@ -81,8 +81,7 @@ class EndedRows:
         order, by_time = self._from_the_end
         group = by_time.groups(producers, epochs)
         at = by_time.first(group, np.clip(times, -LATEST, LATEST))
-        there = by_time.holds(at, group)
-        return np.where(there, order[by_time.order[np.where(there, at, 0)]], -1)
+        return np.append(order, -1)[by_time.rows(at, by_time.holds(at, group))]
 
     def first_within(self, decisions: Columns) -> NDArray[np.int64]:
         """Return the first row that each decision's marker may have ended, by equal clocks; -1 for none."""
@@ -92,7 +91,7 @@ class EndedRows:
         group = self.by_time.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
         at = self.by_time.first(group, begin)
         there = self.by_time.holds(at, group) & (self.by_time.time(at) <= end)
-        return np.where(there, self.by_time.order[np.where(there, at, 0)], -1)
+        return self.by_time.rows(at, there)
 
 
 class SentMarkers:

@@ -28,7 +28,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     open_verdict,
 )
 from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_missed
-from kafkalog.columns.sorted_rows import SortedRows, among
+from kafkalog.columns.sorted_rows import SortedRows, among, any_between
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -86,10 +86,7 @@ class UnreadBytes:
     def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
         if not len(self._after) and not len(self._missing):
             return np.zeros(len(first), bool)
-        unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)
-        missing = np.searchsorted(self._missing, first, "right") < np.searchsorted(self._missing, marker)
-        found: NDArray[np.bool_] = unread | missing
-        return found
+        return any_between(self._after, first, marker) | any_between(self._missing, first + 1, marker)
 
 
 # The words of verdicts by their numbers.
@@ -349,10 +346,11 @@ class _Judge:
         never_comes[never_comes] = self._never_come(decision[never_comes])
         # Where no record is missing, only a decision that lists the partition sends a marker.
         is_due = is_decided & ~sent | context.state_cleaned
-        read = Read(
-            context.newest_broker, self.coordinator.read_until(names), latest, np.where(is_due, latest, -1), decided,
-            context.copy_ms, context.max_timeout_ms, never_comes,
-        )  # fmt: skip
+        each = Columns({
+            "state": self.coordinator.read_until(names), "said": latest, "due": np.where(is_due, latest, -1),
+            "decided": decided, "never_comes": never_comes,
+        })  # fmt: skip
+        read = Read(context.newest_broker, context.copy_ms, context.max_timeout_ms, each)
         seen = self.moments.seen(rows, read)
         at_end = self._at_end(rows, read, word) if context.inputs is Inputs.ONE_MOMENT else seen
         return [marker_missed(context.inputs, *both) for both in zip(seen, at_end, strict=True)]
@@ -363,8 +361,8 @@ class _Judge:
         A producer that its id has left begins no transaction any more, whatever follows in the state partition.
         """
         is_left = (word == Word.FORGOTTEN) | (word == Word.REPLACED)
-        state = np.where(is_left, NEVER, read.state)
-        return self.moments.seen(rows, read._replace(state=state, max_timeout_ms=0, log=self.context.opened_ms))
+        each = read.each.with_columns({"state": np.where(is_left, NEVER, read.each["state"])})
+        return self.moments.seen(rows, read._replace(each=each, max_timeout_ms=0, log=self.context.opened_ms))
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""

@@ -56,6 +56,7 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel.buffers import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import is_lost
+from kafkalog.quantities import many
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
@@ -96,7 +97,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
         yield Finding.of(
             code,
             directory.log,
-            f"{count} offset commit{'s' * (count > 1)} of group {group}, written by producer {producer},"
+            f"{many(count, 'offset commit')} of group {group}, written by producer {producer},"
             f" {'is' if count == 1 else 'are'} {what}",
             producer_id=producer,
             found=count,
@@ -106,15 +107,15 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
 def _count(records: InternalRecords, fates: CommitFates, counts: Counter[tuple[int, str, str]]) -> None:
     """Count a block's commits whose keys could be read, by producer, group and state."""
     producer_id = records.of_batches(buffers.PRODUCER_ID)
-    fate = fates.rows(producer_id, records.offset)
+    fate = fates.spans.find(producer_id, records.offset)
     parts = records.keys(COMMIT_TYPES, np.flatnonzero(fate >= 0))
     rows = np.sort(np.concatenate([np.empty(0, np.intp), *(part.of for part in parts)]))
     groups = Names()
     group = groups.numbers(records, *(records.field(parts, "group", number)[rows] for number in (0, 1)))
     columns = np.column_stack([producer_id[rows], group, fates.states(fate[rows])])
     found, count = np.unique(columns, axis=0, return_counts=True)
-    for (producer, number, state), many in zip(found.tolist(), count.tolist(), strict=True):
-        counts[producer, groups.texts[number], STATES[state] or ""] += many
+    for (producer, number, state), times in zip(found.tolist(), count.tolist(), strict=True):
+        counts[producer, groups.texts[number], STATES[state] or ""] += times
 
 
 # Several replicas of one partition: which of them speaks for it, and what all of them show is reported once.

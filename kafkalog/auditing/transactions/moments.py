@@ -10,55 +10,43 @@ partition ends before the first batch, or its log before the coordinator's word.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.certainty import NEVER, Seen
-from kafkalog.columns.sorted_rows import group_begins
+from kafkalog.columns.sorted_rows import group_begins, runs
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bracket", "Moments", "Read"]
+__all__ = ["Moments", "Read"]
 
 
 def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
 
 
-class Bracket(NamedTuple):
-    """The times (ms) between which first batches were appended, by the markers before and after each.
-
-    `after` is later than any time where no marker follows.
-    """
-
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-
-
 class Read(NamedTuple):
     """How far the inputs were read for each transaction, in times (ms): brokers' times unless said otherwise.
 
-    `newest` is the newest time in any input. `state` is that of the transactional id's state partition, -1 where it may
-    be any partition and one of them is empty; `said` is the coordinator's newest word on the producer, `due` its newest
-    word from which a marker follows that is not here, `decided` its newest decision that lists the partition; -1 where
-    there is none. A copy takes at most `copy_ms`, a transaction at most `max_timeout_ms`. `never_comes` says whose
-    marker can't come any more. The log is whole up to `log`, whatever it has itself.
+    `newest` is the newest time in any input. A copy takes at most `copy_ms`, a transaction at most `max_timeout_ms`. Up
+    to `log` the log is whole, whatever it has itself. Of the columns of `each`, `state` is the newest time of the
+    transactional id's state partition, -1 where it may be any partition and one of them is empty; `said` is the
+    coordinator's newest word on the producer, `due` its newest word from which a marker follows that is not here,
+    `decided` its newest decision that lists the partition; -1 where there is none. `never_comes` says whose marker
+    can't come any more.
     """
 
     newest: int
-    state: NDArray[np.int64]
-    said: NDArray[np.int64]
-    due: NDArray[np.int64]
-    decided: NDArray[np.int64]
     copy_ms: int
     max_timeout_ms: int
-    never_comes: NDArray[np.bool_]
+    each: Columns
     log: int = -1
 
 
@@ -89,8 +77,12 @@ class Moments:
     def __init__(self, audit: PartitionAudit) -> None:
         self._audit = audit
 
-    def bracket(self, first_offsets: NDArray[np.int64]) -> Bracket:
-        """Return the times of the markers around offsets: few are asked for in a log of many markers."""
+    def bracket(self, first_offsets: NDArray[np.int64]) -> Columns:
+        """Return the times (ms) of the last marker `before` and the first one `after` each of some first offsets.
+
+        Between them the batch was appended. `after` is later than any time where no marker follows. Few are asked for
+        in a log of many markers.
+        """
         asked, of_row = np.unique(first_offsets, return_inverse=True)
         number = len(asked)
         # The markers below the first offset, from it on, from the second one on, …: of each stretch its first and last.
@@ -106,28 +98,25 @@ class Moments:
                 order = np.argsort(offsets, kind="stable")
             offsets, times = offsets[order], times[order]
             part = np.searchsorted(asked, offsets, "right")
-            begins = np.flatnonzero(group_begins(part))
-            ends = np.append(begins[1:], len(part)) - 1
+            begins, stops = runs(group_begins(part))
+            ends = stops - 1
             first.put(part[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[part[begins]])
             last.put(part[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[part[ends]])
         there, places = last.offsets != NONE, np.arange(number + 1)
         before = np.maximum.accumulate(np.where(there, places, -1))[:-1]
         after = np.minimum.accumulate(np.where(there, places, number + 1)[::-1])[::-1][1:]
         times_before, times_after = np.append(last.times, -1), np.append(first.times, NEVER)
-        return Bracket(times_before[before][of_row], times_after[after][of_row])
+        return Columns({"before": times_before[before][of_row], "after": times_after[after][of_row]})
 
     def seen(self, rows: Columns, read: Read) -> list[Seen]:
         """Return what the files show of open transactions."""
         newest, log_any = min(read.newest, NEVER), self._audit.newest
         log = max(self._audit.newest_broker, read.log)
-        bracket = self.bracket(rows["first_offset"])
-        times = zip(
-            read.state.tolist(), _time(read.said).tolist(), read.due.tolist(), _time(read.decided).tolist(),
-            _time(rows["min_timestamp"]).tolist(), _time(rows["max_timestamp"]).tolist(), bracket.before.tolist(),
-            bracket.after.tolist(), read.never_comes.tolist(), strict=True,
-        )  # fmt: skip
-        return [
-            Seen(newest, state, said, due, decided, log, log_any, begins, last, before, after, read.copy_ms,
-                 read.max_timeout_ms, never_comes)
-            for state, said, due, decided, begins, last, before, after, never_comes in times
-        ]  # fmt: skip
+        around, said, decided = self.bracket(rows["first_offset"]), read.each["said"], read.each["decided"]
+        each: Iterable[dict[str, Any]] = read.each.with_columns({
+            "said": _time(said), "decided": _time(decided), "begins": _time(rows["min_timestamp"]),
+            "last": _time(rows["max_timestamp"]), "before": around["before"], "after": around["after"],
+        })  # fmt: skip
+        of_all: dict[str, Any] = {"newest": newest, "log": log, "log_any": log_any, "copy_ms": read.copy_ms,
+                  "max_timeout_ms": read.max_timeout_ms}  # fmt: skip
+        return [Seen(**of_all, **of_row) for of_row in each]

@@ -32,20 +32,14 @@ _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers 
 class Answered(NamedTuple):
     """Decisions that list a partition, and the ended rows of their producers in the log, in log order in each.
 
-    `own` has for each decision the number of the row that its own marker ended, -1 where the log has no such marker.
-    `held` has for each row the number of the decision that is about its data by epoch and time, -1 for none: the
-    newest that began before the row's marker. `ids` are the transactional ids by their numbers.
+    A decision's `own` is the number of the row that its own marker ended, -1 where the log has no such marker. A row's
+    `held` is the number of the decision that is about its data by epoch and time, -1 for none: the newest that began
+    before the row's marker. `ids` are the transactional ids by their numbers.
     """
 
     decisions: Columns
     rows: Columns
-    own: NDArray[np.int64]
-    held: NDArray[np.int64]
     ids: TextColumn
-
-    def name(self, decision: int) -> str:
-        """Return the transactional id of a decision."""
-        return self.ids[int(self.decisions["transactional_id"][decision])]
 
     def before(self, place: int) -> int | None:
         """Return the place of the same producer's row before a row, None for its first."""
@@ -80,14 +74,17 @@ class OwnMarkers:
     def _answered(self, listing: NDArray[np.int64]) -> Answered:
         decisions = self._coordinator.decisions(listing)
         ended = EndedRows(self._audit, decisions["producer_id"])
-        ids = self._coordinator.states.ids
-        return Answered(decisions, ended.rows, _own(ended, decisions), _held(ended, decisions), ids)
+        return Answered(
+            decisions.with_columns({"own": _own(ended, decisions)}),
+            ended.rows.with_columns({"held": _held(ended, decisions)}),
+            self._coordinator.states.ids,
+        )
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Return the offsets of the markers that are some decision's own, in order."""
-        found = [one.rows["marker_offset"][one.own[one.own >= 0]] for one in self.answered()]
-        return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+        found = ((one.rows["marker_offset"], one.decisions["own"]) for one in self.answered())
+        return np.sort(np.concatenate([np.empty(0, np.int64), *(offsets[own[own >= 0]] for offsets, own in found)]))
 
     def __bool__(self) -> bool:
         """Say whether any decision lists the partition."""
@@ -139,16 +136,12 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
 def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     """Return for each row the newest decision about data of its epoch that began before its marker was written."""
     rows = ended.rows
-    held = np.full(len(rows), -1, np.int64)
-    if not len(rows):
-        return held
     known = np.flatnonzero(decisions["data_epoch"] != NONE)
-    if not len(known):
-        return held
+    if not len(rows) or not len(known):
+        return np.full(len(rows), -1, np.int64)
     some = decisions.take(known)
     by_time = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
     group = by_time.groups(rows["producer_id"], rows["last_epoch"])
-    at = by_time.first(group, ended.times + 1) - 1
+    at = by_time.first(group, ended.times, "right") - 1
     chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & by_time.holds(at, group)
-    held[chosen] = known[by_time.order[at[chosen]]]
-    return held
+    return np.append(known, -1)[by_time.rows(at, chosen)]

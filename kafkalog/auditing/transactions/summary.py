@@ -14,9 +14,10 @@ from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome, leaves_complete
+from kafkalog.quantities import many
 from kafkalog.tables.audit_tables import SUMMARY
 
-__all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
+__all__ = ["Blocker", "LogSummary", "Summary"]
 
 # Notes on transactions that consumers wait for: whether they are wrong is not certain, or depends on what comes.
 _WAITING: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided"})
@@ -176,10 +177,10 @@ class Summary:
                 counts[code] += count
                 worst[code] = max(severity, worst.get(code, severity))
         serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
-        unread = [f"{count_of(len(self.unreadable), 'input')} could not be read"] if self.unreadable else []
+        unread = [f"{many(len(self.unreadable), 'input')} could not be read"] if self.unreadable else []
         if not serious and not self.complete:
             files = sum(count for (code, _), count in self.findings.items() if code == "file-unreadable")
-            return f"INCOMPLETE: {unread[0] if unread else count_of(files, 'file') + ' could not be read'}"
+            return f"INCOMPLETE: {unread[0] if unread else many(files, 'file') + ' could not be read'}"
         if not serious:
             return f"OK: {self._fine()}" if self.has_read else "EMPTY: the log directories have no logs"
         word = "WRONG" if self.worst is Severity.ERROR else "SUSPICIOUS"
@@ -212,7 +213,7 @@ class Summary:
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""
         decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
-        return f"{count_of(decided, 'transaction')} decided"
+        return f"{many(decided, 'transaction')} decided"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
         """Yield the log of each partition whose last stable offset is before its end, and what blocks it."""
@@ -230,20 +231,15 @@ class Summary:
             for kind, number in log.gaps.items():
                 gaps[kind] += number
         parts = [
-            count_of(len(self.logs), "log"),
-            count_of(sum(log.batches for log in self.logs), "batch", "batches"),
-            count_of(sum(log.records for log in self.logs), "record"),
-            count_of(states.total(), "transaction") + _parts(states),
-            count_of(gaps.total(), "gap") + _parts(gaps),
+            many(len(self.logs), "log"),
+            many(sum(log.batches for log in self.logs), "batch", "batches"),
+            many(sum(log.records for log in self.logs), "record"),
+            many(states.total(), "transaction") + _parts(states),
+            many(gaps.total(), "gap") + _parts(gaps),
         ]
         if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):
-            parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
+            parts.append(f"atomicity: {many(unidentified, 'transaction')} not checkable")
         return "; ".join([", ".join(parts), *self.brokers])
-
-
-def count_of(number: int, one: str, many: str = "") -> str:
-    """Write a number with its noun."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _parts(counts: Counter[str]) -> str:

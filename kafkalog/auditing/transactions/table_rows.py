@@ -19,7 +19,7 @@ from kafkalog.auditing.transactions.moments import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.certainty import NEVER
-from kafkalog.columns.sorted_rows import among, distinct, place_of
+from kafkalog.columns.sorted_rows import among, distinct, groups, place_of
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
@@ -415,8 +415,9 @@ def notable_columns(log: LogAudit) -> Iterator[Columns]:
     if is_open.any():
         bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])
         has_begin = rows["first_offset"][is_open] != NONE
-        not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
-        not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
+        before, after = bracket["before"], bracket["after"]
+        not_before[is_open] = np.where(has_begin & (before >= 0), before, NONE)
+        not_after[is_open] = np.where(has_begin & (after != NEVER), after, NONE)
     yield transactions_at(log, rows).with_columns(
         {
             "not_before_ms": not_before,
@@ -438,16 +439,19 @@ def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
     if len(across):
         heads = _heads_from(log.partition, log.fork)
         for row in across.tolist():
-            mine = (heads[0] == rows["producer_id"][row]) & (heads[1] <= last[row])
-            found[row] = int(heads[2][mine].sum())
+            mine = (heads["producer_id"] == rows["producer_id"][row]) & (heads["last_offset"] <= last[row])
+            found[row] = int(heads["records"][mine].sum())
     return found
 
 
-def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
+_HEADS: Final = {"producer_id": buffers.PRODUCER_ID, "last_offset": buffers.LAST_OFFSET, "records": buffers.COUNT}
+
+
+def _heads_from(partition: PartitionAudit, offset: int) -> Columns:
     """Read the producer, last offset and records of each batch of producers from an offset on."""
     segments = partition.directory.segments
     ends = [*(segment.base_offset for segment in segments[1:]), partition.log_end_offset]
-    found = [np.empty((3, 0), np.int64)]
+    found: list[Columns] = []
     for segment, end in zip(segments, ends, strict=True):
         if end <= offset:
             continue
@@ -456,17 +460,17 @@ def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
                 heads = chunk.heads.numpy()
                 mine = (heads[buffers.VALID] != 0) & (heads[buffers.LAST_OFFSET] >= offset)
                 mine &= (heads[buffers.PRODUCER_ID] >= 0) & (heads[buffers.ATTRIBUTES] & CONTROL == 0)
-                found.append(heads[[buffers.PRODUCER_ID, buffers.LAST_OFFSET, buffers.COUNT]][:, mine])
-    return np.concatenate(found, axis=1)
+                found.append(Columns({name: heads[column, mine] for name, column in _HEADS.items()}))
+    return Columns.concat(found, tuple(_HEADS))
 
 
 def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
     """Yield the numbers of the judged rows of each cause, as many as are shown of one log."""
     judged = verdicts.judged
-    for cause in np.unique(judged["cause"]).tolist():
-        places = judged["place"][judged["cause"] == cause]
-        shown, _ = limit.split(verdicts.rows.take(places, "first_offset")["first_offset"])
-        if cause != CAUSE["not-judged"]:
+    for some in groups(judged["cause"]):
+        if judged["cause"][some[0]] != CAUSE["not-judged"]:
+            places = judged["place"][some]
+            shown, _ = limit.split(verdicts.rows.take(places, "first_offset")["first_offset"])
             yield places[shown]
 
 

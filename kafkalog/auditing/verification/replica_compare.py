@@ -22,7 +22,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.quantities import offset_range
+from kafkalog.quantities import many, offset_range
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.verify_tables import REPLICAS
 
@@ -329,7 +329,7 @@ def pair_findings(pair: Pair) -> Iterator[Finding]:
         if pair.holes[which]:
             first, last = pair.holes[which][0]
             count = len(pair.holes[which]) - 1
-            more = f" and {count} more range{'s' * (count > 1)}" if count else ""
+            more = f" and {many(count, 'more range')}" if count else ""
             yield _finding(
                 lacks, "replica-lacks",
                 f"{offset_range(first, last)}{more} {'is' if first == last and not more else 'are'} missing here,"

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from kafkalog.auditing.starting import AnswerWithReasons, CanGoOn, Restorable
 from kafkalog.auditing.topics import Metadata
-from kafkalog.auditing.transactions import Summary, count_of
+from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.outcome import Outcome
+from kafkalog.quantities import many
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables.verify_tables import LOGS
 
@@ -108,7 +109,7 @@ class VerifySummary(Summary):
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""
-        return f"{count_of(len(self.files), 'file')} whole"
+        return f"{many(len(self.files), 'file')} whole"
 
     def verdict(self) -> str:
         """Return the answer where there is one, which is never yes where not all was read."""
@@ -135,9 +136,9 @@ class VerifySummary(Summary):
         """Return one line of totals."""
         sizes = {name: sum(getattr(facts, name) for facts in self.files) for name in _BYTES}
         parts = [
-            count_of(len(self.files), "file"),
-            count_of(sum(facts.batches or 0 for facts in self.files), "batch", "batches"),
-            count_of(sum(facts.records or 0 for facts in self.files if facts.batches is not None), "record"),
+            many(len(self.files), "file"),
+            many(sum(facts.batches or 0 for facts in self.files), "batch", "batches"),
+            many(sum(facts.records or 0 for facts in self.files if facts.batches is not None), "record"),
             f"{sizes['size']} bytes: " + ", ".join(f"{sizes[name]} {name}" for name in _BYTES[1:]),
         ]
         return ", ".join(parts)

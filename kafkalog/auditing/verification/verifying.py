@@ -65,7 +65,7 @@ from kafkalog.log_dirs.moving import (
     with_gone,
 )
 from kafkalog.log_dirs.walk import Found, walk
-from kafkalog.quantities import listed
+from kafkalog.quantities import listed, many
 from kafkalog.segments.file_rows import side_file_rows
 from kafkalog.segments.repeated_findings import FileFindings, counted
 from kafkalog.settle import Reason, lowered
@@ -316,7 +316,7 @@ def _unknown(home: str, names: list[str]) -> Finding:
     return Finding.of(
         "file-unknown",
         home,
-        f"{len(names)} file{'s' * (len(names) > 1)} with a name that Kafka does not use: {listed(sorted(names), 5)}",
+        f"{many(len(names), 'file')} with a name that Kafka does not use: {listed(sorted(names), 5)}",
         found=len(names),
     )
 

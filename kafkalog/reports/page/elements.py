@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from xml.etree import ElementTree
 
 from kafkalog.escape import escape, escape_line
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, many
 from kafkalog.reports.colours import LOOKS
 from kafkalog.tables import TABLES
 from kafkalog.zone import TIMES, Zone
@@ -195,7 +195,7 @@ def rows_table(
     rest = iter(rows)
     cells = [[_cell(name, row[name], zone) for name in columns] for row in islice(rest, _MOST)]
     total = len(cells) + sum(1 for _ in rest)
-    said = f"{caption}: {total:,} row{'s' * (total != 1)}"
+    said = f"{caption}: {many(total, 'row', grouped=True)}"
     notes: list[Content] = []
     if total > len(cells):
         notes.append(f"The first {len(cells):,} are here; all of them: --format ndjson --table {source}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkalog.quantities import many
 from kafkalog.reports.also import listed
 from kafkalog.reports.first_screen import worst_first
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
@@ -39,7 +40,7 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
     yield from (_incident(row, zone, pictures, is_open=row is ordered[0]) for row in above)
     if notes:
         folded = [_incident(row, zone, pictures, is_open=False) for row in notes]
-        said = f"{len(notes)} note{'s' * (len(notes) != 1)}"
+        said = f"{many(len(notes), 'note')}"
         yield element("details", element("summary", severity_mark("note"), element("b", said)), folded, class_="notes")
 
 

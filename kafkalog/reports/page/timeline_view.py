@@ -241,7 +241,7 @@ class TimelineView:
         shown = [row for row in order if not row["topic"].startswith("__")] or order
         few = {row["log"] for row in shown[:_DRAWN_LANES]}
         lanes = lanes_by_offset(source, _CELLS, lambda row: row["log"] in few)
-        one_by_one = sum(sum(lane.counts.values()) for lane in lanes) <= _ONE_BY_ONE
+        one_by_one = sum(lane.transactions for lane in lanes) <= _ONE_BY_ONE
         transactions = transaction_rows(source, lambda columns: columns.texts("log").among(few)) if one_by_one else ()
         drawn = Drawn(by_log(transactions), by_log(gaps), by_log(changes), zone)
         words = list(_words(packed, (len(gaps), more_gaps), (len(changes), more_changes), (len(lanes), len(order))))
@@ -292,7 +292,7 @@ def _pictures(
     shown = [lane for some in of_incident for lane in some]
     transactions = by_log(_transactions_of(source, shown))
     for row, some in zip(about, of_incident, strict=False):
-        one_by_one = all(sum(lane.counts.values()) <= _ONE_BY_ONE for lane in some)
+        one_by_one = all(lane.transactions <= _ONE_BY_ONE for lane in some)
         of_lanes = Drawn(transactions if one_by_one else {}, drawn.gaps, drawn.changes, drawn.zone)
         yield row["id"], cut_picture(some, of_lanes, _framed(row)) if some else None
     yield from ((row["id"], None) for row in about[_PICTURES:])
@@ -321,7 +321,7 @@ def _transactions_of(source: AuditSource, lanes: Sequence[Lane]) -> Iterator[dic
     """Yield the transactions of lanes that have few enough for each to be drawn."""
     axes: dict[str, list[Axis]] = defaultdict(list)
     for lane in lanes:
-        if sum(lane.counts.values()) <= _ONE_BY_ONE:
+        if lane.transactions <= _ONE_BY_ONE:
             axes[lane.row["log"]].append(lane.axis)
 
     def inside(columns: Columns) -> NDArray[np.bool_]:

@@ -13,10 +13,10 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel import text as kernel_text
 from kafkalog_cli.render.kafka.writer import java_path
 
-__all__ = ["Summaries"]
+__all__ = ["PAIRS", "Summaries"]
 
 _FEW: Final = 1 << 12  # numbers that are put in order without numpy
-_PAIRS: Final = 1 << 22
+PAIRS: Final = 1 << 22  # numbers of a file that are kept before equal offsets are put together
 
 
 class Summaries:
@@ -27,7 +27,7 @@ class Summaries:
         self._index_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._time_errors: list[tuple[str, kafkalog.TimeIndexErrors]] = []
         self._breaks: dict[str, array[int]] = {}
-        self._room: dict[str, int] = {}  # how many numbers of a file are kept before equal offsets are put together
+        self._room: dict[str, int] = {}  # how many numbers of a file are kept until then
         self._last_file = ""
         self._last_offset = 0
 
@@ -51,9 +51,9 @@ class Summaries:
         start = offsets[0] - 1 if previous is None else previous
         for i in found[: kernel_text.breaks(recs.cells, recs.count, start, found)]:
             kept.extend((offsets[i - 1] if i else start, offsets[i]))
-        if not self._is_scala and len(kept) > self._room.setdefault(path, _PAIRS):
+        if not self._is_scala and len(kept) > self._room.setdefault(path, PAIRS):
             kept = self._breaks[path] = _by_offset(kept)
-            self._room[path] = max(_PAIRS, 2 * len(kept))
+            self._room[path] = max(PAIRS, 2 * len(kept))
         self._last_file, self._last_offset = path, offsets[recs.count - 1]
 
     def lines(self) -> Iterator[str]:
