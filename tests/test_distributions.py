@@ -39,7 +39,7 @@ def _built(source: Path, *command: str) -> Path:
 def test_the_source_distribution_has_every_file(source: Path) -> None:
     """Tests, fixtures, documents and tools are in it, so that it builds and passes its tests by itself."""
     wanted = {file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()}
-    with tarfile.open(_built(source, "sdist")) as packed:
+    with tarfile.open(_built(source, "sdist", "--formats=tar")) as packed:
         names = [Path(*Path(member.name).parts[1:]) for member in packed if member.isfile()]
     shutil.rmtree(source / "made")
 

@@ -13,8 +13,10 @@ from build import much_damaged
 from counted import counted
 from kafkalog.auditing.verification import Verification, verify
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.findings import Bytes
+from kafkalog.findings import Bytes, Finding, Where
 from kafkalog.limit import IN_A_FILE
+from kafkalog.segments.repeated_findings import FileFindings
+from kafkalog.settle import Reason, lowered
 
 _EXAMINED = 1000  # damaged places that are examined closely, each with its own finding
 
@@ -65,3 +67,17 @@ def test_the_steps_of_a_verification_grow_with_the_damage(tmp_path: Path) -> Non
 def _calls(folder: Path) -> int:
     """Count the calls of a verification."""
     return counted(lambda: verify([folder]))[1]
+
+
+@pytest.mark.parametrize("where", [{"position": 0, "length": 100}, {"offset": 5}])
+def test_one_finding_for_many_is_as_severe_as_the_worst(where: Where) -> None:
+    """That the first of many is a note hides no error behind it."""
+    findings = FileFindings()
+    error = Finding.of("crc-mismatch", "a.log", "its CRC is wrong", **where)
+    findings.add(lowered(error, Reason.BEING_WRITTEN))
+    for _ in range(IN_A_FILE):
+        findings.add(error)
+
+    (one,) = findings.all()
+    assert one.found == IN_A_FILE + 1
+    assert (one.severity, one.certainty) == (error.severity, error.certainty)

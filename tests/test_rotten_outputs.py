@@ -20,7 +20,7 @@ from kafkalog.auditing.pipeline import kept_scans
 from official import FIXTURES
 
 DATA: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
-FLIPS: Final = 200
+FLIPS: Final = [60, pytest.param(600, marks=pytest.mark.exhaustive)]
 READING: Final = ("report", "--format", "html")  # all tables but those that no report shows, and both other files
 UNREAD: Final = ("gaps", "producers", "leaders", "partitions", "coordinator", "remote_segments")
 
@@ -63,11 +63,12 @@ def noticed(ended: Ended, file: Path) -> bool:
     return ended.status == 1 and f"{file}: " in ended.text and "output-damaged" in ended.text
 
 
-def test_each_flipped_bit_is_noticed(copy: Path) -> None:
+@pytest.mark.parametrize("flips", FLIPS)
+def test_each_flipped_bit_is_noticed(copy: Path, flips: int) -> None:
     """By verify in any file that the manifest lists, and by a report that reads the file; an HTML page reads most."""
     chance = random.Random(7)
     files, silent = listed(copy), set()
-    for number in range(FLIPS):
+    for number in range(flips):
         file = files[number % len(files)]
         with flipped(file, chance):
             assert noticed(kafkalog("verify", copy), file), file
@@ -82,11 +83,12 @@ def test_each_flipped_bit_is_noticed(copy: Path) -> None:
     assert kafkalog(*READING, copy).status == 0
 
 
+@pytest.mark.parametrize("flips", FLIPS)
 @pytest.mark.parametrize("name", ["manifest.json", "_work/begun.json"])
-def test_files_that_carry_their_checksum_are_noticed(copy: Path, name: str) -> None:
+def test_files_that_carry_their_checksum_are_noticed(copy: Path, name: str, flips: int) -> None:
     """Every byte of them counts, whatever JSON makes of it: the other case of a digit, a space."""
     chance = random.Random(name)
-    for _ in range(FLIPS):
+    for _ in range(flips):
         with flipped(copy / name, chance):
             assert noticed(kafkalog("verify", copy), copy / name)
             if name == "manifest.json":

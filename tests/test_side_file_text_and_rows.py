@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,11 +50,16 @@ def said(value: Any) -> str:
 @pytest.mark.parametrize("pattern", NAMES)
 def test_text_and_rows_agree(pattern: str) -> None:
     """Every entry of every file of the fixtures has a line and a row, and the two have the same fields."""
-    entries = 0
-    for path in sorted(FIXTURES.glob(f"[kv]*/data*/**/{pattern}")):
-        text = kafkalog("dump", "--exit-zero", path).out.decode().split("\n")[1:-1]
-        rows = [row for row in rows_of("--exit-zero", path) if row["table"] != "findings"]
-        lines = [line for line in text if not line.endswith(" is empty.")]
+    paths, entries = sorted(map(str, FIXTURES.glob(f"[kv]*/data*/**/{pattern}"))), 0
+    texts = re.split("^Dumping ", kafkalog("dump", "--exit-zero", *paths).out.decode(), flags=re.MULTILINE)[1:]
+    rows_in = defaultdict(list)
+    for row in rows_of("--exit-zero", *paths):
+        if row["table"] != "findings":
+            rows_in[row["file"]].append(row)
+    for path, text in zip(paths, texts, strict=True):
+        head, *said_of = text.split("\n")[:-1]
+        rows, lines = rows_in[path], [line for line in said_of if not line.endswith(" is empty.")]
+        assert head == path
         assert len(lines) == len(rows), path
         for line, row in zip(lines, rows, strict=True):
             fields = fields_of(line, NAMES[pattern])

@@ -46,8 +46,8 @@ def test_every_field_is_escaped_wherever_the_text_is_cut(fields: list[str], size
 @pytest.mark.parametrize("form", ["csv", "table"])
 @pytest.mark.parametrize("what", ["value", "headers"])
 def test_a_huge_row_is_shown_in_pieces(form: str, what: str) -> None:
-    """A value of 1.5 MB with what must be escaped, or 70,000 headers: the text would take a hundred times that."""
-    record = build.record(b"\x1b,v" * 500_000) if what == "value" else build.record(b"v", None, [(b"", None)] * 70_000)
+    """A value of 0.6 MB with what must be escaped, or 70,000 headers: the text would take a hundred times that."""
+    record = build.record(b"\x1b,v" * 200_000) if what == "value" else build.record(b"v", None, [(b"", None)] * 70_000)
     data = build.batch(record)
     written = 0
 
@@ -68,4 +68,4 @@ def test_a_huge_row_is_shown_in_pieces(form: str, what: str) -> None:
     tracemalloc.stop()
 
     assert peak < 3 * len(data) + (8 << 20)  # the batch itself is read into a window
-    assert written > (3_000_000 if form == "csv" and what == "value" else 100)
+    assert written > (1_200_000 if form == "csv" and what == "value" else 100)

@@ -1,8 +1,9 @@
 """The fold: batches to transactions and producers, and the same for the results of other folds.
 
 A transactional data batch is an *extent* of one batch; a marker is an extent of none that ends the one before it.
-Reading a segment, joining segments and joining the tasks of a cluster are one function, ``kernel.fold.absorb``, fed by
-`Fold`. It is associative, not commutative: parts may be joined in any grouping, never in any order.
+Reading a segment, joining segments and joining the tasks of a cluster are two functions, ``kernel.fold.absorb`` for
+what is open and ``kernel.fold.finish`` for what ends, fed by `Fold`. It is associative, not commutative: parts may be
+joined in any grouping, never in any order.
 """
 
 from __future__ import annotations

@@ -375,8 +375,10 @@ def batches(
 ) -> tuple[int, int]:
     """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums match.
 
-    `types` and `coordinator_epochs` are those of their markers. `out` gets finished rows, `events` what is reported;
-    the part's cells say how many. Answers (row to continue with, why it stopped).
+    Data of a transaction opens one of its producer, or is more of the open one. Any marker of the producer ends the
+    open one, whatever the marker's epoch; with none open it is an empty transaction. A marker that can't be read ends
+    nothing. `types` and `coordinator_epochs` are those of their markers. `out` gets finished rows, `events` what is
+    reported; the part's cells say how many. Answers (row to continue with, why it stopped).
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
@@ -471,7 +473,7 @@ def batches(
                 last_timestamp=newest,
             )
             wrote(states, at, written)
-        if kind >= 0:
+        if kind >= 0:  # a marker, of whatever epoch
             if not states[at + IS_OPEN]:
                 absorb(states, at, nothing)
             marker = Marker(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
+from typing import Any
 
 from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
@@ -17,13 +18,33 @@ from kafkalog.segments.chunk import CROWDED, Chunk
 __all__ = ["DamagedPlaces", "FileFindings", "counted", "is_of_damage"]
 
 
-class DamagedPlaces:
-    """Where the bytes of one damage code are in a file, in the order in which they were found."""
+class _Many:
+    """Findings for which one will stand: it is as severe, and as certain, as the first one of the most severe."""
 
-    __slots__ = ("first", "lengths", "positions")
+    __slots__ = ("first", "worst")
 
     def __init__(self, first: Finding) -> None:
         self.first = first
+        self.worst = first
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        if finding.severity > self.worst.severity:
+            self.worst = finding
+
+    def one(self, message: str, **where: Any) -> Finding:
+        """Return the first finding with other words, and another place."""
+        severity, certainty = self.worst.severity, self.worst.certainty
+        return self.first._replace(message=message, severity=severity, certainty=certainty, needed=None, **where)
+
+
+class DamagedPlaces(_Many):
+    """Where the bytes of one damage code are in a file, in the order in which they were found."""
+
+    __slots__ = ("lengths", "positions")
+
+    def __init__(self, first: Finding) -> None:
+        super().__init__(first)
         self.positions = array("q")
         self.lengths = array("q")
 
@@ -40,27 +61,27 @@ class DamagedPlaces:
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
+        super().add(finding)
         self.positions.append(finding.position or 0)
         self.lengths.append(finding.length or 0)
 
     def finding(self, table: str) -> Finding:
         """Return the one finding that stands for all, from the first place to the last; `table` lists them."""
-        first = self.first
         start, end = min(self.positions), max(position + length for position, length in self)
         message = (
             f"{len(self)} places with {sum(self.lengths)} bytes, between positions {start} and {end}; the table {table}"
-            f" lists them. The first: {first.message}"
+            f" lists them. The first: {self.first.message}"
         )
-        return first._replace(message=message, position=start, length=end - start, needed=None, found=len(self))
+        return self.one(message, position=start, length=end - start, found=len(self))
 
 
-class _Places:
+class _Places(_Many):
     """How many findings of one code and producer are about no bytes, and between which offsets."""
 
-    __slots__ = ("count", "first", "high", "low")
+    __slots__ = ("count", "high", "low")
 
     def __init__(self, first: Finding) -> None:
-        self.first = first
+        super().__init__(first)
         self.count = 0
         self.low: int | None = None
         self.high: int | None = None
@@ -70,6 +91,7 @@ class _Places:
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
+        super().add(finding)
         self.count += 1
         if finding.offset is not None:
             last = finding.offset if finding.last_offset is None else finding.last_offset
@@ -80,9 +102,7 @@ class _Places:
         """Return the one finding that stands for all, at the first one's place."""
         between = "" if self.low is None else f", between offsets {self.low} and {self.high}"
         message = f"{self.count} places{between}. The first: {self.first.message}"
-        return self.first._replace(
-            message=message, length=None, offset=self.low, last_offset=self.high, needed=None, found=self.count,
-        )  # fmt: skip
+        return self.one(message, length=None, offset=self.low, last_offset=self.high, found=self.count)
 
 
 def counted(findings: Iterable[Finding]) -> list[Finding]:

@@ -51,11 +51,13 @@ class Verification:
     reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
-        """Take findings about a broker's files; the same finding of two checks counts once."""
+        """Take findings about a broker's files; the same finding of two checks counts once, as severe as either."""
         for finding in findings:
             place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
                      finding.producer_id, finding.message)  # fmt: skip
-            self.reported.setdefault(place, (node, finding))
+            known = self.reported.setdefault(place, (node, finding))[1]
+            if finding.severity > known.severity:
+                self.reported[place] = node, finding
 
     def take_restorable(self, found: Restorable, unreadable: Iterable[str]) -> None:
         """Take whether brokers can go on from the files, and what could not be read for that."""
