@@ -306,3 +306,14 @@ def test_behind_a_thousand_damaged_places_batches_are_still_found(count: int) ->
     assert {batch.producer_id for batch in found.batches} == {-1}
     assert found.gaps(len(data)) == []
     assert len(found.codes) <= count + 3
+
+
+def test_a_leader_epoch_falls_from_that_of_the_last_batch_that_has_one() -> None:
+    """Old messages have none: they are passed over, however the batches are read."""
+    first, last = (
+        build.batch(build.record(b"v"), base_offset=at, partition_leader_epoch=epoch) for at, epoch in ((0, 5), (2, 3))
+    )
+    data = first + build.message(b"v", offset=1, magic=1) + last
+    told = [one for chunk in kafkalog.scan(data) for one in chunk.findings]
+
+    assert [(one.code, one.needed, one.found) for one in told] == [("leader-epoch-decreasing", 5, 3)]

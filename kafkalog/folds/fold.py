@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.table import FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.kafka.batch import CellTable
@@ -63,6 +64,9 @@ __all__ = [
     "FoldedLog",
     "Tally",
     "collapse",
+    "ends",
+    "is_open",
+    "spans",
     "spare",
     "tally",
 ]
@@ -371,6 +375,8 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
+_AFTER_ALL: Final = 2**63 - 1  # an offset after every other
+
 _NO_MARKER: Final = (OPEN, *[NONE] * (len(EXTENT_COLUMNS) - IS_OPEN - 1))
 
 _NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in PART_COLUMNS])
@@ -449,6 +455,23 @@ class Tally(NamedTuple):
     sole: int
     is_plain: bool
     in_order: bool
+
+
+def is_open(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions no marker has ended."""
+    found: NDArray[np.bool_] = rows["marker_type"] == OPEN
+    return found
+
+
+def ends(rows: Columns, after: int = _AFTER_ALL) -> NDArray[np.int64]:
+    """Return where each transaction's marker is; an open one ends `after` all that is read."""
+    return np.where(is_open(rows), after, rows["marker_offset"])
+
+
+def spans(rows: Columns) -> Spans:
+    """Return which offsets each transaction is about, by its producer: one without data has that of its marker."""
+    first = rows["first_offset"]
+    return Spans(rows["producer_id"], np.where(first == NONE, rows["marker_offset"], first), ends(rows))
 
 
 def tally(rows: Columns) -> Tally:

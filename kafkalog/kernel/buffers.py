@@ -270,11 +270,10 @@ KEPT, TOMBSTONES, PLAIN_SIZE, DATED_SIZE, FIRST_TIMESTAMP, KEPT_COLUMNS = range(
     SEEK_DOUBTED,  # the size above which the caller says first whether a batch may be read
     SEEK_POSITION,  # of ``buf[0]`` in the file
     SEEK_GROWING,  # whether more bytes may follow ``buf``
-    GOES_ON_AT,  # after damage: where reading goes on,
-    GOES_ON_PROVED,  # whether the bytes before prove it,
+    GOES_ON_PROVED,  # after damage: whether the bytes before prove where reading goes on,
     GOES_ON_OFFSET,  # and the offset that they lead to, or NONE
     SEEK_CELLS,
-) = range(15)
+) = range(14)
 # A place of damage, as ``headers.read_over_damage`` says it.
 PLACE_POSITION, PLACE_SIZE, PLACE_PROVED, PLACE_OFFSET, PLACE_CELLS = range(5)
 

@@ -5,8 +5,12 @@ from kafkalog.kernel.numbers cimport *
 cpdef tuple read(
     const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t stop, long long position, long long[:, ::1] heads,
     Py_ssize_t row)
-cpdef bint pass_over(
-    const unsigned char[::1] buf, Py_ssize_t here, const unsigned long long[::1] sums, long long[::1] state) except -1
+cpdef Py_ssize_t pass_over(
+    const unsigned char[::1] buf, Py_ssize_t here, const unsigned long long[::1] sums, long long[::1] state,
+    object beyond) except -1
+cpdef long long whole_size(const unsigned char[::1] buf, Py_ssize_t at, long long limit) noexcept
+cpdef long long value_size_at(const unsigned char[::1] buf, Py_ssize_t at) noexcept
+cpdef bint value_fills(const unsigned char[::1] buf, Py_ssize_t at, long long rest) noexcept
 cpdef long long declared(const unsigned char[::1] buf, Py_ssize_t at) except -1
 cpdef Py_ssize_t hop(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t stop) except -1
 cpdef long long leads_to(const unsigned char[::1] buf, Py_ssize_t head) except? -1

@@ -301,6 +301,71 @@ NEAR: Final = 4096  # up to so many bytes, a batch is summed without them
 _FAR_OFFSET: Final = 2**62  # sums of offsets up to here fit 64 bits
 
 
+def whole_size(
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, limit: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Return the size of the batch at `at` if its header may be that of a whole one, otherwise 0.
+
+    `buf` has to show the header, of an old message up to the size of its key.
+    """
+    magic: cython.int
+    size: cython.longlong
+    value: cython.longlong
+    if at < 0 or at + SIZE_UP_TO_MAGIC > len(buf):
+        return 0
+    magic = buf[at + MAGIC_AT]
+    size = size_at(buf, at)
+    if magic > 2 or size < smallest_size(magic) or size > limit:
+        return 0
+    if at + (BATCH_OVERHEAD if magic == 2 else key_size_at(magic) + 4) > len(buf):
+        return 0
+    if magic == 2:
+        if (buf[at + ATTRIBUTES_AT + 1] & CODEC_BITS) > 4 or buf[at + LAST_DELTA_AT] > 127 or buf[at + COUNT_AT] > 127:
+            return 0
+        return 0 if int32(buf, at + COUNT_AT) > int32(buf, at + LAST_DELTA_AT) + 1 else size
+    value = value_size_at(buf, at)
+    return 0 if (buf[at + MESSAGE_ATTRIBUTES_AT] & CODEC_BITS) > 3 or value < 0 or value + 4 > size else size
+
+
+def value_size_at(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    """Return where an old message has the size of its value, counted from its start; -1 if its key has no size."""
+    key_at: cython.longlong = key_size_at(buf[at + MAGIC_AT])
+    size: cython.longlong
+    if at < 0 or at + key_at + 4 > len(buf):
+        return -1
+    size = int32(buf, at + key_at)
+    return -1 if size < -1 else key_at + 4 + max(size, 0)
+
+
+def value_fills(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, rest: cython.longlong) -> cython.bint:
+    """Say whether the value whose size is at `at` is all of the last `rest` bytes of an old message."""
+    size: cython.longlong
+    if at < 0 or at + 4 > len(buf):
+        return False
+    size = int32(buf, at)
+    return size >= -1 and 4 + max(size, 0) == rest
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def sum_matches(
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.longlong
+) -> cython.int:  # fmt: skip
+    """Say whether a batch that `whole_size` has measured is ``WHOLE``; ``FAR`` if it is large, or not shown."""
+    value: cython.longlong
+    near: cython.longlong = NEAR
+    left: cython.longlong = len(buf) - at
+    if buf[at + MAGIC_AT] < 2:
+        value = value_size_at(buf, at)
+        if value + 4 <= left and not value_fills(buf, at + value, size - value):
+            return NOTHING
+    if size > near or size > left:
+        return FAR
+    if buf[at + MAGIC_AT] < 2:
+        return crc32_of(buf, at + MAGIC_AT, at + size) == unsigned32(int32(buf, at + MESSAGE_CRC_AT))
+    return crc32c_of(buf, at + ATTRIBUTES_AT, at + size) == unsigned32(int32(buf, at + CRC_AT))
+
+
 @cython.cfunc
 @cython.exceptval(check=False)
 def seek(
@@ -314,16 +379,14 @@ def seek(
     """Find what ``find_whole`` answers: the position, `stop` for nothing, or -1 - position for one that is far."""
     i: cython.Py_ssize_t
     magic: cython.int
+    what: cython.int
+    is_candidate: cython.bint
     size: cython.longlong
-    count: cython.longlong
     key: cython.longlong
     at: cython.longlong
-    left: cython.longlong
     block: cython.longlong
     crc: cython.longlong
-    far: cython.bint
     width: cython.longlong = BLOCK
-    near: cython.longlong = NEAR
     room: cython.longlong = state[SEEK_ROOM]
     limit: cython.longlong = state[SEEK_LIMIT]
     legacy: cython.bint = state[SEEK_LEGACY] != 0
@@ -338,60 +401,29 @@ def seek(
                 break
             i = match.start() - MAGIC_AT
         magic = buf[i + MAGIC_AT]
-        left = len(buf) - i
-        if (
-            magic == 2
-            and left >= BATCH_OVERHEAD
-            and buf[i + ATTRIBUTES_AT] < 4
-            and (buf[i + ATTRIBUTES_AT + 1] & CODEC_BITS) < 5
-            and buf[i + LAST_DELTA_AT] < 128
-        ):
-            size = size_at(buf, i)
-            count = int32(buf, i + COUNT_AT)
-            if (
-                size >= BATCH_OVERHEAD
-                and size <= limit
-                and size <= room - i
-                and count >= 0
-                and count <= int32(buf, i + LAST_DELTA_AT) + 1
-            ):
-                if size <= near and size <= left:
-                    crc = crc32c_of(buf, i + ATTRIBUTES_AT, i + size)
-                elif state[SEEK_LEFT] <= 0:
-                    state[SEEK_BEYOND] += 1
-                    i += 1
-                    continue
-                else:
-                    block = state[SEEK_BLOCK] + (i + size) // width
-                    at = (i + size) % width
-                    if block != state[SEEK_TAIL_BLOCK] or block >= len(sums) or at > len(tail):
-                        return -1 - i
-                    state[SEEK_LEFT] -= 1
-                    key = (i + ATTRIBUTES_AT) // width
-                    crc = crc32c_of(buf, key * width, i + ATTRIBUTES_AT, sums[state[SEEK_BLOCK] + key])
-                    crc = crc32c_of(tail, 0, at, sums[block]) ^ shifted(crc, size - ATTRIBUTES_AT)
+        # What is searched for has no bits that mean nothing: fewer bytes that are no batch look like one.
+        if magic == 2:
+            is_candidate = len(buf) - i >= BATCH_OVERHEAD and buf[i + ATTRIBUTES_AT] < 4
+        else:
+            is_candidate = magic < 2 and legacy and (buf[i + MESSAGE_ATTRIBUTES_AT] & 0xF7) < 4
+        size = whole_size(buf, i, limit) if is_candidate else 0
+        if size > 0 and size <= room - i:
+            what = sum_matches(buf, i, size)
+            if what == WHOLE:
+                return i
+            if what == FAR and state[SEEK_LEFT] <= 0:
+                state[SEEK_BEYOND] += 1
+            elif what == FAR:
+                block = state[SEEK_BLOCK] + (i + size) // width
+                at = (i + size) % width
+                if magic < 2 or block != state[SEEK_TAIL_BLOCK] or block >= len(sums) or at > len(tail):
+                    return -1 - i
+                state[SEEK_LEFT] -= 1
+                key = (i + ATTRIBUTES_AT) // width
+                crc = crc32c_of(buf, key * width, i + ATTRIBUTES_AT, sums[state[SEEK_BLOCK] + key])
+                crc = crc32c_of(tail, 0, at, sums[block]) ^ shifted(crc, size - ATTRIBUTES_AT)
                 if crc == unsigned32(int32(buf, i + CRC_AT)):
                     return i
-        elif magic < 2 and legacy and (buf[i + MESSAGE_ATTRIBUTES_AT] & 0xF7) < 4:
-            size = size_at(buf, i)
-            at = key_size_at(magic)
-            if smallest_size(magic) <= size <= limit and size <= room - i and at + 4 <= left:
-                key = int32(buf, i + at)
-                at += 4 + max(key, 0)
-                if key >= -1 and at + 4 <= size:
-                    far = at + 4 > left
-                    if not far:
-                        key = int32(buf, i + at)
-                        if key >= -1 and at + 4 + max(key, 0) == size:
-                            far = size > near or size > left
-                            if not far and crc32_of(buf, i + MAGIC_AT, i + size) == unsigned32(
-                                int32(buf, i + MESSAGE_CRC_AT)
-                            ):
-                                return i
-                    if far:
-                        if state[SEEK_LEFT] > 0:
-                            return -1 - i
-                        state[SEEK_BEYOND] += 1
         i += 1
     return stop
 
@@ -531,51 +563,21 @@ def next_above(
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def is_whole(
+def believed_size(
     buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, state: cython.const[cython.longlong][::1]
-) -> cython.int:
-    """Say whether a whole batch of any magic begins at `at`, whose header `buf` has: 1, 0, or -1 if that is far."""
-    magic: cython.int = buf[at + MAGIC_AT]
-    size: cython.longlong = declared(buf, at)
-    key: cython.longlong
-    value: cython.longlong
-    near: cython.longlong = NEAR
-    if magic > 2 or size == 0 or size > state[SEEK_LIMIT] or size > state[SEEK_ROOM] - at:
-        return 0
-    if magic == 2:
-        if buf[at + ATTRIBUTES_AT + 1] & CODEC_BITS > 4 or buf[at + LAST_DELTA_AT] > 127:
-            return 0
-        if buf[at + COUNT_AT] > 127 or int32(buf, at + COUNT_AT) > int32(buf, at + LAST_DELTA_AT) + 1:
-            return 0
-        if size > near or size > len(buf) - at:
-            return -1
-        return crc32c_of(buf, at + ATTRIBUTES_AT, at + size) == unsigned32(int32(buf, at + CRC_AT))
-    if buf[at + MESSAGE_ATTRIBUTES_AT] & CODEC_BITS > 3:
-        return 0
-    if size > near or size > len(buf) - at:
-        return -1
-    value = key_size_at(magic)
-    key = int32(buf, at + value)
-    value += 4 + (key if key > 0 else 0)
-    if key < -1 or value + 4 > size:
-        return 0
-    key = int32(buf, at + value)
-    if key < -1 or value + 4 + (key if key > 0 else 0) != size:
-        return 0
-    return crc32_of(buf, at + MAGIC_AT, at + size) == unsigned32(int32(buf, at + MESSAGE_CRC_AT))
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def believed(
-    buf: cython.const[cython.uchar][::1],
-    head: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    state: cython.const[cython.longlong][::1],
-) -> cython.int:
-    """Say whether what is at `end` may follow the batch at `head`: 1, 0, or -1 if `buf` does not show it."""
+) -> cython.longlong:  # fmt: skip
+    """Return the size of the batch at `at` if what is at its end may follow it, otherwise 0; -1 if it is not shown."""
     i: cython.Py_ssize_t
-    whole: cython.int
+    end: cython.Py_ssize_t
+    size: cython.longlong
+    following: cython.longlong
+    what: cython.int = NOTHING
+    if at + SIZE_UP_TO_MAGIC > len(buf):
+        return -1
+    size = declared(buf, at)
+    if size == 0 or size > state[SEEK_ROOM] - at:
+        return 0
+    end = at + size
     if end + BATCH_OVERHEAD > len(buf):
         return -1
     for i in range(end, end + BATCH_OVERHEAD):
@@ -583,8 +585,12 @@ def believed(
             break
     else:
         return -1
-    whole = is_whole(buf, end, state)
-    return -1 if whole < 0 else may_follow(buf, head, buf, end, BATCH_OVERHEAD, whole)
+    following = whole_size(buf, end, state[SEEK_LIMIT])
+    if following > 0 and following <= state[SEEK_ROOM] - end:
+        what = sum_matches(buf, end, following)
+    if what == FAR:
+        return -1
+    return size if may_follow(buf, at, buf, end, BATCH_OVERHEAD, what == WHOLE) else 0
 
 
 def pass_over(
@@ -592,47 +598,46 @@ def pass_over(
     here: cython.Py_ssize_t,
     sums: cython.const[cython.ulonglong][::1],
     state: cython.longlong[::1],
-) -> bool:
+    beyond: object,
+) -> cython.Py_ssize_t:
     """Find where reading goes on after the damage at `here`, in a file with so much damage that it is not examined.
 
     That is the next whole batch with offsets that are high enough that no batch with an end that is believed reaches
-    over; ``segments.damage.crowded`` goes the same way through a whole file. `state` gets the cells ``GOES_ON_…``.
-    Answers whether `buf` shows all that this needs. No sums may be used: ``SEEK_TAIL_BLOCK`` is below 0, ``SEEK_LEFT``
-    above.
+    over, or the file's end. What `buf` does not show, `beyond` answers: ``segments.damage.Beyond``. `state` gets the
+    cells ``GOES_ON_…``. No sums may be used: ``SEEK_TAIL_BLOCK`` is below 0, ``SEEK_LEFT`` above.
     """
     at: cython.Py_ssize_t = here
+    last: cython.Py_ssize_t = -1
+    start: cython.Py_ssize_t = here + 1
     stop: cython.Py_ssize_t
     size: cython.longlong
     expected: cython.longlong = NONE
-    answer: cython.int
     if here < 0 or len(state) < SEEK_CELLS:
         raise IndexError
     if state[SEEK_BLOCK] < 0 or state[SEEK_TAIL_BLOCK] >= 0 or state[SEEK_LEFT] <= 0:
         raise IndexError
-    stop = next_above(buf, here + 1, sums, state)
-    if stop < 0:
-        return False
     while True:
+        stop = next_above(buf, start, sums, state)
+        if stop < 0:
+            stop = beyond.next_whole(here, start)
         at = hop(buf, at, stop)
+        if at < stop and at + SIZE_UP_TO_MAGIC > len(buf):
+            at = beyond.hop(at, stop)
         if at >= stop:
             break
-        size = declared(buf, at)
-        if size == 0 or size > state[SEEK_ROOM] - at:
+        size = believed_size(buf, at, state)
+        if size < 0:
+            size = beyond.believed_size(at)
+        if size == 0:
             break
-        answer = believed(buf, at, at + size, state)
-        if answer < 0:
-            return False
-        if answer == 0:
-            break
-        expected = leads_to(buf, at)
+        last = at
         at += size
-        stop = next_above(buf, at, sums, state)
-        if stop < 0:
-            return False
-    state[GOES_ON_AT] = stop
+        start = at
+    if last >= 0:
+        expected = leads_to(buf, last) if last + BATCH_OVERHEAD <= len(buf) else beyond.leads_to(last)
     state[GOES_ON_PROVED] = at == stop and expected != NONE
     state[GOES_ON_OFFSET] = expected
-    return True
+    return stop
 
 
 # Whole batches and the damage between them, in files with very much damage.
@@ -651,6 +656,7 @@ def read_over_damage(
     sums: cython.const[cython.ulonglong][::1],
     state: cython.longlong[::1],
     places: cython.longlong[:, ::1],
+    beyond: object,
 ) -> tuple[int, int, int, int, tuple[int, int, int]]:
     """Read whole batches into `heads` from `row` on, and pass over the damage between them, as far as `buf` shows it.
 
@@ -662,6 +668,7 @@ def read_over_damage(
     at: cython.Py_ssize_t
     more: cython.Py_ssize_t
     began: cython.Py_ssize_t
+    ahead: cython.Py_ssize_t
     n: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t = len(buf)
     position: cython.longlong = state[SEEK_POSITION]
@@ -694,14 +701,15 @@ def read_over_damage(
                 return ENDED, row, n, start, (why, began, reach)
             if n == len(places):
                 return NO_ROOM, row, n, start, (why, began, reach)
-            if not pass_over(buf, start, sums, state):
+            ahead = pass_over(buf, start, sums, state, beyond)
+            if ahead >= stop:
                 return UNSEEN, row, n, start, (why, began, reach)
             places[n, PLACE_POSITION] = position + start
-            places[n, PLACE_SIZE] = state[GOES_ON_AT] - start
+            places[n, PLACE_SIZE] = ahead - start
             places[n, PLACE_PROVED] = state[GOES_ON_PROVED]
             places[n, PLACE_OFFSET] = state[GOES_ON_OFFSET]
             n += 1
-            start = state[GOES_ON_AT]
+            start = ahead
         if stop - start >= SIZE_UP_TO_MAGIC and size_at(buf, start) > doubted:
             return LARGE, row, n, start, (why, began, reach)
         reach = min(stop, start + doubted)

@@ -98,16 +98,14 @@ def _last(finding: dict[str, object]) -> int:
 def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Spans | None:
     """Return the transactions that findings are about, None where they are about none."""
     rows = log.verdicts.rows
-    first, marker = rows["first_offset"], rows["marker_offset"]
-    last = np.where(marker == NONE, _OPEN, marker)
-    every = Spans(rows["producer_id"], np.where(first == NONE, marker, first), last)
+    every = fold.spans(rows)
     asked = [(int(str(one["producer_id"])), int(str(one["offset"]))) for one in findings]
     if not asked:
         return None
     producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
     at = np.unique(every.find(producers, offsets))
     at = at[at >= 0]
-    return Spans(rows["producer_id"][at], first[at], last[at]) if len(at) else None
+    return fold.spans(rows.take(at)) if len(at) else None
 
 
 def files_lost(given: GivenLogs) -> list[GivenFile]:

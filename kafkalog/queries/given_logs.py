@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
+from kafkalog.folds.fold import is_open, spans
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
@@ -192,14 +192,12 @@ def fates_of(log: LogAudit, ids: dict[int, tuple[str, ...]], at: int | None = No
     if id(known) not in ids:
         ids[id(known)] = tuple(known.tolist())
     rows, numbers = verdicts.rows, verdicts.numbers()
-    first, marker = rows["first_offset"], rows["marker_offset"]
-    extents = Spans(
-        rows["producer_id"], np.where(first == NONE, marker, first), np.where(marker == NONE, _OPEN, marker)
-    )
+    extents = spans(rows)
     outcomes, causes = numbers["state"].astype(np.int64), _OF_CAUSE[numbers["cause"]]
     stop = partition.last_stable_offset
     if at is not None:
-        later = (marker != NONE) & (rows["marker_timestamp"] > at)
+        first = rows["first_offset"]
+        later = ~is_open(rows) & (rows["marker_timestamp"] > at)
         outcomes[later], causes[later] = STATES.index("ongoing"), NONE
         stop = min([stop, *first[later & (first != NONE)].tolist()])
     names = np.where(numbers["name"] < 0, NONE, numbers["name"])

@@ -137,7 +137,10 @@ class BatchOrder:
             if rule == buffers.OFFSET_IMPOSSIBLE:
                 self.impossible.append(row)
             elif row > first:
-                before, epoch = heads.cell(buffers.LAST_OFFSET, row - 1), heads.cell(buffers.LEADER_EPOCH, row - 1)
+                before = heads.cell(buffers.LAST_OFFSET, row - 1)
+                if rule == buffers.LEADER_EPOCH_DECREASING:  # old messages between have no epoch
+                    epochs = (heads.cell(buffers.LEADER_EPOCH, at) for at in range(row - 1, first - 1, -1))
+                    epoch = next((one for one in epochs if one >= 0), epoch)
             findings.append(self._finding(file, heads, row, rule, before, epoch))
             row += 1
         return findings

@@ -11,7 +11,6 @@ search for the next whole batch starts inside the damaged one.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from bisect import bisect_left
 from enum import StrEnum
@@ -30,7 +29,9 @@ from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import WholeBatch
 
-__all__ = ["Damage", "Wrong", "crowded", "decide", "gather", "passed", "set_passed"]
+__all__ = ["Beyond", "Damage", "Wrong", "decide", "gather", "set_passed"]
+
+_ENDLESS: Final = 1 << 62
 
 _FIRST_READ: Final = 256  # bytes; steps grow, so that short runs of zeros cost little
 
@@ -55,9 +56,13 @@ def end_is_believed(cursor: Cursor, end: int, head: bytes) -> bool:
 
 def next_whole(cursor: Cursor, start: int) -> WholeBatch | None:
     """Find the next whole batch from `start` on; a source without one is read to its end."""
+    return cursor.resync.next_whole(start, end_or_endless(cursor), cursor.order.last_offset, legacy=cursor.legacy)
+
+
+def end_or_endless(cursor: Cursor) -> int:
+    """Return where the source ends, a position after all where that is not known yet."""
     end = cursor.source.size
-    stop = sys.maxsize if end is None else end
-    return cursor.resync.next_whole(start, stop, cursor.order.last_offset, legacy=cursor.legacy)
+    return _ENDLESS if end is None else end
 
 
 def end_of_file(cursor: Cursor) -> int:
@@ -87,10 +92,8 @@ def is_zero(cursor: Cursor, start: int, stop: int) -> bool:
 # Files with so much damage that each place must cost as little as possible: neighbouring damage becomes one.
 #
 # Whole batches and the damaged bytes between them leave in one chunk, as far as the window shows both: so decides the
-# kernel (``kernel.headers``). What it does not show is decided by `crowded`, one place at a time; both follow one rule.
+# kernel (``headers.pass_over``), which asks for what the window does not show of a place.
 
-
-_ENDLESS: Final = 1 << 62
 
 _NO_SUMS: Final = array("Q", [0])
 
@@ -110,28 +113,20 @@ def gather(cursor: Cursor) -> Gathered:
     heads.count = 0
     chunk = cursor.chunk()
     view = memoryview(window.buffer)[: window.stop]
-    state = array("q", bytes(8 * buffers.SEEK_CELLS))
-    state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
-    state[buffers.SEEK_ROOM] = _ENDLESS if source.size is None else source.size - window.position
-    state[buffers.SEEK_LIMIT], state[buffers.SEEK_DOUBTED] = cursor.limits.max_batch_bytes, DOUBTED
-    state[buffers.SEEK_POSITION], state[buffers.SEEK_GROWING] = window.position, not window.at_end
+    beyond = Beyond(cursor)
     places = CellTable(heads.capacity + 1, buffers.PLACE_CELLS)  # a place is a row here
     crowd = CrowdedPlaces(chunk.file)
     why = headers.LARGE
     while why in (headers.LARGE, headers.NO_ROOM):
-        rows, last = heads.count, cursor.order.last_offset
-        state[buffers.SEEK_LEGACY] = cursor.legacy
-        state[buffers.SEEK_ABOVE] = buffers.NONE if last is None else last
+        rows, state = heads.count, beyond.now()
         why, heads.count, count, window.start, read = headers.read_over_damage(
-            view, window.start, cursor.reach(), heads.cells, rows, _NO_SUMS, state, places.cells
+            view, window.start, cursor.reach(), heads.cells, rows, _NO_SUMS, state, places.cells, beyond
         )
         cursor.legacy = state[buffers.SEEK_LEGACY] != 0
         chunk.examined += cursor.order.broken(source.name, heads, rows)
         chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
         _add(crowd, places.flat[: count * buffers.PLACE_CELLS])
-        if why == headers.UNSEEN and passed(cursor, crowd):
-            why = headers.LARGE
     if crowd:
         positions = [finding.position or 0 for finding in chunk.examined]
         crowd.after.extend(bisect_left(positions, place) for place in crowd.positions)
@@ -139,18 +134,61 @@ def gather(cursor: Cursor) -> Gathered:
     return Gathered(chunk, *read)
 
 
-def passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
-    """Pass over the damage at the cursor whose end the window does not show, unless it is one that ends the chunk."""
-    window = cursor.window
-    here = window.here
-    cursor.resync.forget(here)
-    resumed = crowded(cursor, here)
-    if resumed.position >= window.position + window.stop:
-        return False
-    cursor.damages += 1
-    _add(crowd, _place_cells(here, resumed))
-    window.start = resumed.position - window.position
-    return True
+class Beyond:
+    """Answers what the window does not show of damaged bytes, from the whole file; positions are those in the window.
+
+    `state` is the kernel's: which batches it takes for whole, and above which offset.
+    """
+
+    def __init__(self, cursor: Cursor) -> None:
+        window = cursor.window
+        self.cursor = cursor
+        self.begin = window.position
+        self.state = state = array("q", bytes(8 * buffers.SEEK_CELLS))
+        state[buffers.SEEK_TAIL_BLOCK], state[buffers.SEEK_LEFT] = -1, 1
+        state[buffers.SEEK_ROOM] = end_or_endless(cursor) - window.position
+        state[buffers.SEEK_LIMIT], state[buffers.SEEK_DOUBTED] = cursor.limits.max_batch_bytes, DOUBTED
+        state[buffers.SEEK_POSITION], state[buffers.SEEK_GROWING] = window.position, not window.at_end
+
+    def now(self) -> array[int]:
+        """Return the state for what comes after the cursor's batches."""
+        last = self.cursor.order.last_offset
+        self.state[buffers.SEEK_LEGACY] = self.cursor.legacy
+        self.state[buffers.SEEK_ABOVE] = buffers.NONE if last is None else last
+        return self.state
+
+    def next_whole(self, here: int, start: int) -> int:
+        """Return where the next whole batch from `start` on begins, or the file ends; the damage began at `here`."""
+        resync, above = self.cursor.resync, self.state[buffers.SEEK_ABOVE]
+        resync.forget(self.begin + here)
+        found = resync.next_whole(
+            self.begin + start, end_or_endless(self.cursor), None if above == buffers.NONE else above,
+            legacy=self.state[buffers.SEEK_LEGACY] != 0,
+        )  # fmt: skip
+        return (end_of_file(self.cursor) if found is None else found.position) - self.begin
+
+    def hop(self, at: int, stop: int) -> int:
+        """Go from header to header by their sizes, as long as these do not lead past `stop`."""
+        while at < stop:
+            data = self.cursor.source.read(self.begin + at, min(WINDOW, stop - at))
+            inside = headers.hop(data, 0, stop - at)
+            if not inside:
+                return at
+            at += inside
+        return at
+
+    def believed_size(self, at: int) -> int:
+        """Return the size of the batch at `at` if what is at its end may follow it, otherwise 0."""
+        here = self.begin + at
+        head = self.cursor.source.read(here, RECORD_BATCH.size)
+        size = headers.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0
+        end = here + size
+        return size if size and self.cursor.resync.reaches(end) and end_is_believed(self.cursor, end, head) else 0
+
+    def leads_to(self, at: int) -> int:
+        """Return the offset after the batch at `at` by its header, NONE if the header does not give it."""
+        after = next_offset(self.cursor.source.read(self.begin + at, RECORD_BATCH.size))
+        return buffers.NONE if after is None else after
 
 
 def _place_cells(position: int, resumed: Resumed) -> memoryview:
@@ -174,30 +212,17 @@ def set_passed(chunk: Chunk, position: int, resumed: Resumed) -> None:
     chunk.crowd.after.append(0)
 
 
-def crowded(cursor: Cursor, here: int) -> Resumed:
-    """Return where reading goes on after damage: at the next whole batch that no batch with a believed end covers."""
-    at, found, expected = here, next_whole(cursor, here + 1), None
-    while True:
-        stop = end_of_file(cursor) if found is None else found.position
-        at = _hop(cursor, at, stop)
-        head = cursor.source.read(at, RECORD_BATCH.size)
-        end = at + (headers.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0)
-        is_batch = at < end and found is not None and cursor.resync.reaches(end)
-        if at >= stop or not is_batch or not end_is_believed(cursor, end, head):
-            break
-        expected = next_offset(head)
-        at, found = end, next_whole(cursor, end)
-    return Resumed(stop, is_proved=at == stop and expected is not None, expected=expected)
-
-
-def _hop(cursor: Cursor, at: int, stop: int) -> int:
-    """Go from header to header by their sizes, as long as these do not lead past `stop`."""
-    while at < stop:
-        inside = headers.hop(cursor.source.read(at, min(WINDOW, stop - at)), 0, stop - at)
-        if not inside:
-            return at
-        at += inside
-    return at
+def crowded(cursor: Cursor) -> Resumed:
+    """Return where reading goes on after damage at the cursor, however far that is."""
+    window, beyond = cursor.window, Beyond(cursor)
+    state = beyond.now()
+    at = headers.pass_over(memoryview(window.buffer)[: window.stop], window.start, _NO_SUMS, state, beyond)
+    expected = state[buffers.GOES_ON_OFFSET]
+    return Resumed(
+        window.position + at,
+        is_proved=state[buffers.GOES_ON_PROVED] != 0,
+        expected=None if expected == buffers.NONE else expected,
+    )
 
 
 _MANY: Final = 100  # damaged places after which fewer ends are tried
@@ -379,5 +404,5 @@ def _crowd(cursor: Cursor, here: int) -> Damage:
     """All bytes up to where reading goes on as one damage."""
     if zeros := _zeros(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
         return zeros
-    resumed = crowded(cursor, here)
+    resumed = crowded(cursor)
     return Damage(Wrong.CROWDED, here, resumed.position - here, resumed)

@@ -30,7 +30,6 @@ Read = Callable[[int, int], bytes | bytearray | memoryview]
 _BLOCK: Final = headers.BLOCK
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = batch.checked_from(2)
-_OF_MESSAGES: Final = [(batch.layout_of(magic).size, batch.smallest_size(magic)) for magic in (0, 1)]
 _BYTES_FOR_FAR: Final = 64  # bytes searched for each far batch that may be looked at
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
@@ -220,35 +219,23 @@ class Resync:
         return self._batch(position, head) if batch.magic_of(head) == 2 else self._message(position, head)
 
     def _batch(self, position: int, head: bytes) -> WholeBatch | None:
-        if len(head) < RECORD_BATCH.size:
+        size = headers.whole_size(head, 0, self._max)
+        if not size or not self.reaches(position + size):
             return None
-        _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
-        size = length + batch.LOG_OVERHEAD
-        if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & CODEC_MASK > 4:
-            return None
-        if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
-            return None
-        if self._crc32c(position + _CRC_FROM, position + size) != crc:
+        if self._crc32c(position + _CRC_FROM, position + size) != RECORD_BATCH.read("crc", head):
             return None
         return _whole_batch(position, head)
 
     def _message(self, position: int, head: bytes) -> WholeBatch | None:
-        if len(head) < MESSAGE_V0.size:
+        size = headers.whole_size(head, 0, self._max)
+        if not size or size > self._legacy_work:
             return None
-        _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-        size = length + batch.LOG_OVERHEAD
-        key_at, smallest = _OF_MESSAGES[magic]
-        if not smallest <= size <= self._max or attributes & CODEC_MASK > 3:
-            return None
-        key_size = int.from_bytes(head[key_at : key_at + 4], "big", signed=True)
-        value_at = key_at + 4 + max(key_size, 0)
-        if key_size < -1 or value_at + 4 > size:
-            return None
-        value_size = int.from_bytes(self._read(position + value_at, 4), "big", signed=True)
-        if value_size < -1 or value_at + 4 + max(value_size, 0) != size or size > self._legacy_work:
+        value_at = headers.value_size_at(head, 0)
+        if not headers.value_fills(self._read(position + value_at, 4), 0, size - value_at):
             return None
         self._legacy_work -= size
         data = self._read(position + batch.MAGIC_AT, size - batch.MAGIC_AT)
+        crc = MESSAGE_V0.read("crc", head)
         if len(data) < size - batch.MAGIC_AT or headers.crc32(data, 0, len(data)) != crc:
             return None
         return _whole_batch(position, head)

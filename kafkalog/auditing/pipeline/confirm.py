@@ -97,7 +97,7 @@ def _open(log: LogAudit) -> Columns:
     judged = log.verdicts.judged
     rows = log.verdicts.rows.take(judged["place"], *_WHO, "marker_type")
     more = {"number": np.arange(len(judged)), "certainty": judged["certainty"]}
-    return rows.with_columns(more).take(rows["marker_type"] == fold.OPEN, *_WHO, *more)
+    return rows.with_columns(more).take(fold.is_open(rows), *_WHO, *more)
 
 
 def _merged(

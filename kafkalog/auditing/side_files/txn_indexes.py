@@ -15,7 +15,7 @@ from kafkalog.columns.sorted_rows import Spans
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
-from kafkalog.folds.fold import ABORT, tally
+from kafkalog.folds.fold import ABORT, ends, tally
 from kafkalog.kafka.index import AbortedTransaction
 from kafkalog.kafka.layout import ABORTED_TXN
 from kafkalog.log_dirs.log_directory import Segment
@@ -94,10 +94,10 @@ class Aborts:
         self._ended, self._begun = aborts, rows.take(rows["first_offset"] != NONE)
         if not len(aborts):
             return
-        ends = np.where(self._begun["marker_offset"] == NONE, _AFTER_ALL, self._begun["marker_offset"])
-        order = np.argsort(ends)
+        last = ends(self._begun)
+        order = np.argsort(last)
         oldest = _smallest_from(self._begun["first_offset"][order])  # of the transactions that end after each
-        self.stable = np.minimum(oldest[np.searchsorted(ends[order], self.marker, "right")], self.marker + 1)
+        self.stable = np.minimum(oldest[np.searchsorted(last[order], self.marker, "right")], self.marker + 1)
 
     @cached_property
     def _next(self) -> NDArray[np.int64]:

@@ -11,10 +11,10 @@ from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanabl
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
 from kafkalog.certainty import Doubt, certainty_of
-from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.folds.fold import is_open
 from kafkalog.quantities import iso
 
 __all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
@@ -123,7 +123,7 @@ class Compaction:
                 "compaction-lag", gain, text, "Lower min.compaction.lag.ms, or wait.", since_offset=found.limit
             )
         for rows in self.log.facts.transactions.blocks():
-            held = (rows["marker_offset"] == NONE) & (rows["first_offset"] == self.log.facts.last_stable_offset)
+            held = is_open(rows) & (rows["first_offset"] == self.log.facts.last_stable_offset)
             if held.any():
                 row = next(iter(rows.take(held)))
                 since = row["min_timestamp"]

@@ -272,11 +272,10 @@ class _Transactions:
         empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
         spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]  # producers, first and last offsets
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
-            ended = rows["marker_offset"] != NONE
+            ended = ~fold.is_open(rows)
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
             dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == fold.ABORT) | aborts_open & ~ended)
-            until = np.where(ended, rows["marker_offset"], _AFTER_ALL)
-            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until - 1])[:, dropped])
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], fold.ends(rows) - 1])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
         self.spans = Spans(*np.concatenate(spans, axis=1))
         producers = facts.producers

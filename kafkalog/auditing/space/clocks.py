@@ -16,9 +16,10 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.columns.sorted_rows import groups
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
+from kafkalog.folds.fold import is_open
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest, iso
@@ -58,8 +59,8 @@ _MARKERS: Final = ("producer_id", "max_timestamp", "marker_offset", "marker_time
 def _markers(log: LogSpace) -> Columns:
     """Return the ended transactions with data, in the order of their markers."""
     parts = [
-        block.take((block["marker_offset"] != NONE) & (block["batches"] > 0), *_MARKERS)
-        for block in log.facts.transactions.blocks(*_MARKERS, "batches")
+        block.take(~is_open(block) & (block["batches"] > 0), *_MARKERS)
+        for block in log.facts.transactions.blocks(*_MARKERS, "batches", "marker_type")
     ]
     rows = Columns.concat(parts, _MARKERS)
     return rows.take(np.argsort(rows["marker_offset"], kind="stable"))

@@ -12,8 +12,9 @@ import numpy as np
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.state_topic import StateTopic
 from kafkalog.columns.sorted_rows import groups
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import Columns
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.folds.fold import is_open
 from kafkalog.tables.space_tables import TRANSACTION_COSTS
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ def _order(scope: Scope, state: StateTopic) -> tuple[int, str, int]:
 def _transactions(log: LogSpace, state: StateTopic) -> Iterator[Columns]:
     """Yield a log's ended transactions, some thousand at a time, with the time of each one's decision."""
     columns = ("producer_id", "batches", "records", "size", "min_timestamp", "marker_offset", "marker_timestamp")
-    for block in log.facts.transactions.blocks(*columns):
-        rows = block.take(block["marker_offset"] != NONE, *columns)
+    for block in log.facts.transactions.blocks(*columns, "marker_type"):
+        rows = block.take(~is_open(block), *columns)
         decided = state.decision_before(rows["producer_id"], rows["marker_timestamp"])
         yield rows.with_columns({"decision": decided})
 

@@ -21,6 +21,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
+from kafkalog.folds.fold import is_open
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
@@ -93,8 +94,8 @@ def _holder(facts: PartitionAudit) -> dict[str, int] | None:
     """Return the open transaction that holds the last stable offset back, None where nothing does."""
     if facts.last_stable_offset >= facts.log_end_offset:
         return None
-    for rows in facts.transactions.blocks("producer_id", "last_epoch", "first_offset", "marker_offset"):
-        held = (rows["marker_offset"] == NONE) & (rows["first_offset"] <= facts.last_stable_offset)
+    for rows in facts.transactions.blocks("producer_id", "last_epoch", "first_offset", "marker_type"):
+        held = is_open(rows) & (rows["first_offset"] <= facts.last_stable_offset)
         for row in rows.take(held & (rows["first_offset"] != NONE)):
             return {
                 "producer_id": row["producer_id"], "producer_epoch": row["last_epoch"],

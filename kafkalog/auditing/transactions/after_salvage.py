@@ -108,8 +108,7 @@ def _with_copy(segment: str, copy: str) -> PartitionDirectory | None:
 
 def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return for each transaction the first hole after its begin, and whether it ends after that hole."""
-    is_open = rows["marker_type"] == fold.OPEN
-    end = np.where(is_open, 2**63 - 1, rows["marker_offset"])
+    end = fold.ends(rows)
     at = np.searchsorted(holes, rows["first_offset"])
     hole = holes[np.minimum(at, len(holes) - 1)]
     chosen = (rows["first_offset"] != NONE) & (at < len(holes)) & (hole < end)

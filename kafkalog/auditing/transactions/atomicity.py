@@ -84,7 +84,7 @@ _AT_ONCE: Final = 1 << 20  # transactions that are compared with one another tog
 def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     """Say which transactions were ended by a marker whose epoch no other transaction of the producer has."""
     own: NDArray[np.bool_] = (
-        (rows["marker_type"] != fold.OPEN)
+        (~fold.is_open(rows))
         & (rows["first_offset"] != NONE)
         & (rows["older_records"] == NONE)
         & (rows["marker_epoch"] > rows["last_epoch"])

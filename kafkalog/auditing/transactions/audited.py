@@ -218,7 +218,7 @@ def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
     partition = partition._replace(
         transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
         records=int(rows["records"].sum()),
-        control_records=int((verdicts.rows["marker_type"] != fold.OPEN).sum()),
+        control_records=int((~fold.is_open(verdicts.rows)).sum()),
     )  # fmt: skip
     judged = log.judged._replace(audit=partition)
     return replace(log, partition=partition, verdicts=verdicts, judged=judged, unidentified=unidentified(judged))

@@ -160,10 +160,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     producers = distinct(decisions["producer_id"])
     parts = [
         rows.take(
-            (
-                (rows["marker_type"] == fold.OPEN)
-                | ((rows["older_records"] != NONE) & (rows["marker_type"] == fold.COMMIT))
-            )
+            ((fold.is_open(rows)) | ((rows["older_records"] != NONE) & (rows["marker_type"] == fold.COMMIT)))
             & among(rows["producer_id"], producers)
         )
         for rows in (audit.transactions.blocks(*names) if len(producers) else ())
@@ -171,7 +168,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     rows = Columns.concat(parts, names)
     if not len(rows):
         return np.zeros(len(decisions), bool)
-    is_open = rows["marker_type"] == fold.OPEN
+    is_open = fold.is_open(rows)
     times = np.where(is_open, LATEST, np.clip(rows["marker_timestamp"], -LATEST, LATEST))
     two = rows["first_epoch"] != rows["last_epoch"]
     which, epochs, until = (

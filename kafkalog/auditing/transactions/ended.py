@@ -39,7 +39,7 @@ class EndedRows:
         wanted = distinct(producers)
         chosen, start = [np.empty(0, np.intp)], 0
         for rows in audit.transactions.blocks("producer_id", "marker_type", "marker_timestamp"):
-            is_meant = rows["marker_type"] != fold.OPEN
+            is_meant = ~fold.is_open(rows)
             if since > -LATEST:
                 is_meant &= rows["marker_timestamp"] >= since
             ended = np.flatnonzero(is_meant)

@@ -71,14 +71,14 @@ class UnreadBytes:
     def reach(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows with data have such a place between their first batch and their marker, or are open."""
         first, has_data = rows["first_offset"], rows["first_offset"] != NONE
-        marker = np.where(rows["marker_type"] == fold.OPEN, 2**63 - 1, rows["marker_offset"])
+        marker = fold.ends(rows)
         found: NDArray[np.bool_] = has_data & self._between(first, marker)
         return found
 
     def are_inside(self, rows: Columns) -> NDArray[np.bool_]:
         """Say whether there is such a place between each first batch and its marker, or the log's end."""
         first, has_data = rows["first_offset"], rows["first_offset"] != NONE
-        marker = np.where(rows["marker_type"] == fold.OPEN, self._log_end, rows["marker_offset"])
+        marker = fold.ends(rows, self._log_end)
         inside: NDArray[np.bool_] = self._between(first, marker) | (self._at_start & (rows["batches"] == 0))
         inside &= has_data
         return inside
@@ -199,7 +199,7 @@ class _Judge:
         if not len(places):
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type", "first_offset")
-        opened = np.flatnonzero(who["marker_type"] == fold.OPEN)
+        opened = np.flatnonzero(fold.is_open(who))
         _, too_many = limit.split(who["first_offset"][opened], self.context.only_counted)
         judged = np.delete(places, opened[too_many])
         self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
@@ -219,7 +219,7 @@ class _Judge:
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
         has_data = rows["first_offset"] != NONE
-        chosen: NDArray[np.bool_] = rows["marker_type"] == fold.OPEN
+        chosen: NDArray[np.bool_] = fold.is_open(rows)
         chosen |= (rows["older_records"] != NONE) | (has_data & (rows["batches"] == 0))
         if self._knows_decisions:
             foreign = ~among(rows["marker_offset"], self.context.own_markers.offsets)
@@ -230,7 +230,7 @@ class _Judge:
     def _judged(self, places: NDArray[np.int64]) -> Columns:
         rows = self.audit.transactions.take(places, *_COLUMNS)
         names = self.coordinator.names_of(rows["producer_id"])
-        is_open = rows["marker_type"] == fold.OPEN
+        is_open = fold.is_open(rows)
         found = _of_cells(places, names)
         damaged = self.unread.are_inside(rows)
         opened, ended = np.flatnonzero(is_open), np.flatnonzero(~is_open)

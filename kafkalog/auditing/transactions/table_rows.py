@@ -410,7 +410,7 @@ def notable_columns(log: LogAudit) -> Iterator[Columns]:
     if not len(places):
         return
     rows = log.verdicts.of_places(places)
-    is_open = rows["marker_type"] == fold.OPEN  # of an ended one the marker's own time is known
+    is_open = fold.is_open(rows)  # of an ended one the marker's own time is known
     not_before, not_after = np.full((2, len(rows)), NONE)
     if is_open.any():
         bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])

@@ -107,7 +107,7 @@ class Verdicts:
         if not len(self.judged):
             return None
         some = self.rows.take(self.judged["place"], "first_offset", "marker_type")
-        opened = np.flatnonzero(some["marker_type"] == fold.OPEN)
+        opened = np.flatnonzero(fold.is_open(some))
         if not len(opened):
             return None
         first = opened[np.argmin(some["first_offset"][opened])]
