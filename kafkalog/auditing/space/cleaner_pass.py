@@ -323,6 +323,11 @@ def run_pass(
 ) -> Left:  # fmt: skip
     """Say what a pass over the `segments` below `wanted.until` leaves; their offsets rise.
 
+    The keys of the dirty part go into a map, until it is full. Of a key the newest record stays; older ones, records
+    without a key, data of aborted transactions and tombstones past their horizon go. A marker goes when its transaction
+    has no data any more and its horizon has passed. A batch that lost all records stays, empty, if it has its
+    producer's last sequence (Cleaner.cleanInto).
+
     Raises UnreadableError if a segment can't be read.
     """
     about = _Transactions(facts, oldest_producer_ms, aborts_open=wanted.aborts_open)
