@@ -11,6 +11,7 @@ import pytest
 from kafkalog import limit
 from kafkalog.auditing.incidents import aborted_transactions, incident
 from kafkalog.auditing.space import clocks, settings
+from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.files import limits, opening
@@ -60,6 +61,9 @@ LIMITS: Final = {
     "old messages in damaged files whose checksums are computed": f"{size(resync._LEGACY_WORK)} of those that a search finds,"
     f" {size(resync._LEGACY_BYTES)} of damaged ones",
     "partitions, ids and events that an incident lists": f"{incident.LISTED}",
+    "findings or transactions of an incident with events and steps of their own": f"{incident.EVENTS}",
+    "a title, a step or an event of an incident": f"{incident._TEXT:,} characters",
+    "markers that are looked at for a decision without one of its time": f"{own_markers._NEAR} on each side",
     "findings that an incident lists": f"{incident._FINDINGS:,}",
     "topics that a row of `writers` lists": f"{writer_tables.LISTED_TOPICS}",
     "rows of `clocks` of a partition": f"{clocks._MOST:,}",
