@@ -12,7 +12,7 @@ from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.findings import Finding
 from kafkalog.severity import Severity
 
-__all__ = ["Reason", "lowered"]
+__all__ = ["Reason", "as_severe_as", "lowered"]
 
 
 class Weaker(NamedTuple):
@@ -87,3 +87,8 @@ def lowered(finding: Finding, reason: Reason | None) -> Finding:
         certainty=finding.certainty if left.doubt is None else certainty_of(left.doubt),
         remedy=finding.remedy if left.keeps_remedy else None,
     )
+
+
+def as_severe_as(finding: Finding, other: Finding) -> Finding:
+    """Return a finding that stands for many as severe and as certain as another one of them."""
+    return finding._replace(severity=other.severity, certainty=other.certainty)

@@ -14,6 +14,7 @@ from typing import Any
 from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
 from kafkalog.segments.chunk import CROWDED, Chunk
+from kafkalog.settle import as_severe_as
 
 __all__ = ["DamagedPlaces", "FileFindings", "counted", "is_of_damage"]
 
@@ -34,8 +35,7 @@ class _Many:
 
     def one(self, message: str, **where: Any) -> Finding:
         """Return the first finding with other words, and another place."""
-        severity, certainty = self.worst.severity, self.worst.certainty
-        return self.first._replace(message=message, severity=severity, certainty=certainty, needed=None, **where)
+        return as_severe_as(self.first, self.worst)._replace(message=message, needed=None, **where)
 
 
 class DamagedPlaces(_Many):

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -288,13 +288,25 @@ _CODED: Final = "_base64"  # ends the name of the column that has what is not UT
 _NO_BITS: Final = bytes(1)
 
 
-class _OwnCells:
+class _Cells(NamedTuple):
+    """A block's own cells in the form of a table of the kernel's."""
+
+    cells: memoryview
+
+
+class _OwnTables(NamedTuple):
     """A block's own cells in place of the kernel's tables."""
 
-    def __init__(self, block: Block) -> None:
-        self.cells = as_table(block.cells, block.room)
-        self.rows = self.batches = self.messages = self
-        self.outer = -1
+    rows: _Cells
+    batches: _Cells
+    messages: _Cells
+    outer: int = -1
+
+    @classmethod
+    def of(cls, block: Block) -> _OwnTables:
+        """Return them for a block; nothing holds the cells when the caller is done, so that the block can grow."""
+        own = _Cells(as_table(block.cells, block.room))
+        return cls(own, own, own)
 
 
 class ArrowColumns:
@@ -402,7 +414,7 @@ class ArrowColumns:
             plan = self._plans[key] = self._plan(block)
         bits = block.valid if tables is None else _NO_BITS
         filling = Filling(plan, self._state, self._scratch, bits, self._arena, self._arena)
-        fill(filling, _OwnCells(block) if tables is None else tables, start, count, self.rows)
+        fill(filling, _OwnTables.of(block) if tables is None else tables, start, count, self.rows)
 
     def _plan(self, block: Block) -> memoryview:
         """Return the plan of the numbers: from the kernel's tables, or from the block's own cells."""
