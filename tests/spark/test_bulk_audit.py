@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from held import ALL_TABLES, held, rows_in, rows_of, run
+from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 
 import build
 from invoke import kafkalog
@@ -43,14 +43,6 @@ SOME = [path for path in WHOLE if any(name in path for name in ("hanging", "made
 DAMAGED = str(FIXTURES / "made-damaged" / "data")
 
 
-def test_one_job_over_all_fixtures(spark: SparkSession, tmp_path: Path) -> None:
-    """Some forty clusters at once, many segments a task: each table has the rows of the local audit."""
-    done = run(spark, WHOLE, tmp_path / "out")
-
-    held(done, tmp_path / "out", audit(WHOLE))
-    assert sum(file["size_bytes"] for file in done.files) == sum(log.size for log in done.summary.logs) > 1_000_000
-
-
 def test_a_segment_a_task(spark: SparkSession, tmp_path: Path) -> None:
     """Some clusters, every segment a task of its own."""
     done = run(spark, SOME, tmp_path / "out", split_bytes=1)
@@ -64,9 +56,11 @@ def test_the_producers_of_a_log_are_shared_out(
     """As those of a log too big for one task: no row is lost, none comes twice, counts add up."""
     monkeypatch.setattr(places, "LEAST_SHARES", 3)
     tables = tuple(table for table in ALL_TABLES if table != "visible")
-    done = run(spark, WHOLE, tmp_path / "out", tables=tables, share_bytes=4096)
+    words = ("interleaved", "fencing", "hanging", "pending", "markers", "misattributed", "killed", "unclean", "damaged")
+    paths = [path for path in WHOLE if any(word in path for word in words)]
+    done = run(spark, paths, tmp_path / "out", tables=tables, share_bytes=4096)
 
-    held(done, tmp_path / "out", audit(WHOLE), tables)
+    held(done, tmp_path / "out", audit(paths), tables)
 
 
 def test_a_run_has_one_limit(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +164,7 @@ def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None
 
 
 def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
-    """The same directories, columns, types, footers and rows, by DuckDB and by Spark itself."""
+    """Some forty clusters in a job, many segments a task: directories, columns, types, footers, rows, by DuckDB and Spark."""
     assert kafkalog("txn-audit", *WHOLE, "-o", tmp_path / "local").status == 1
     ended = kafkalog("txn-audit", "--engine", "spark", *WHOLE, "-o", tmp_path / "bulk")
 
@@ -183,6 +177,7 @@ def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Pa
     assert all(one != other for one, other in runs)  # two runs
     assert verdicts[0] == verdicts[1]
     assert verdicts[0]["exit_status"] == 1
+    assert listed(tmp_path / "bulk").keys() == listed(tmp_path / "local").keys()
     for table in ALL_TABLES:
         if table == "visible":
             continue
