@@ -158,7 +158,9 @@ class _Elsewhere:
         known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states["transactional_id"][rows]))
         newest = np.maximum(coordinator.newest_of(rows), until)
         late = np.clip(newest, -_LATEST, _LATEST) - np.clip(decided["decided"], -_LATEST, _LATEST) > _MARKERS_MS
-        stays = late | [not snapshot and self._is_newest(coordinator, row) for row in rows.tolist()]
+        of_log = coordinator.of_log[rows]
+        of_newest = [log for log in np.unique(of_log).tolist() if not snapshot and self._is_newest(coordinator, log)]
+        stays = late | np.isin(of_log, of_newest)
         owner, listed = states.listed_by(rows)
         topics, numbers = states.listed["topic"][listed].tolist(), states.listed["partition"][listed].tolist()
         names = {topic: states.topics[topic] for topic in set(topics)}
@@ -167,15 +169,14 @@ class _Elsewhere:
             if known[of] and (names[topic], number) not in self._present:
                 places.setdefault(TopicPartition(names[topic], number), []).append(of)
         for place, which in sorted(places.items()):
-            logs = [coordinator.logs[at] for at in coordinator.of_log[rows[which]].tolist()]
+            logs = [coordinator.logs[at] for at in of_log[which].tolist()]
             yield from self._waiting(place, decided.take(np.array(which)), stays[which].tolist(), logs, states.ids)
 
-    def _is_newest(self, coordinator: Coordinator, row: int) -> bool:
-        """Say whether a record's state partition has no newer records: its broker was stopped, and led it last."""
-        at = int(coordinator.of_log[row])
-        if not self._homes[coordinator.logs[at]].clean_shutdown:
+    def _is_newest(self, coordinator: Coordinator, log: int) -> bool:
+        """Say whether a state partition has no newer records than this log: its broker was stopped, and led it last."""
+        if not self._homes[coordinator.logs[log]].clean_shutdown:
             return False
-        leaders = [span.value.leader for span in self._spans(TopicPartition(STATE_TOPIC, coordinator.partitions[at]))]
+        leaders = [span.value.leader for span in self._spans(TopicPartition(STATE_TOPIC, coordinator.partitions[log]))]
         return next((leader in self._given for leader in reversed(leaders) if leader >= 0), True)
 
     def _spans(self, place: TopicPartition) -> Sequence[Span]:
