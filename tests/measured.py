@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 __all__ = ["Measured", "measured"]
 
-# Unlike ru_maxrss, VmHWM does not count what the parent held; the times include those of processes that it started.
-_CODE: Final = """
-import os, sys
-from pathlib import Path
+# A process with the commands' modules, which forks for each run: they are imported once. A forked process's peak begins
+# with what this one holds, unlike that of a started one, which counts what the tests' process held. The times include
+# those of processes that the run started.
+_FORKS: Final = """
+import importlib, json, os, pkgutil, resource, signal, sys, tempfile
+import kafkalog_cli.commands
 from kafkalog_cli.main import main
-status = 0
-try:
-    sys.argv = ["kafkalog", *sys.argv[1:]]
-    main()
-except SystemExit as stop:
-    status = stop.code
-times = os.times()
-peak = next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
-print(f"measured {status} {sum(times[:4]):.2f} {peak >> 10}", file=sys.stderr)
+for module in pkgutil.iter_modules(kafkalog_cli.commands.__path__):
+    importlib.import_module(f"kafkalog_cli.commands.{module.name}")
+nowhere = os.open(os.devnull, os.O_RDWR)
+for line in sys.stdin:
+    arguments, address_space, timeout = json.loads(line)
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()
+        if not child:
+            status = 70
+            try:
+                for there, here in ((nowhere, 0), (nowhere, 1), (said.fileno(), 2)):
+                    os.dup2(there, here)
+                if address_space:
+                    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+                signal.alarm(timeout)
+                sys.argv = ["kafkalog", *arguments]
+                main()
+                status = 0
+            except SystemExit as stop:
+                status = stop.code or 0
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        _, ended, used = os.wait4(child, 0)
+        said.seek(0)
+        print(json.dumps([
+            os.waitstatus_to_exitcode(ended), used.ru_utime + used.ru_stime, used.ru_maxrss >> 10,
+            "\\n".join(said.read().decode(errors="backslashreplace").splitlines()[-3:]),
+        ]), flush=True)
 """
 
 
@@ -35,12 +60,17 @@ class Measured(NamedTuple):
     said: str
 
 
-def measured(*arguments: str | Path, timeout: float = 600) -> Measured:
-    """Run ``kafkalog ARGUMENTS``; its output goes nowhere."""
-    ended = subprocess.run(
-        [sys.executable, "-c", _CODE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        timeout=timeout, check=True,
-    )  # fmt: skip
-    *said, last = ended.stderr.decode().splitlines()
-    _, status, seconds, memory = last.split()
-    return Measured(int(status), float(seconds), int(memory), "\n".join(said[-3:]))
+@cache
+def _forks() -> subprocess.Popen[str]:
+    """Start the process that forks; it ends with its standard input, when this one ends."""
+    return subprocess.Popen([sys.executable, "-c", _FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def measured(*arguments: str | Path, address_space: int = 0, timeout: int = 500) -> Measured:
+    """Run ``kafkalog ARGUMENTS``; its output goes nowhere. It gets no more than this address space, if not 0."""
+    forks = _forks()
+    assert forks.stdin
+    assert forks.stdout
+    forks.stdin.write(json.dumps([[str(word) for word in arguments], address_space, timeout]) + "\n")
+    forks.stdin.flush()
+    return Measured(*json.loads(forks.stdout.readline()))

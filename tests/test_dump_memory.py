@@ -10,15 +10,10 @@ from typing import Final
 import pytest
 
 import build
-from invoke import PROGRAM
+from measured import measured
 
 TEXTS: Final = ("kafka", "ndjson", pytest.param("json", marks=pytest.mark.soak), "csv", "table")  # json is as ndjson
-RUN: Final = """
-import re, resource, subprocess, sys
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # what runs away dies here, not the machine
-ended = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(ended.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
-"""
+ADDRESS_SPACE: Final = 4 << 30  # what runs away dies here, not the machine
 
 
 def _values(count: int, size: int) -> bytes:
@@ -57,11 +52,9 @@ def segment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def _peak(form: str, path: Path) -> int:
     """Dump the records; return the most memory in MiB."""
     options = ("--print-data-log", *(("--table", "records") if form in ("csv", "arrow", "parquet") else ()))
-    command = [*PROGRAM, "dump", "--format", form, *options, str(path)]
-    ended = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, timeout=300, check=True)
-    status, peak = map(int, ended.stdout.split())
-    assert status in (0, 1), ended.stderr.decode()  # 1: more than all of a file's batches may decompress to
-    return peak
+    ended = measured("dump", "--format", form, *options, path, address_space=ADDRESS_SPACE)
+    assert ended.status in (0, 1), ended.said  # 1: more than all of a file's batches may decompress to
+    return ended.memory
 
 
 @pytest.mark.parametrize("form", TEXTS)

@@ -24,12 +24,13 @@ COMMANDS: Final = (
 )  # fmt: skip
 DATA: Final = FIXTURES / "k4-c-group-offsets-tv0" / "data"
 PARTITION: Final = "fares-refunds.18-1"
-_TRIED: Final = 6  # of a command's calls, evenly spread
+# How many of a command's calls, evenly spread, besides the last ones.
+TRIED: Final = pytest.mark.parametrize("tried", [3, pytest.param(30, marks=pytest.mark.exhaustive)])
 _CALLS: Final = ("open", "scandir", "preadv", "stat", "lstat", "read")
 
 
-def _numbers(calls: int) -> list[int]:
-    return sorted({*range(1, calls + 1, calls // _TRIED), *range(max(1, calls - 3), calls + 1)})
+def _numbers(calls: int, tried: int) -> list[int]:
+    return sorted({*range(1, calls + 1, max(1, calls // tried)), *range(max(1, calls - 3), calls + 1)})
 
 
 @pytest.fixture
@@ -38,10 +39,11 @@ def data(tmp_path: Path) -> Path:
     return Path(shutil.copytree(DATA, tmp_path / "data"))
 
 
+@TRIED
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("replaced", [False, True], ids=["gone", "another one is there"])
 def test_a_directory_that_is_renamed_at_any_call_is_not_read_whole(
-    command: str, replaced: bool, data: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, replaced: bool, tried: int, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before whichever listing, opening or read it is renamed: the status is 3, and nothing is said to be in order.
 
@@ -55,7 +57,7 @@ def test_a_directory_that_is_renamed_at_any_call_is_not_read_whole(
             shutil.copytree(away, data)
 
     calls = _calls(command, data, monkeypatch)
-    for number in _numbers(calls - 12 * replaced):  # the last ones look at what is there once all was read
+    for number in _numbers(calls - 12 * replaced, tried):  # the last ones look at what is there once all was read
         with at_call(number, rename, monkeypatch):
             ended = kafkalog(command, "--format", "ndjson", data)
         if not away.exists():  # soon after they were written files are looked at more often: there were more calls
@@ -107,26 +109,28 @@ def _failing(
         yield calls
 
 
+@TRIED
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE], ids=["EIO", "ESTALE"])
 def test_a_file_system_that_fails_from_some_call_on(
-    command: str, code: int, data: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, code: int, tried: int, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dead disk or a file server that forgot its handles says nothing about what is there: the status is 3."""
     with _failing(data, code, lambda _: False, monkeypatch) as calls:
         assert kafkalog(command, "--format", "ndjson", data).status == Exit.FINE
-    for number in _numbers(calls[0] - 8):  # what one run reads, another has in memory
+    for number in _numbers(calls[0] - 8, tried):  # what one run reads, another has in memory
         with _failing(data, code, lambda call, first=number: call >= first, monkeypatch):
             ended = kafkalog(command, "--format", "ndjson", data)
         assert (number, ended.status) == (number, Exit.INCOMPLETE)
 
 
+@TRIED
 @pytest.mark.parametrize("command", COMMANDS)
-def test_one_call_that_fails(command: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_call_that_fails(command: str, tried: int, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Either it is tried again, and the answer is the whole one, or the status is 3."""
     with _failing(data, errno.EIO, lambda _: False, monkeypatch) as calls:
         whole = kafkalog(command, "--format", "ndjson", data)
-    for number in _numbers(calls[0] - 8):
+    for number in _numbers(calls[0] - 8, tried):
         with _failing(data, errno.EIO, lambda call, one=number: call == one, monkeypatch):
             ended = kafkalog(command, "--format", "ndjson", data)
         assert ended.status == Exit.INCOMPLETE or _without_state(ended.rows) == _without_state(whole.rows), number
@@ -155,16 +159,18 @@ def _without_state(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+@TRIED
 @pytest.mark.parametrize("command", ["txn-audit", "verify", "space"])
 @pytest.mark.parametrize("around", [True, False], ids=["a log directory is around it", "alone"])
 def test_a_partition_alone_may_be_deleted_by_a_broker_only(
-    command: str, around: bool, data: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, around: bool, tried: int, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its parent is its log directory if that has a meta.properties; else nothing shows that a broker deleted it."""
     if not around:
         (data / "meta.properties").unlink()
     partition = data / PARTITION
-    for number in _numbers(_calls(command, partition, monkeypatch) - 1):  # before the last one it was looked at again
+    calls = _calls(command, partition, monkeypatch) - 1  # before the last one it was looked at again
+    for number in _numbers(calls, tried):
         with at_call(number, lambda: partition.rename(data / "away"), monkeypatch):
             ended = kafkalog(command, "--fail-on", "error", partition)
         is_listed = number > 3
