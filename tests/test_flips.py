@@ -19,7 +19,7 @@ from official import FIXTURES
 from sampled import steps
 from scanned import HARMLESS, in_small_steps
 
-STEP: Final = 83  # every so many bits are in the sample, and all of the first batch's header
+STEP: Final = 127  # every so many bits are in the sample, and all of the first batch's header
 
 
 def _wrong(name: str, bit: int, used: Counter[str]) -> str | None:

@@ -71,7 +71,7 @@ def check(row: tuple[object, ...], table: str) -> None:
     assert len(row) == len(TABLES[table].columns)
 
 
-@steps(23)
+@steps(47)
 def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
     """All mutants of a record in one log are the rows and findings that each alone gives, and the rows fit the tables."""
     for number, pair in enumerate(pairs("__consumer_offsets", 12)):
@@ -84,7 +84,7 @@ def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
                 check(item[1], item[0].name)
 
 
-@steps(23)
+@steps(47)
 def test_share_groups_survive_every_flip(step: int) -> None:
     """As above."""
     offsets = ShareOffsets()
@@ -96,7 +96,7 @@ def test_share_groups_survive_every_flip(step: int) -> None:
         check(row, "share_offsets")
 
 
-@steps(23)
+@steps(47)
 def test_the_metadata_survives_every_flip(step: int, tmp_path: Path) -> None:
     """One replay takes in all mutants of all records, one behind the other, and what holds can still be told."""
     folder = tmp_path / "__cluster_metadata-0"
