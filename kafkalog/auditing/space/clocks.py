@@ -10,7 +10,7 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest, iso
 from kafkalog.tables.space_tables import CLOCKS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Present", "clock_rows", "moment_of"]
 

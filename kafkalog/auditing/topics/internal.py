@@ -40,8 +40,6 @@ __all__ = [
     "until",
 ]
 
-_OF_RECORDS: Final = ("internal-record-", OVER_BUDGET)
-
 
 def blocks_of_directory(
     directory: PartitionDirectory, limits: Limits, report: Callable[[Finding], object]

@@ -135,7 +135,9 @@ class Lag:
 
     def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
-        logs = Columns.of_rows([*self._logs, (None,) * len(_OF_LOG)], _OF_LOG, _OF_LOG[-2:])  # the last is none
+        logs = Columns.of_rows(
+            [*self._logs, (None,) * len(_OF_LOG)], _OF_LOG, _OF_LOG[-2:]
+        )  # the last row is of no log
         of = logs.take(self._of[at])
         return {
             **{name: of[name] for name in _OF_LOG[:-2]},

@@ -160,7 +160,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     producers = distinct(decisions["producer_id"])
     parts = [
         rows.take(
-            ((fold.is_open(rows)) | ((rows["older_records"] != NONE) & (rows["marker_type"] == fold.COMMIT)))
+            (fold.is_open(rows) | ((rows["older_records"] != NONE) & (rows["marker_type"] == fold.COMMIT)))
             & among(rows["producer_id"], producers)
         )
         for rows in (audit.transactions.blocks(*names) if len(producers) else ())
