@@ -129,6 +129,17 @@ def test_an_open_transaction_holds_what_comes_after_it(tmp_path: Path) -> None:
     assert (row["cause"], row["since_offset"], row["since_ms"]) == ("open-transaction", 0, TIME)
 
 
+def test_an_open_transaction_that_began_below_the_log_s_start_is_named(tmp_path: Path) -> None:
+    """Records were deleted up to the middle of its data: it still is whose end the cleaner waits for."""
+    opened = keyed(0, 6, 2, attributes=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)
+    partition = {0: opened, 6: keyed(6, 40, 2), 46: keyed(46, 1, 1)}
+    path = directory(tmp_path / "d", {"t-0": partition}, log_start=["t 0 3"])
+    row = causes(path, {"t": COMPACT})["t-0"]
+
+    assert (row["cause"], row["since_offset"], row["since_ms"]) == ("open-transaction", 0, TIME)
+    assert "producer 7" in row["evidence"]
+
+
 def test_markers_stay_until_their_horizon(tmp_path: Path) -> None:
     """A marker without data that was dated goes when its time has come."""
     dated = marker(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.partition.gaps import NO_GAPS, Gaps
 from kafkalog.columns.table import Columns
-from kafkalog.folds.fold import MARKER_COLUMNS
+from kafkalog.folds.fold import MARKER_COLUMNS, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +59,22 @@ class PartitionAudit(NamedTuple):
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
     others: Columns = Columns.empty(MARKER_COLUMNS)
+
+    def is_held_by(self, first_offset: int) -> bool:
+        """Say whether an open transaction from this offset on holds the last stable offset back.
+
+        It may have begun before the log's start, below which the last stable offset never is.
+        """
+        return first_offset <= self.last_stable_offset < self.log_end_offset
+
+    def holder(self) -> dict[str, int] | None:
+        """Return the open transaction that holds the last stable offset back, None where nothing does."""
+        if self.last_stable_offset >= self.log_end_offset:
+            return None
+        opened = self.transactions.where(is_open)
+        first = int(opened["first_offset"].argmin())
+        [row] = opened.take(slice(first, first + 1))
+        return row
 
     @property
     def cleaned_past_checkpoint(self) -> bool:
