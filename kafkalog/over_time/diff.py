@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents import incidents_of, tables_of_files
-from kafkalog.auditing.partition import cleaned_to_active
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
@@ -219,7 +218,7 @@ def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes
 
 
 def _replica(log: LogAudit, *, compacted: bool) -> Replica:
-    return Replica(log.node.node_id, cleaned_to_active(log.partition) if compacted else log.partition)
+    return Replica(log.node.node_id, log.partition.cleaned_to_active() if compacted else log.partition)
 
 
 def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:

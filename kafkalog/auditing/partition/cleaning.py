@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
-if TYPE_CHECKING:
-    from kafkalog.auditing.partition.facts import PartitionAudit
-
-__all__ = ["are_all_known", "cleaned_to_active", "cleaned_to_of", "compacts", "is_cleaned", "may_be_compacted"]
+__all__ = ["are_all_known", "cleaned_to_of", "compacts", "is_cleaned", "may_be_compacted"]
 
 _BY_BROKERS: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})  # compacted whatever a broker's defaults
 
@@ -40,12 +37,6 @@ def cleaned_to_of(directory: PartitionDirectory, scans: Sequence[SegmentScan], l
         if scan.folded.cleaned or scan.segment.base_offset < checkpoint:
             reach = end
     return reach
-
-
-def cleaned_to_active(partition: PartitionAudit) -> PartitionAudit:
-    """Return a log in which the cleaner may have been up to the active segment, whatever its checkpoint says."""
-    segments = partition.directory.segments
-    return partition._replace(cleaned_to=max(partition.cleaned_to, segments[-1].base_offset)) if segments else partition
 
 
 def is_cleaned(topic: str, cleaned_to: int, policies: Collection[str | None]) -> bool:

@@ -85,6 +85,11 @@ class PartitionAudit(NamedTuple):
         dirty = (one.base_offset for one in self.directory.segments if one.base_offset >= checkpoint)
         return self.gaps.cleaned_from(next(dirty, self.log_end_offset))
 
+    def cleaned_to_active(self) -> PartitionAudit:
+        """Return a log in which the cleaner may have been up to the active segment, whatever its checkpoint says."""
+        active = max((one.base_offset for one in self.directory.segments[-1:]), default=-1)
+        return self._replace(cleaned_to=max(self.cleaned_to, active))
+
     def with_findings(self, *findings: Finding) -> PartitionAudit:
         """Return the same with more findings about the log."""
         return self._replace(findings=(*self.findings, *findings)) if findings else self
