@@ -294,6 +294,23 @@ def test_a_producer_whose_clock_is_ahead_is_named(tmp_path: Path) -> None:
     assert [(row["producer_id"], row["ahead_ms"]) for row in rows] == [(7, 90_000)]
 
 
+def test_clocks_past_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition with more rows than are listed is not as one with so many: a finding says how many more there are."""
+    monkeypatch.setattr("kafkalog.auditing.space.clocks._MOST", 2)
+    data = b"".join(
+        keyed(
+            3 * at, 2, 1, attributes=TRANSACTIONAL, producer_id=at, producer_epoch=0, base_sequence=0,
+            max_timestamp=TIME + 90_000,
+        ) + marker(base_offset=3 * at + 2, producer_id=at, producer_epoch=0, base_timestamp=TIME, max_timestamp=TIME)
+        for at in range(5)
+    )  # fmt: skip
+    found = kafkalog.space(directory(tmp_path / "d", {"t-0": {0: data}}), now=NOW, tables=["clocks"])
+    counted = [row for row in found.rows("findings") if row["code"] == "not-all-judged"]
+
+    assert len(list(found.rows("clocks"))) == 2
+    assert [(row["found"], row["topic"], row["severity"]) for row in counted] == [("3", "t", "warning")]
+
+
 @pytest.mark.parametrize(
     "case", sorted(path for path in FIXTURES.iterdir() if path.is_dir())[::4], ids=lambda path: path.name
 )
