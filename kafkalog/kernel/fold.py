@@ -724,7 +724,10 @@ def tallied(rows: cython.const[cython.longlong][:, ::1], count: cython.Py_ssize_
 def continue_state(
     slots: cython.longlong[::1], states: cython.longlong[::1], part: cython.longlong[::1], row: cython.Py_ssize_t
 ) -> cython.void:
-    """Join the later row whose cells are ``states[row:]`` to its producer's state, or make it a new state."""
+    """Join the later row whose cells are ``states[row:]`` to its producer's state, or make it a new state.
+
+    A marker in the later row ended what was open before: the state's open transaction is then the row's, or none.
+    """
     i: cython.Py_ssize_t = slot_of(states[row + Q_PART], states[row + Q_PRODUCER_ID], STATE_CELLS, slots, states, part)
     at: cython.Py_ssize_t
     cell: cython.Py_ssize_t
