@@ -128,7 +128,7 @@ ENFORCED: Final = {
     "open transactions of a run that are judged": {"limit.py:only_counted": "IN_A_RUN"},
     "findings of one code in a log": {"limit.py:first_findings": "IN_A_LOG"},
     "findings of one code in a file": {"segments/repeated_findings.py:FileFindings.add": "IN_A_FILE"},
-    "damaged places of a file that are examined one by one": {"segments/cursor.py:Cursor.is_crowded": "IN_A_FILE"},
+    "damaged places of a file that are examined one by one": {"segments/cursor.py:Cursor.has_much_damage": "IN_A_FILE"},
     "incidents of one cause": {
         "limit.py:few_groups": "most",
         "auditing/incidents/torn_transactions.py:torn": "OF_A_CAUSE",
