@@ -522,7 +522,10 @@ class States:
     @cython.inline
     @cython.exceptval(check=False)
     def continue_state(self, row: cython.Py_ssize_t) -> cython.void:
-        """Join the later row whose cells are ``cells[row:]`` to its producer's state, or make it a new state."""
+        """Join the later row whose cells are ``cells[row:]`` to its producer's state, or make it a new state.
+
+        A marker in the later row ended what was open before: the state's open transaction is then the row's, or none.
+        """
         i: cython.Py_ssize_t = self.slot_of(self.cells[row + Q_PART], self.cells[row + Q_PRODUCER_ID])
         at: cython.Py_ssize_t
         cell: cython.Py_ssize_t
