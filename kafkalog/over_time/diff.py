@@ -121,8 +121,9 @@ class Diff:
 def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: tuple[str, str] | None = None) -> Diff:
     """Compare two audits of one cluster, the older one first: outputs of audits, or directories, which are audited now.
 
-    `names` are what the user calls them. Raises UnreadableError where there is nothing to read, UnsupportedError for
-    two clusters, and for two brokers.
+    What got worse is in `incidents`: those that are new, grew or are more severe in the newer audit, unless they are
+    notes, and those that the comparison's own findings make. `names` are what the user calls the audits. Raises
+    UnreadableError where there is nothing to read, UnsupportedError for two clusters, and for two brokers.
     """
     called = names or (old[0], new[0])
     facts = facts_of(called[0], old, options), facts_of(called[1], new, options)

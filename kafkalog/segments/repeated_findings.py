@@ -13,7 +13,6 @@ from typing import Any
 
 from kafkalog import limit
 from kafkalog.findings import Bytes, Finding
-from kafkalog.segments.chunk import CROWDED, Chunk
 from kafkalog.settle import as_severe_as
 
 __all__ = ["DamagedPlaces", "FileFindings", "counted", "is_of_damage"]
@@ -151,12 +150,6 @@ class FileFindings:
             if len(many) > limit.IN_A_FILE:
                 return
         self._kept.append(finding)
-
-    def of_chunk(self, chunk: Chunk) -> list[Finding]:
-        """Return the findings of a chunk to add: without those of its crowd where the places are only counted."""
-        if chunk.crowd is None or not self.counts(CROWDED, chunk.crowd.positions, chunk.crowd.lengths):
-            return chunk.findings
-        return chunk.examined
 
     def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
         """Count these places if those of the code are only counted; say whether they are."""

@@ -20,7 +20,7 @@ from kafkalog.files.opening import Source, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.chunk import CROWDED, Chunk
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.cursor import CHUNK_ROOM, WINDOW, allowed_offsets
 from kafkalog.segments.segment import batch_positions, scan_source
 from kafkalog.tables.arrow import Numbers
@@ -73,8 +73,6 @@ _NUMBERS: Final = {reason: number for number, reason in enumerate(REASONS)}
 _CHANGED: Final = _NUMBERS["file-changed"]
 
 _OUTSIDE: Final = _NUMBERS["offset-outside-segment"]
-
-_CROWDED: Final = _NUMBERS[CROWDED]
 
 
 def no_pieces(count: int = 0) -> Pieces:
@@ -162,17 +160,12 @@ class _Cutter:
     def cut(self, chunk: Chunk) -> Pieces:
         """Return the pieces of a chunk, in the file's order."""
         self._resumed = np.concatenate((self._resumed[:, -1:], _resumed(chunk)), axis=1)
-        lost = [finding for finding in chunk.examined if _is_lost(finding)]
+        lost = [finding for finding in chunk.findings if _is_lost(finding)]
         others = no_pieces(len(lost))
         others[POSITION] = [finding.position or 0 for finding in lost]
         others[SIZE] = [finding.length or 0 for finding in lost]
         others[REASON] = [_NUMBERS[finding.code] for finding in lost]
-        tables = [self._batches(chunk), others]
-        if chunk.crowd is not None:
-            places = no_pieces(len(chunk.crowd))
-            places[POSITION], places[SIZE], places[REASON] = chunk.crowd.positions, chunk.crowd.lengths, _CROWDED
-            tables.append(places)
-        tables = [table for table in tables if table.shape[1]]
+        tables = [table for table in (self._batches(chunk), others) if table.shape[1]]
         if len(tables) < 2:
             return tables[0] if tables else others
         table = np.concatenate(tables, axis=1)
@@ -207,7 +200,7 @@ class _Cutter:
         known, unknown = np.cumsum(np.where(is_unknown, 0, counts)), np.cumsum(is_unknown)
         table[RECORDS] = known[ends] - known[starts] + counts[starts]
         table[RECORDS, (unknown[ends] > unknown[starts]) | is_unknown[starts]] = buffers.NONE
-        unfit = next((_NUMBERS[finding.code] for finding in chunk.examined if _is_unfit(finding)), None)
+        unfit = next((_NUMBERS[finding.code] for finding in chunk.findings if _is_unfit(finding)), None)
         table[REASON] = np.where(inside[starts], NO_REASON, _OUTSIDE) if unfit is None else unfit
         if (fits := table[REASON] == NO_REASON).any():
             self._top = max(self._top, int(table[LAST, fits].max()))
@@ -230,13 +223,9 @@ _HEADS: Final = [
 
 def _resumed(chunk: Chunk) -> NDArray[np.int64]:
     """Return where reading goes on after each damage of a chunk."""
-    if chunk.crowd is None:
-        none = buffers.NONE
-        rows = [(at, 1 + proved, none if expected is None else expected) for at, proved, expected in chunk.resumed]
-        return np.array(rows, np.int64).reshape(-1, 3).T
-    crowd = chunk.crowd
-    positions = np.array(crowd.positions) + np.array(crowd.lengths)
-    return np.stack((positions, 1 + np.array(crowd.proved, np.int64), np.array(crowd.expected)))
+    none = buffers.NONE
+    rows = [(at, 1 + proved, none if expected is None else expected) for at, proved, expected in chunk.resumed]
+    return np.array(rows, np.int64).reshape(-1, 3).T
 
 
 def _is_lost(finding: Finding) -> bool:
@@ -622,7 +611,7 @@ class _Copier:
     def _large(self, part: _WaitingStretch) -> None:
         batches = 0
         for chunk in scan_source(_Part(self._source, part.position, part.size), limits=self._limits):
-            if chunk.goes_on_at is not None or 0 in chunk.heads.column(buffers.VALID):
+            if chunk.resumed or 0 in chunk.heads.column(buffers.VALID):
                 break
             batches += chunk.heads.count
             if chunk.heads.count:

@@ -160,7 +160,7 @@ class _SalvagedRows:
         from kafkalog_cli.render.column_lines import write_part
 
         if not isinstance(item, SalvagedStretches):
-            for finding in self.found.of_chunk(item):
+            for finding in item.findings:
                 self.found.add(finding)
             return
         self._keep_findings(item)

@@ -92,7 +92,10 @@ class LogSummary(NamedTuple):
         )  # fmt: skip
 
     def with_share(self, other: LogSummary) -> LogSummary:
-        """Join the summary of another share of the same log's producers."""
+        """Join the summary of another share of the same log's producers.
+
+        The oldest open transaction of all holds the last stable offset back, so the least of the answers is the log's.
+        """
         blockers = [one.blocker for one in (self, other) if one.blocker is not None]
         return self._replace(
             last_stable_offset=min(self.last_stable_offset, other.last_stable_offset),
