@@ -159,6 +159,9 @@ ENFORCED: Final = {
     "findings that an incident lists": {"auditing/incidents/incident.py:Incident.row": "_FINDINGS"},
     "topics that a row of `writers` lists": {"auditing/topics/writers.py:_rows": "LISTED_TOPICS"},
     "rows of `clocks` of a partition": {"auditing/space/clocks.py:clock_rows": "_MOST"},
+    "damaged batches of a segment that `space` tries to read as the cleaner would": {
+        "auditing/space/segment_facts.py:SegmentFacts.read_on": "_MOST"
+    },
     "reasons why keys, or values, of a file do not decode": {"segments/file_rows.py:Decoding._say": "_MOST_REASONS"},
     "records of a partition without the same one in its mirror": {
         "queries/alignment.py:_Unmatched.add": "KEPT_UNMATCHED"
