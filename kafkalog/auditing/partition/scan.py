@@ -70,8 +70,7 @@ class SegmentScan:
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
     for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
-    that was seen, -1 without any, `end` are the last two. `digest` stands for all of it where the scan is kept, else it
-    is empty.
+    that was seen, -1 without any, `end` are the last two.
     """
 
     segment: Segment
