@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kafkalog.outcome import Exit
 from kafkalog.version import version_line
-from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 
 if TYPE_CHECKING:
     import click
@@ -145,9 +145,10 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
-    from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
+    from kafkalog.errors import NothingMatchesError, OutputError, UnreadableError, UnsupportedError
     from kafkalog.escape import escape_line
     from kafkalog.files.watch import set_watch
+    from kafkalog_cli.output import PipeClosedError
     from kafkalog_cli.progress import Progress
 
     if command is None:

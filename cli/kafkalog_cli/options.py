@@ -16,7 +16,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import TIMES, NumberRanges, Size, Time, TimeZone, form_of, names_of
+from kafkalog_cli.params import ROW_FORMS, TIMES, NumberRanges, Size, Time, TimeZone, form_of, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,9 +65,6 @@ class Option(Protocol):
     """A decorator that gives a command one option, or several."""
 
     def __call__(self, command: Command, /) -> Command: ...
-
-
-ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 
 
 def in_order(*options: Option) -> Option:

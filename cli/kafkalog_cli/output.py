@@ -12,17 +12,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from kafkalog.errors import OutputError
 from kafkalog.escape import escape, escape_line
 from kafkalog.files.names import local_path, unpacked_places
 from kafkalog.files.watch import watch
-from kafkalog_cli.exit import OutputError, PipeClosedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STDOUT", "Target", "is_terminal", "parquet_engine", "say", "say_official", "write_provenance"]
+__all__ = [
+    "STDOUT",
+    "PipeClosedError",
+    "Target",
+    "is_terminal",
+    "parquet_engine",
+    "say",
+    "say_official",
+    "write_provenance",
+]
 
 FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
+
+
+class PipeClosedError(Exception):
+    """The reader of the output has closed it. Not an OSError: click would turn that into a status of its own."""
 
 
 def is_terminal() -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "PROSE_SUFFIXES",
     "REPORT_FORMS",
     "REPORT_SUFFIXES",
+    "ROW_FORMS",
     "TIMES",
     "At",
     "NumberRanges",
@@ -34,6 +35,7 @@ __all__ = [
     "names_of",
 ]
 
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
 # What the help of an option says of the times that it takes.
 TIMES: Final = (

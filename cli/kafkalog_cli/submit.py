@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from kafkalog.errors import UnreadableError
+from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.escape import escape
 from kafkalog.findings import Severity
+from kafkalog.outcome import Exit, Outcome
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
-from kafkalog_cli.exit import Exit, Outcome, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
@@ -67,43 +67,38 @@ class SparkJob:
 
 @contextmanager
 def spark_job(
-    paths: Sequence[str], output: str, command: str, *, overwrite: bool, known: Set[str], master: str | None = None,
+    paths: Sequence[str], output: str, command: str, *, overwrite: bool, master: str | None = None,
     arguments: Sequence[str] | None = None, check: Callable[[Output, dict[str, Any]], object] = lambda *_: None,
 ) -> Iterator[SparkJob]:  # fmt: skip
     """Hold an output and open a session; what can be refused without a session is refused before it.
 
-    `known` are the options that the session's settings may fill in. An unfinished output of a run with the same
-    `arguments` is gone on with. `check` raises what the command refuses.
+    An unfinished output of a run with the same `arguments` is gone on with. `check` raises what the command refuses.
     """
-
     check_packages()
     from kafkalog.files.directories import expand
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.files.off_limits import refuse_evidence
-    from kafkalog_spark.job_output import Output, OutputFailedError
+    from kafkalog_spark.job_output import Output
     from kafkalog_spark.session import active_session, configured, open_session, stop
 
     params = click.get_current_context().params | {"output": output, "overwrite": overwrite}
     set_storage_options(_storage(params))
     paths = [path for pattern in paths for path in expand(absolute(pattern))]
-    try:
-        target = Output(output, command)
-        refuse_evidence(output, paths)
-        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=arguments)
-        check(target, params)
-        mine = active_session() is None
-        with target.held(), jvm_in_words():
-            session = open_session(master)
-            try:
-                _take_settings(session, params, known)
-                set_storage_options(_storage(params))
-                target.reach()  # by the options that the session's configuration may have set
-                yield SparkJob(session, paths, target, params)
-            finally:
-                if mine:
-                    stop(session)
-    except OutputFailedError as error:
-        raise OutputError(str(error)) from error
+    target = Output(output, command)
+    refuse_evidence(output, paths)
+    target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=arguments)
+    check(target, params)
+    mine = active_session() is None
+    with target.held(), jvm_in_words():
+        session = open_session(master)
+        try:
+            _take_settings(session, params)
+            set_storage_options(_storage(params))
+            target.reach()  # by the options that the session's configuration may have set
+            yield SparkJob(session, paths, target, params)
+        finally:
+            if mine:
+                stop(session)
 
 
 def absolute(pattern: str) -> str:
@@ -117,12 +112,12 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
 
-def _take_settings(session: SparkSession, params: dict[str, Any], known: Set[str]) -> None:
+def _take_settings(session: SparkSession, params: dict[str, Any]) -> None:
     """Let the session's settings fill in what was left out. Raises UsageError for one that does not exist."""
     from kafkalog_spark.session import setting_of, settings
 
     given, ctx = settings(session), click.get_current_context()
-    options = {setting_of(option) for option in known}
+    options = {setting_of(option) for option in _settings()}
     for name in sorted(given.keys() - options):
         close = difflib.get_close_matches(name, options, 1)
         hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(sorted(options))}"
@@ -277,7 +272,6 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
         overwrite=overwrite,
         master=master,
         arguments=sys.argv[1:],
-        known=_settings(),
         check=_earlier,
     ) as job:
         return _run_audit(job, started)
@@ -390,7 +384,7 @@ def bulk_space(inputs: tuple[str, ...], output: str, overwrite: bool, **_params:
         spark-submit bulk_space.py --input '/backups/broker-*' --output /space/2026-11-21
     """
     started = time.monotonic()
-    with spark_job(inputs, output, "space", overwrite=overwrite, known=_settings()) as job:
+    with spark_job(inputs, output, "space", overwrite=overwrite) as job:
         return _run_space(job, started)
 
 

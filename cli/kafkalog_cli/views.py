@@ -11,11 +11,11 @@ import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
+from kafkalog.outcome import Exit, Outcome
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
@@ -34,7 +34,7 @@ from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
-    from kafkalog_cli.render.row_formats import BlockSink, RowSink
+    from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["ViewOutput", "view_options"]
 
@@ -124,25 +124,19 @@ class ViewOutput:
     @contextmanager
     def _sink(self) -> Iterator[BlockSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
-        tables = [*self.tables, FINDINGS]
+        from kafkalog_cli.render.sinks import folder_sink, sink_of
+
+        names = [table.name for table in (*self.tables, FINDINGS)]
         if self.target.is_folder(self.form):
             with self.target.folder(self.paths) as folder:
-                from kafkalog_cli.render.folders import folder_sink
-
-                with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
+                with folder_sink(self.form, folder, (), names) as sink:
                     yield sink
                 write_provenance(folder, self.target.command)
-            return
-        from kafkalog_cli.render.sinks import sink_of
+        else:
+            with self.target.stream(self.paths) as stream:
+                yield sink_of(self.form, stream, self.columns, names, self.target)
 
-        with self.target.stream(self.paths) as stream:
-            names = [table.name for table in tables]
-            yield sink_of(
-                self.form, stream, self.columns, names, terminal=self.target.on_terminal,
-                csv_safe=self.target.csv_safe,
-            )  # fmt: skip
-
-    def _finding(self, finding: Finding, sink: RowSink | None, distinct: DistinctIds) -> None:
+    def _finding(self, finding: Finding, sink: BlockSink | None, distinct: DistinctIds) -> None:
         self.outcome.count(finding.code, finding.severity)
         if sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form)):
             sink.row(FINDINGS, distinct(finding_row(finding)))

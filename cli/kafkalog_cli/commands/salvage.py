@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +12,8 @@ import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.files.watch import watch
+from kafkalog.outcome import Outcome
 from kafkalog.tables import TABLES
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
@@ -24,7 +25,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, Target, is_terminal, say
+from kafkalog_cli.output import STDOUT, Target, say
 
 if TYPE_CHECKING:
     from kafkalog.segments.chunk import Chunk
@@ -78,7 +79,7 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
+            sink = sink_of(form, report, columns, wanted, replace(STDOUT, csv_safe=target.csv_safe))
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
@@ -157,7 +158,7 @@ class _SalvagedRows:
     def add(self, item: SalvagedStretches | Chunk) -> None:
         """Show stretches, or keep the findings of a chunk."""
         from kafkalog.segments.salvage import SalvagedStretches
-        from kafkalog_cli.render.column_lines import write_part
+        from kafkalog_cli.render.sinks import write_part
 
         if not isinstance(item, SalvagedStretches):
             for finding in self.found.of_chunk(item):

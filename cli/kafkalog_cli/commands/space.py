@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog import Finding, Limits, Severity
+from kafkalog.outcome import Outcome
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import (
@@ -20,7 +21,6 @@ from kafkalog.tables.space_tables import (
     SPACE_TABLES,
     TRANSACTION_COSTS,
 )
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,

@@ -24,11 +24,12 @@ from kafkalog.reports import (
     worst_first,
 )
 from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.sinks import Style
+from kafkalog_cli.params import ROW_FORMS
+from kafkalog_cli.render.people import Style, encoded
 
-__all__ = ["Report", "incident_lines", "report_of", "wrapped", "write_form"]
+__all__ = ["Report", "incident_lines", "is_report", "print_headline", "report_of", "wrapped", "write_form"]
 
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 
@@ -354,6 +355,18 @@ def report_of(
     if report.drawn and "transactions" in source.tables:
         report = replace(report, more=f"More: one incident: --incident ID · {more}")
     return report
+
+
+def is_report(form: str, tables: Sequence[str], columns: Sequence[str], *, everything: bool) -> bool:
+    """Say whether a report is asked for, and no rows; a table of incidents has no room for what happened."""
+    if form != "table":
+        return form not in ROW_FORMS
+    return not everything and (not tables or (tuple(tables) == (INCIDENTS.name,) and not columns))
+
+
+def print_headline(source: AuditSource) -> None:
+    """Print the verdict as one line."""
+    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
 def write_form(

@@ -30,7 +30,6 @@ __all__ = [
     "EscapedCsv",
     "JsonSink",
     "NdjsonSink",
-    "RowSink",
     "as_csv",
     "as_json",
 ]
@@ -402,33 +401,30 @@ class EscapedCsv:
 _ROOM: Final = 2100  # records in a block: a block costs some calls, and text is made of it while it is in the cache
 
 
-class RowSink(Protocol):
-    """Takes rows in the order in which they come."""
-
-    def row(self, table: Table, row: Sequence[Any]) -> None: ...
-
-    def flush(self) -> None:
-        """Show the rows so far, if the format can."""
-
-    def close(self) -> None: ...
-
-
-class BlockSink(RowSink, Protocol):
-    """Takes also blocks of at most `room` records, whose columns are those that it asks for.
+class BlockSink(Protocol):
+    """Takes rows in the order in which they come, and blocks of at most `room` records with the columns it asks for.
 
     They are of chunks of at most `batches` batches, None for as many as text takes. JSON in them has blanks and is not
     ASCII if it is `spaced`.
     """
 
-    room: int
-    spaced: bool
-    batches: int | None
+    room: int = _ROOM
+    spaced: bool = False
+    batches: int | None = None
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
 
+    def row(self, table: Table, row: Sequence[Any]) -> None: ...
+
     def block(self, rows: Rows) -> None:
         """Take rows of a block."""
+
+    def flush(self) -> None:
+        """Show the rows so far, if the format can."""
+        return
+
+    def close(self) -> None: ...
 
 
 class ChosenColumns:
@@ -456,12 +452,8 @@ class ChosenColumns:
         return [table.names[i] for i in self.of(table)]
 
 
-class NdjsonSink:
+class NdjsonSink(BlockSink):
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -506,15 +498,11 @@ class _Templates:
         return known[1]
 
 
-class JsonSink:
+class JsonSink(BlockSink):
     """One object: schema_version, and for each table a list of its rows.
 
     The rows of the first of the `expected` tables are written as they come; those of the others wait in files.
     """
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -569,8 +557,6 @@ class JsonSink:
     def block(self, rows: Rows) -> None:
         self._list_of(rows.block.table.name).block(rows)
 
-    def flush(self) -> None: ...
-
     def close(self) -> None:
         self._start()
         while self._expected:
@@ -616,15 +602,11 @@ class _JsonList:
         self._file.close()
 
 
-class CsvSink:
+class CsvSink(BlockSink):
     """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
 
     With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
     """
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
