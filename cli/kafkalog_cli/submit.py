@@ -28,18 +28,21 @@ from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
+    Option,
     audit_options,
     audit_options_of,
+    in_order,
     limit_options,
     limits_of,
     remote_options,
     say_reused,
     since_audit_option,
+    space_options,
     status_options,
     storage_options,
 )
 from kafkalog_cli.output import say
-from kafkalog_cli.params import Size, Time
+from kafkalog_cli.params import SIZE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,25 +226,28 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__context__
 
 
-_output_option = click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-_overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+_output_options = in_order(
+    click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output."),
+    click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote."),
+)
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
+
+
+def _input_option(*, required: bool) -> Option:
+    text = "A broker's log directory, or a pattern; repeat for more."
+    return click.option("--input", "inputs", multiple=True, required=required, metavar="DIR", help=text)
+
+
+def _split_option(more: str = ".") -> Option:
+    text = f"How much one task reads, approximately{more}"
+    return click.option("--split-bytes", type=SIZE, default="128MiB", show_default=True, help=text)
 
 
 @click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
 @click.argument("more", nargs=-1, metavar="[DIR]...")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="DIR",
-    help="A broker's log directory, or a pattern; repeat for more.",
-)
-@_output_option
-@_overwrite_option
-@click.option(
-    "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
-)
+@_input_option(required=False)
+@_output_options
+@_split_option()
 @click.option(
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
@@ -266,13 +272,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     started = time.time()
     with spark_job(
-        paths,
-        output,
-        "txn-audit",
-        overwrite=overwrite,
-        master=master,
-        arguments=sys.argv[1:],
-        check=_earlier,
+        paths, output, "txn-audit", overwrite=overwrite, master=master, arguments=sys.argv[1:], check=_earlier
     ) as job:
         return _run_audit(job, started)
 
@@ -338,41 +338,11 @@ _OF_SPACE = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
 
 
 @click.command("bulk_space")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A broker's log directory, or a pattern; repeat for more.",
-)
-@_output_option
-@_overwrite_option
-@click.option(
-    "--split-bytes",
-    type=Size(),
-    default="128MiB",
-    show_default=True,
-    help="How much one task reads, approximately; at least one partition.",
-)
+@_input_option(required=True)
+@_output_options
+@_split_option("; at least one partition.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(_OF_SPACE), help="Table to write; repeat for more.")
-@click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB.")
-@click.option(
-    "--server-properties",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The brokers' settings that the metadata log does not have.",
-)
-@click.option(
-    "--topic-configs",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The topics' settings if there is no metadata log: JSON, settings by topic.",
-)
-@click.option(
-    "--now",
-    type=Time(),
-    metavar="TIME",
-    help="The present.  [default: the clock if a broker runs, else the newest time]",
-)
+@space_options
 @storage_options
 @remote_options
 @limit_options

@@ -49,8 +49,8 @@ _NAMES: Final = ("stretches", "findings")
               help="Format of the list of what was copied and what was left out.")  # fmt: skip
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
-@max_batch_bytes_option()
-@max_expansion_option()
+@max_batch_bytes_option
+@max_expansion_option
 @unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
