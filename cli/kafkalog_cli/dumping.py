@@ -29,7 +29,6 @@ class DumpRequest:
     files: tuple[str, ...]
     limits: Limits
     selection: Selection
-    max_bytes: int | None = None
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
@@ -113,7 +112,7 @@ class DumpRun:
         if file != STDIN:
             check_segment(file, name)
         self.is_segment = True
-        return self._noted(chunks_of(file, self.request.limits, self.request.max_bytes, before_waiting, room))
+        return self._noted(chunks_of(file, self.request.limits, self.request.options.max_bytes, before_waiting, room))
 
     def _noted(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:

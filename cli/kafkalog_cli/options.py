@@ -79,18 +79,10 @@ def in_order(*options: Option) -> Option:
     return decorate
 
 
-def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-    """Let the shell complete names of files."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 def paths_argument(metavar: str, *, required: bool = True) -> Option:
     """Declare a command's inputs, as `paths`."""
-    return click.argument(
-        "paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files, callback=_patterns_of_uris
-    )
+    path = click.Path(readable=False)  # what can't be read is said later
+    return click.argument("paths", nargs=-1, required=required, metavar=metavar, type=path, callback=_patterns_of_uris)
 
 
 def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -205,7 +197,7 @@ def remote_options(command: Command) -> Command:
             return command(*arguments, **others)
 
     options = in_order(
-        click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+        click.option("--remote", type=click.Path(readable=False), metavar="DIR|URI",
                      help="The remote store of tiered storage: its segments are the earlier part of the logs."),
         click.option("--remote-layout", metavar="PATTERN",
                      help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"

@@ -178,7 +178,6 @@ def dump(
         limits=limits,
         selection=found.selection,
         given=found.given,
-        max_bytes=tool["max_bytes"],
         limit=limit,
         options=KafkaTextOptions(internal=internal, escape=target.on_terminal and not raw, **tool),
         tables=tables,

@@ -347,14 +347,12 @@ def report_of(
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     screen = first_screen(source, incidents)
+    report = Report(screen, source.totals, incidents, rows, "", every, incident)
     if CHANGES.name in source.tables:
-        more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
-        return Report(screen, source.totals, incidents, rows, more, every, incident)
-    more = _MORE.format("transactions" if "transactions" in source.tables else "files")
-    report = Report(screen, source.totals, incidents, rows, f"More: {more}", every, incident)
-    if report.drawn and "transactions" in source.tables:
-        report = replace(report, more=f"More: one incident: --incident ID · {more}")
-    return report
+        return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
+    of_audit = "transactions" in source.tables
+    one = "one incident: --incident ID · " if report.drawn and of_audit else ""
+    return replace(report, more=f"More: {one}{_MORE.format('transactions' if of_audit else 'files')}")
 
 
 def is_report(form: str, tables: Sequence[str], columns: Sequence[str], *, everything: bool) -> bool:

@@ -18,6 +18,7 @@ from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog_cli.output import Buffer
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -228,35 +229,17 @@ def _template(
 OUT_BYTES: Final = 1 << 18
 
 
-class BlockLines:
+class BlockLines(Buffer):
     """Writes lines to `out`: of rows of blocks by the kernel, and any others; a big row in pieces."""
 
     def __init__(self, out: SupportsWrite[memoryview | bytes]) -> None:
-        self._out = out
-        self._buffer = bytearray(OUT_BYTES)
-        self._used = 0
-
-    def flush(self) -> None:
-        """Give all lines so far to `out`."""
-        if self._used:
-            self._out.write(memoryview(self._buffer)[: self._used])
-            self._used = 0
-
-    def write(self, data: bytes) -> None:
-        """Write text that is ready."""
-        if self._used + len(data) > len(self._buffer):
-            self.flush()
-        if len(data) > len(self._buffer):
-            self._out.write(data)
-            return
-        self._buffer[self._used : self._used + len(data)] = data
-        self._used += len(data)
+        super().__init__(out, OUT_BYTES)
 
     def rows(self, rows: Rows, template: RowTemplate) -> None:
         """Write the lines of some rows of a block."""
         block, row, stop = rows.block, rows.start, rows.stop
         while row < stop:
-            row, self._used, why = kernel_text.row_lines(block, row, stop, template, self._buffer, self._used)
+            row, self.used, why = kernel_text.row_lines(block, row, stop, template, self.buffer, self.used)
             if why == kernel_text.NO_ROOM:
                 self.flush()
             elif why == kernel_text.SPECIAL:
@@ -313,7 +296,7 @@ class BlockLines:
         self.write(around[0])
         stop = start + size
         while start < stop:
-            start, self._used = kernel_text.text_piece(block.buf, start, stop, how, self._buffer, self._used)
+            start, self.used = kernel_text.text_piece(block.buf, start, stop, how, self.buffer, self.used)
             if start < stop:
                 self.flush()
         self.write(around[1])
@@ -324,9 +307,9 @@ class BlockLines:
         is_started = False
         while left > 0:
             before = left
-            position, left, self._used = kernel_text.headers_piece(
+            position, left, self.used = kernel_text.headers_piece(
                 block.buf, position, left, is_started, template.literals, template.steps, template.headers,
-                template.is_csv, self._buffer, self._used,
+                template.is_csv, self.buffer, self.used,
             )  # fmt: skip
             is_started = is_started or left < before
             if left > 0:
