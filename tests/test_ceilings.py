@@ -1,7 +1,11 @@
-"""docs/limits.md has every limit that hostile input meets, and each number is the program's."""
+"""docs/limits.md has every limit that hostile input meets; each number is the program's, and a function enforces it.
+
+`ENFORCED` is the way from a limit to the function that compares with it, for whoever wants to change one.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -10,7 +14,7 @@ import pytest
 
 from kafkalog import limit
 from kafkalog.auditing.incidents import aborted_transactions, incident
-from kafkalog.auditing.space import clocks, settings
+from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
@@ -20,13 +24,14 @@ from kafkalog.kernel import message_ops
 from kafkalog.log_dirs import archive_members, archives, remote_store, walk
 from kafkalog.queries import alignment, schema_files
 from kafkalog.reports.page import elements, timeline_view, treemap
-from kafkalog.segments import file_rows, resync
+from kafkalog.segments import damage, file_rows, resync
 from kafkalog.tables import writer_tables
 from kafkalog.tables.audit_tables import CAUSES
 from kafkalog.values import avro, formats, protobuf, schemas
 from kafkalog_cli.render import text_table
 
-PAGE: Final = (Path(__file__).parent.parent / "docs" / "limits.md").read_text()
+ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = (ROOT / "docs" / "limits.md").read_text()
 ROWS: Final = [
     [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")
 ][1:]
@@ -58,6 +63,10 @@ LIMITS: Final = {
     "transactional ids with an incident of their own for each reason of aborts": f"{aborted_transactions.MOST_IDS}",
     "large batches that a search in damaged bytes looks at": f"{resync._FAR_AT_FIRST:,}, plus one for every"
     f" {resync._BYTES_FOR_FAR} bytes",
+    "the same of batches for whose end another part of the file is read": f"{resync._FAR_AT_FIRST:,}, plus one for every"
+    f" {resync._BYTES_FOR_LOAD} bytes",
+    "whole batches after a damaged one up to which its checksum is tried": f"{damage._TRIES}, after {damage._MANY} damaged"
+    f" places {damage._FEWER_TRIES}",
     "old messages in damaged files whose checksums are computed": f"{size(resync._LEGACY_WORK)} of those that a search finds,"
     f" {size(resync._LEGACY_BYTES)} of damaged ones",
     "partitions, ids and events that an incident lists": f"{incident.LISTED}",
@@ -67,6 +76,7 @@ LIMITS: Final = {
     "findings that an incident lists": f"{incident._FINDINGS:,}",
     "topics that a row of `writers` lists": f"{writer_tables.LISTED_TOPICS}",
     "rows of `clocks` of a partition": f"{clocks._MOST:,}",
+    "damaged batches of a segment that `space` tries to read as the cleaner would": f"{segment_facts._MOST}",
     "reasons why keys, or values, of a file do not decode": f"{file_rows._MOST_REASONS}",
     "records of a partition without the same one in its mirror": f"{alignment.KEPT_UNMATCHED:,}",
     "records that are searched for the next same one in a mirror": f"{alignment.MOST_RECORDS:,}",
@@ -102,6 +112,108 @@ LIMITS: Final = {
 }
 
 
+# By limit: each function that enforces it, and the name of the limit in that function.
+ENFORCED: Final = {
+    "one batch": {"segments/cursor.py:Cursor.next_fits": "max_batch_bytes"},
+    "what one batch decompresses to": {"segments/chunk.py:Chunk.records": "max_decompressed_bytes"},
+    "what all batches of a file decompress to": {"files/limits.py:Expansion.room": "_left"},
+    "window of a zstd stream": {
+        "kafka/compression.py:_zstd_decompressor": "MAX_ZSTD_WINDOW",
+        "kafka/unpacking.py:_Zstd.__init__": "MAX_ZSTD_WINDOW",
+    },
+    "records in a file's compressed batches": {"files/limits.py:Expansion.room": "_records_left"},
+    "open transactions of a log that are judged": {
+        "limit.py:split": "IN_A_LOG",
+        "limit.py:only_counted": "IN_A_LOG",
+    },
+    "open transactions of a run that are judged": {"limit.py:only_counted": "IN_A_RUN"},
+    "findings of one code in a log": {"limit.py:first_findings": "IN_A_LOG"},
+    "findings of one code in a file": {"segments/repeated_findings.py:FileFindings.add": "IN_A_FILE"},
+    "damaged places of a file that are examined one by one": {"segments/cursor.py:Cursor.has_much_damage": "IN_A_FILE"},
+    "incidents of one cause": {
+        "limit.py:few_groups": "most",
+        "auditing/incidents/torn_transactions.py:torn": "OF_A_CAUSE",
+    },
+    "transactional ids with an incident of their own for each reason of aborts": {
+        "auditing/incidents/aborted_transactions.py:aborted": "MOST_IDS"
+    },
+    "large batches that a search in damaged bytes looks at": {"kernel/headers.py:seek": "SEEK_LEFT"},
+    "the same of batches for whose end another part of the file is read": {"segments/resync.py:Resync._scan": "_loads"},
+    "whole batches after a damaged one up to which its checksum is tried": {
+        "segments/damage.py:_Begun.real_size": "_TRIES"
+    },
+    "old messages in damaged files whose checksums are computed": {
+        "segments/resync.py:Resync._message": "_legacy_work",
+        "segments/resync.py:Resync.holds_message": "_legacy_bytes",
+    },
+    "partitions, ids and events that an incident lists": {"auditing/incidents/incident.py:Incident.row": "LISTED"},
+    "findings or transactions of an incident with events and steps of their own": {
+        "auditing/incidents/blocked_consumers.py:describe": "EVENTS",
+        "auditing/incidents/lost_records.py:_events": "EVENTS",
+        "auditing/incidents/runner.py:_incident": "EVENTS",
+    },
+    "a title, a step or an event of an incident": {"auditing/incidents/incident.py:_sentence": "_TEXT"},
+    "markers that are looked at for a decision without one of its time": {
+        "auditing/transactions/own_markers.py:_own": "_NEAR"
+    },
+    "findings that an incident lists": {"auditing/incidents/incident.py:Incident.row": "_FINDINGS"},
+    "topics that a row of `writers` lists": {"auditing/topics/writers.py:_rows": "LISTED_TOPICS"},
+    "rows of `clocks` of a partition": {"auditing/space/clocks.py:clock_rows": "_MOST"},
+    "damaged batches of a segment that `space` tries to read as the cleaner would": {
+        "auditing/space/segment_facts.py:SegmentFacts.read_on": "_MOST"
+    },
+    "reasons why keys, or values, of a file do not decode": {"segments/file_rows.py:Decoding._say": "_MOST_REASONS"},
+    "records of a partition without the same one in its mirror": {
+        "queries/alignment.py:_Unmatched.add": "KEPT_UNMATCHED"
+    },
+    "records that are searched for the next same one in a mirror": {"queries/alignment.py:aligned": "MOST_RECORDS"},
+    "what all archives of a command unpack to": {"log_dirs/archive_members.py:Ceilings.count": "_most"},
+    "what one archive unpacks to": {"log_dirs/archive_members.py:Folder._take_bytes": "_ALWAYS"},
+    "members, directories and links in archives": {"log_dirs/archive_members.py:Ceilings.count": "_most"},
+    "the list of members of a zip": {"log_dirs/archive_members.py:_refuse_long_list": "_MOST_LIST"},
+    "the name of a member": {"log_dirs/archive_members.py:Folder._place": "_LONGEST_NAME"},
+    "a long name of a member of a tar, all headers between two": {
+        "log_dirs/archive_members.py:_Member.frombuf": "_LONGEST_HEADER",
+        "log_dirs/archive_members.py:_Counted.allow": "_BETWEEN",
+    },
+    "memory for LZMA": {"kafka/unpacking.py:_ZipLzma.give": "_MAX_LZMA_MEMORY"},
+    "levels below a path where log directories are looked for": {"log_dirs/walk.py:search": "DEPTH"},
+    "directories of a remote store where its layout is looked for": {
+        "log_dirs/remote_store.py:Remote.found": "_MOST_BELOW"
+    },
+    "a file of settings of topics": {"auditing/space/settings.py:read_topic_configs": "_MOST_BYTES"},
+    "the provenance of an earlier verification": {"auditing/verification/verifying.py:read_recorded": "_MOST"},
+    "a side file that is kept in memory": {
+        "files/opening.py:read_small": "MOST_OF_SIDE_FILE",
+        "auditing/verification/accounting.py:account_side_file": "MOST_OF_SIDE_FILE",
+    },
+    "a message of an internal topic": {
+        "kernel/messages.py:framed": "MOST_BYTES",
+        "kafka/message.py:decode": "MOST_BYTES",
+    },
+    "a JSON value": {"values/formats.py:_json": "_MOST_JSON"},
+    "an Avro payload": {"values/avro.py:AvroReader.__call__": "_MOST_BYTES", "values/avro.py:_Walk.check": "_LEVELS"},
+    "an Avro schema": {"values/avro.py:AvroReader._in_order": "_REFERENCES", "values/avro.py:_Walk._sized": "_DIGITS"},
+    "a Protobuf payload": {"values/protobuf.py:ProtobufReader._message": "_MOST_BYTES"},
+    "a Protobuf schema": {
+        "values/protobuf.py:ProtobufReader._compiled": "_MOST_IMPORTS",
+        "values/protobuf.py:_file_of": "_MOST_NAMES",
+    },
+    "protoc": {
+        "values/protobuf.py:compiled": "_SECONDS",
+        "values/protobuf.py:ProtobufReader._compiled": "_MOST_SECONDS",
+    },
+    "a schema of a registry": {"values/schemas.py:Schemas.add_registered": "_MOST_OF_ONE"},
+    "all schemas together": {"values/schemas.py:Schemas._keep": "MOST_SCHEMAS"},
+    "files of schemas": {"queries/schema_files.py:_files": "_MOST_FILES"},
+    "committed transactions that a page draws one by one": {"reports/page/timeline_view.py:pack": "MOST_COMMITTED"},
+    "gaps, and changes of leaders, that a page draws": {"reports/page/timeline_view.py:_chosen": "_MOST_DRAWN"},
+    "rows of a page's table": {"reports/page/elements.py:rows_table": "_MOST"},
+    "partitions that a page's map of bytes draws one by one": {"reports/page/treemap.py:_grouped": "_MOST"},
+    "rows of a table on a terminal": {"cli/kafkalog_cli/render/text_table.py:TableSink._too_many": "_MOST"},
+}
+
+
 def test_the_page_and_the_program_have_the_same_limits() -> None:
     """Each row of the table, and no other."""
     assert [row[0] for row in ROWS] == list(LIMITS)
@@ -116,3 +228,24 @@ def test_a_limit_is_the_programs(row: list[str]) -> None:
     assert most == LIMITS[what]
     assert re.fullmatch(r"(`--[a-z-]+`)?", option)
     assert not [word for word in words if word not in CATALOGUE and word not in CAUSES]
+
+
+@pytest.mark.parametrize(
+    ("what", "place", "name"), [(what, *one) for what, some in ENFORCED.items() for one in some.items()]
+)
+def test_a_function_enforces_a_limit(what: str, place: str, name: str) -> None:
+    """The function is there and uses a limit of that name."""
+    path, _, function = place.partition(":")
+    node: ast.AST = ast.parse((ROOT / (path if path.startswith("cli/") else f"kafkalog/{path}")).read_text())
+    for part in function.split("."):
+        node = next(
+            one for one in ast.walk(node) if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == part
+        )
+
+    assert what in LIMITS
+    assert any(getattr(one, "id", getattr(one, "attr", None)) == name for one in ast.walk(node))
+
+
+def test_each_limit_has_a_function() -> None:
+    """The way from a limit to its function is there for each."""
+    assert list(ENFORCED) == list(LIMITS)

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
-from kafkalog.folds import fold
+from kafkalog.folds import fold, state_table
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import control_record
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
@@ -425,7 +425,10 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
     """Batches of any numbers, and what two folds of them give to a third: equal rows, events and sums."""
     answers = []
     for form in (kernel_fold, PLAIN_LOOPS):
-        with mock.patch.multiple(fold, kernel_fold=form, FIRST_ROWS=3, EVENT_ROWS=8, FIRST_BITS=2, spare=[]):
+        with (
+            mock.patch.multiple(fold, kernel_fold=form, FIRST_ROWS=3, EVENT_ROWS=8, FIRST_BITS=2, spare=[]),
+            mock.patch.object(state_table, "kernel_fold", form),
+        ):
             stretches = [_folded(rows) for rows in (first, later)]
             whole = fold.Fold()
             for stretch in stretches:

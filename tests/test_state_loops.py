@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import plain
 from kafkalog.columns.table import Columns
-from kafkalog.folds import producer_states
+from kafkalog.folds import producer_states, state_table
 from kafkalog.folds.producer_states import ProducerStates, collapse
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers, interpreted
@@ -63,7 +64,10 @@ def test_both_forms_keep_the_same_states(rows: list[tuple[int, ...]], stops: lis
     """Batches of any numbers, in any order, with tables that must grow: equal rows in equal pieces."""
     answers = []
     for form in (kernel_fold, PLAIN):
-        with mock.patch.multiple(producer_states, kernel_fold=form, FIRST_BITS=2):
+        with (
+            mock.patch.multiple(producer_states, kernel_fold=form, FIRST_BITS=2),
+            mock.patch.object(state_table, "kernel_fold", form),
+        ):
             pieces = folded(rows, stops)
             answers.append([*pieces, collapse(Columns.concat(pieces, STATE_COLUMNS))])
     assert answers[0] == answers[1]
@@ -90,8 +94,9 @@ def test_pieces_of_a_log_join_to_the_whole(log: list[plain.Batch], stops: list[i
 def test_a_short_buffer_is_refused() -> None:
     """The loops check no bounds: what they rely on is checked before."""
     short = array("q", [0])
+    table = SimpleNamespace(width=buffers.STATE_CELLS, slots=short, cells=short, part=short)
     for form in (kernel_fold, PLAIN):
         with pytest.raises(IndexError):
-            form.snapshot_rows(CellTable(buffers.STATE_CELLS - 1, 1).cells, 0, 1, short, short, short)
+            form.snapshot_rows(table, CellTable(buffers.STATE_CELLS - 1, 1).cells, 0)
         with pytest.raises(IndexError):
-            form.rehash(short, short, short, buffers.STATE_CELLS)
+            form.rehash(table)

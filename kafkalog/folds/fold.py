@@ -1,23 +1,24 @@
 """The fold: batches to transactions and producers, and the same for the results of other folds.
 
 A transactional data batch is an *extent* of one batch; a marker is an extent of none that ends the one before it.
-Reading a segment, joining segments and joining the tasks of a cluster are two functions, ``kernel.fold.absorb`` for
-what is open and ``kernel.fold.finish`` for what ends, fed by `Fold`. It is associative, not commutative: parts may be
+Reading a segment, joining segments and joining the tasks of a cluster are two methods of ``kernel.fold.States``:
+`absorb` for what is open and `finish` for what ends, fed by `Fold`. It is associative, not commutative: parts may be
 joined in any grouping, never in any order.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import FEW, NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
+from kafkalog.folds.state_table import SECRET, StateTable, zeros
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import fold as kernel_fold
 from kafkalog.kernel.buffers import (
@@ -43,7 +44,6 @@ from kafkalog.kernel.buffers import (
     as_table,
 )
 from kafkalog.kernel.fold import tallied
-from kafkalog.kernel.slots import lengthen, secret_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,8 +63,11 @@ __all__ = [
     "Fold",
     "FoldedLog",
     "Tally",
+    "begins",
     "collapse",
     "ends",
+    "has_data",
+    "has_marker",
     "is_open",
     "spans",
     "spare",
@@ -82,8 +85,6 @@ _MOST_ROOM: Final = 4104
 EVENT_ROWS: Final = 256
 
 FIRST_BITS: Final = 7  # half as many states as slots
-
-_MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 
 _NO_SLOTS: Final = array("q", [-1]) * (1 << FIRST_BITS)
 
@@ -175,35 +176,36 @@ class FoldedLog:
         return rows.take(order[wanted], *MARKER_COLUMNS)
 
 
-class _Buffers(NamedTuple):
-    """What a fold of few producers needs: used again by the next one, because clearing it takes longer than its work.
+class _States(StateTable):
+    """The states of a fold, the rows that it has finished and the events that it reports.
 
-    Cells are written before they are read, but for the slots.
+    The next fold of few producers uses them again, because clearing them takes longer than its work: cells are written
+    before they are read, but for the slots.
     """
 
-    slots: array[int]
-    states: array[int]
-    out: CellTable
-    events: memoryview
+    __slots__ = ("events", "out")
+
+    def __init__(self) -> None:
+        super().__init__(WIDTH, FIRST_BITS, _NEW_LOG[:])
+        self.out = CellTable(len(EXTENT_COLUMNS), FIRST_ROWS)
+        self.events = as_table(zeros(EVENT_CELLS * EVENT_ROWS), EVENT_CELLS)
+
+    def clear(self) -> None:
+        """Forget all states."""
+        self.slots[:] = _NO_SLOTS
+        self.part[:] = _NEW_LOG
+        self.part[S_SECRET], self.part[S_BITS] = SECRET, FIRST_BITS
+
+    def is_small(self) -> bool:
+        """Say whether it has no more room than a new one."""
+        return self.part[S_BITS] == FIRST_BITS and self.out.capacity == FIRST_ROWS
 
 
 class Fold:
     """Folds batches, or other folds' rows, in log order; who is done with it calls `close`."""
 
     def __init__(self) -> None:
-        if spare:
-            buffers = spare.pop()
-            buffers.slots[:] = _NO_SLOTS
-        else:
-            buffers = _Buffers(
-                array("q", [-1]) * (1 << FIRST_BITS),
-                _zeros(WIDTH * (1 << FIRST_BITS - 1)),
-                CellTable(len(EXTENT_COLUMNS), FIRST_ROWS),
-                as_table(_zeros(EVENT_CELLS * EVENT_ROWS), EVENT_CELLS),
-            )
-        self._slots, self._states, self._out, self._events = buffers
-        self._cells = _NEW_LOG[:]
-        self._cells[S_SECRET], self._cells[S_BITS] = _SECRET, FIRST_BITS
+        self._states = spare.pop() if spare else _States()
         self._packed: list[Columns] = []
         self._gaps: list[Columns] = []
         self._breaks: list[Break] = []
@@ -217,40 +219,34 @@ class Fold:
 
     def close(self) -> None:
         """Leave the buffers to another fold; its result may be used, it may not."""
-        if self._cells[S_BITS] == FIRST_BITS and self._out.capacity == FIRST_ROWS and len(spare) < _SPARE:
-            spare.append(_Buffers(self._slots, self._states, self._out, self._events))
-        del self._slots, self._states, self._out, self._events
+        if self._states.is_small() and len(spare) < _SPARE:
+            self._states.clear()
+            spare.append(self._states)
+        del self._states
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
         """Fold the batches of a chunk whose checksums match; `types` and `coordinator_epochs` are its markers'."""
         row, why = 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, why = kernel_fold.batches(
-                heads.cells, row, heads.count, types, coordinator_epochs, self._slots, self._states, self._cells,
-                self._out.cells, self._events,
-            )  # fmt: skip
+            row, why = kernel_fold.batches(self._states, heads, row, types, coordinator_epochs)
             self._go_on(why)
 
     def extents(self, rows: Columns) -> None:
         """Fold extents of another fold."""
-        if not len(rows):
-            return
-        table, row, why = rows.table(EXTENT_COLUMNS), 0, kernel_fold.NO_ROOM
-        while why != kernel_fold.DONE:
-            row, why = kernel_fold.extents(
-                table, row, len(rows), self._slots, self._states, self._cells, self._out.cells
-            )
-            self._go_on(why)
+        self._rows(kernel_fold.extents, rows, EXTENT_COLUMNS)
 
     def producers(self, rows: Columns) -> None:
         """Fold another fold's rows of producers."""
+        self._rows(kernel_fold.producers, rows, PRODUCER_COLUMNS)
+
+    def _rows(
+        self, loop: Callable[[_States, Any, int], tuple[int, int]], rows: Columns, names: tuple[str, ...]
+    ) -> None:
         if not len(rows):
             return
-        table, row, why = rows.table(PRODUCER_COLUMNS), 0, kernel_fold.NO_ROOM
+        table, row, why = rows.table(names), 0, kernel_fold.NO_ROOM
         while why != kernel_fold.DONE:
-            row, why = kernel_fold.producers(
-                table, row, len(rows), self._slots, self._states, self._cells, self._events
-            )
+            row, why = loop(self._states, table, row)
             self._go_on(why)
 
     def follow(self, later: FoldedLog) -> None:
@@ -280,7 +276,7 @@ class Fold:
         """Return what is known so far."""
         self._pack()
         opened, producers = self._few() if self._value("used") < FEW else self._many()
-        cells = self._cells
+        part = self._states.part
         return FoldedLog(
             Columns.chained(self._packed, EXTENT_COLUMNS),
             opened,
@@ -289,15 +285,15 @@ class Fold:
             self._breaks,
             self._leader_epochs,
             self._unreadable,
-            cells[_CELLS["batches"]],
-            cells[_CELLS["records"]],
-            cells[_CELLS["control_records"]],
+            part[_CELLS["batches"]],
+            part[_CELLS["records"]],
+            part[_CELLS["control_records"]],
             self._offset("first_offset"),
             self._offset("last_offset"),
-            cells[_CELLS["first_position"]],
-            cells[_CELLS["newest"]],
-            cells[_CELLS["newest_broker"]],
-            bool(cells[_CELLS["cleaned"]]),
+            part[_CELLS["first_position"]],
+            part[_CELLS["newest"]],
+            part[_CELLS["newest_broker"]],
+            bool(part[_CELLS["cleaned"]]),
         )
 
     def _few(self) -> tuple[Columns, Columns]:
@@ -306,7 +302,7 @@ class Fold:
         if not used:
             return _NONE_OPEN, _NO_PRODUCERS
         opened, producers = (array("q", bytes(8 * used * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS))
-        counts = kernel_fold.few_states(self._states, used, opened, producers, array("q", bytes(8 * used)))
+        counts = kernel_fold.few_states(self._states.cells, used, opened, producers, array("q", bytes(8 * used)))
         return _few(EXTENT_COLUMNS, opened, counts[0]), _few(PRODUCER_COLUMNS, producers, counts[1])
 
     def _many(self) -> tuple[Columns, Columns]:
@@ -318,7 +314,7 @@ class Fold:
 
     def _used(self) -> NDArray[np.int64]:
         """Return the states in use, a row each."""
-        return np.frombuffer(self._states, np.int64).reshape(-1, WIDTH)[: self._value("used")]
+        return np.frombuffer(self._states.cells, np.int64).reshape(-1, WIDTH)[: self._value("used")]
 
     def _may_join(self, rows: Columns) -> bool:
         """Say whether a row may belong to a transaction that is open."""
@@ -327,46 +323,37 @@ class Fold:
         return bool(len(opened)) and bool(np.isin(rows["producer_id"], opened).any())
 
     def _value(self, name: str) -> int:
-        return self._cells[_CELLS[name]]
+        return self._states.part[_CELLS[name]]
 
     def _offset(self, name: str) -> int | None:
         value = self._value(name)
         return None if value == NONE else value
 
     def _go_on(self, why: int) -> None:
-        reported = self._cells[S_REPORTED]
-        self._cells[S_REPORTED] = 0
+        reported = self._states.part[S_REPORTED]
+        self._states.part[S_REPORTED] = 0
         if reported:
             self._take_events(reported)
         if why == kernel_fold.NO_STATES:
-            self._grow()
+            self._states.grow()
         elif why == kernel_fold.NO_ROOM and not reported:
             self._pack()
-            self._out = CellTable(len(EXTENT_COLUMNS), min(4 * self._out.capacity, _MOST_ROOM))
-
-    def _grow(self) -> None:
-        bits = self._cells[S_BITS]
-        bits += 2 if bits < _MANY_BITS else 1
-        self._cells[S_BITS] = bits
-        del self._slots
-        self._slots = array("q", [-1]) * (1 << bits)
-        lengthen(self._states, WIDTH << bits - 1)
-        kernel_fold.rehash(self._slots, self._states, self._cells, WIDTH)
+            self._states.out = CellTable(len(EXTENT_COLUMNS), min(4 * self._states.out.capacity, _MOST_ROOM))
 
     def _pack(self) -> None:
-        finished = self._cells[S_FINISHED]
+        finished = self._states.part[S_FINISHED]
         if not finished:
             return
-        rows = np.frombuffer(self._out.flat, np.int64).reshape(len(EXTENT_COLUMNS), -1)[:, :finished]
+        rows = np.frombuffer(self._states.out.flat, np.int64).reshape(len(EXTENT_COLUMNS), -1)[:, :finished]
         # Few rows stay as they are given, many are copied when they are packed.
         self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if finished < FEW else rows).packed())
-        self._cells[S_FINISHED] = 0
+        self._states.part[S_FINISHED] = 0
 
     def _take_events(self, reported: int) -> None:
-        if reported == 1 and self._events[0, EVENT_KIND] == EVENT_LEADER_EPOCH:  # all that a healthy log has
-            self._leader_epochs.append((self._events[0, 1], self._events[0, 2]))
+        if reported == 1 and self._states.events[0, EVENT_KIND] == EVENT_LEADER_EPOCH:  # all that a healthy log has
+            self._leader_epochs.append((self._states.events[0, 1], self._states.events[0, 2]))
             return
-        events = np.frombuffer(self._events, np.int64).reshape(-1, EVENT_CELLS)[:reported]
+        events = np.frombuffer(self._states.events, np.int64).reshape(-1, EVENT_CELLS)[:reported]
         gaps, epochs, breaks, unreadable = (events[events[:, 0] == number, 1:] for number in range(len(EVENTS)))
         if len(gaps):
             self._gaps.append(Columns.of_table(GAP_COLUMNS, gaps[:, : len(GAP_COLUMNS)].T.copy()).packed())
@@ -375,17 +362,13 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
-_AFTER_ALL: Final = 2**63 - 1  # an offset after every other
-
 _NO_MARKER: Final = (OPEN, *[NONE] * (len(EXTENT_COLUMNS) - IS_OPEN - 1))
 
 _NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in PART_COLUMNS])
 
-_SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
-
 _SPARE: Final = 4  # folds' buffers that are kept
 
-spare: list[_Buffers] = []
+spare: list[_States] = []
 
 _NONE_OPEN: Final = Columns.empty(EXTENT_COLUMNS)
 
@@ -396,10 +379,6 @@ def _few(names: tuple[str, ...], table: array[int], count: int) -> Columns:
     if not count:
         return Columns.empty(names)
     return Columns.of_table(names, np.frombuffer(table, np.int64, count * len(names)).reshape(-1, count))
-
-
-def _zeros(cells: int) -> array[int]:
-    return array("q", [0]) * cells
 
 
 def _of_states(
@@ -463,15 +442,31 @@ def is_open(rows: Columns) -> NDArray[np.bool_]:
     return found
 
 
-def ends(rows: Columns, after: int = _AFTER_ALL) -> NDArray[np.int64]:
+def has_data(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions have records: a marker that ended nothing has a row, too."""
+    found: NDArray[np.bool_] = rows["first_offset"] != NONE
+    return found
+
+
+def has_marker(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions have their marker in the log."""
+    found: NDArray[np.bool_] = rows["marker_offset"] != NONE
+    return found
+
+
+def begins(rows: Columns) -> NDArray[np.int64]:
+    """Return where each transaction begins: one without data where its marker is."""
+    return np.where(has_data(rows), rows["first_offset"], rows["marker_offset"])
+
+
+def ends(rows: Columns, after: int = AFTER_ALL) -> NDArray[np.int64]:
     """Return where each transaction's marker is; an open one ends `after` all that is read."""
     return np.where(is_open(rows), after, rows["marker_offset"])
 
 
 def spans(rows: Columns) -> Spans:
     """Return which offsets each transaction is about, by its producer: one without data has that of its marker."""
-    first = rows["first_offset"]
-    return Spans(rows["producer_id"], np.where(first == NONE, rows["marker_offset"], first), ends(rows))
+    return Spans(rows["producer_id"], begins(rows), ends(rows))
 
 
 def tally(rows: Columns) -> Tally:

@@ -1,7 +1,7 @@
 """Producers' states rebuilt from batches: the content of a ``.snapshot`` (ProducerStateManager), as a fold.
 
 A row says how a part of a log changes the state of one producer. A batch or a marker is a row, so that reading a
-segment and joining parts are one rule, ``kernel.fold.continue_state``. It is associative, not commutative.
+segment and joining parts are one rule, ``kernel.fold.States.continue_state``. It is associative, not commutative.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.columns.table import Columns, one_cell
+from kafkalog.folds.state_table import StateTable, zeros
 from kafkalog.kernel import fold as kernel_fold
-from kafkalog.kernel.buffers import PART_CELLS, S_BITS, S_SECRET, S_USED, STATE_CELLS, STATE_COLUMNS
-from kafkalog.kernel.slots import lengthen, secret_bits
+from kafkalog.kernel.buffers import PART_CELLS, S_USED, STATE_CELLS, STATE_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["FIRST_BITS", "ProducerStates", "collapse"]
 
 FIRST_BITS: Final = 6  # half as many states as slots
-_MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 
 
 class ProducerStates:
@@ -36,22 +35,16 @@ class ProducerStates:
 
     def __init__(self, stops: Sequence[int] = ()) -> None:
         self._stops = array("q", stops)
-        self._part = array("q", [0]) * PART_CELLS
-        self._part[S_SECRET], self._part[S_BITS] = secret_bits(62) * 2 + 1, FIRST_BITS
-        self._slots = array("q", [-1]) * (1 << FIRST_BITS)
-        self._states = array("q", [0]) * (STATE_CELLS << FIRST_BITS - 1)
+        self._states = StateTable(STATE_CELLS, FIRST_BITS, zeros(PART_CELLS))
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
         """Take in the next batches; `types` and `coordinator_epochs` are those of their markers."""
         row = 0
         while True:
-            row = kernel_fold.snapshot_batches(
-                heads.cells, row, heads.count, types, coordinator_epochs, self._stops, self._slots, self._states,
-                self._part,
-            )  # fmt: skip
+            row = kernel_fold.snapshot_batches(self._states, heads, row, types, coordinator_epochs, self._stops)
             if row >= heads.count:
                 return
-            self._grow()
+            self._states.grow()
 
     def rows(self, rows: Columns) -> None:
         """Take in rows of another part, which join the first one here."""
@@ -59,14 +52,14 @@ class ProducerStates:
             return
         table, row = rows.table(STATE_COLUMNS), 0
         while True:
-            row = kernel_fold.snapshot_rows(table, row, len(rows), self._slots, self._states, self._part)
+            row = kernel_fold.snapshot_rows(self._states, table, row)
             if row >= len(rows):
                 return
-            self._grow()
+            self._states.grow()
 
     def result(self) -> list[Columns]:
         """Return each part's rows, one of each producer, sorted by producer."""
-        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_CELLS)[: self._part[S_USED]]
+        states = np.frombuffer(self._states.cells, np.int64).reshape(-1, STATE_CELLS)[: self._states.part[S_USED]]
         order = np.lexsort((states[:, 1], states[:, 0]))
         ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")
         bounds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
@@ -76,12 +69,6 @@ class ProducerStates:
             for piece, (begin, end) in zip(found, bounds, strict=True):
                 piece[name] = one_cell(column[begin:end].copy())
         return [Columns(piece) for piece in found]
-
-    def _grow(self) -> None:
-        self._part[S_BITS] += 2 if self._part[S_BITS] < _MANY_BITS else 1
-        self._slots = array("q", [-1]) * (1 << self._part[S_BITS])
-        lengthen(self._states, STATE_CELLS << self._part[S_BITS] - 1)
-        kernel_fold.rehash(self._slots, self._states, self._part, STATE_CELLS)
 
 
 def collapse(rows: Columns) -> Columns:

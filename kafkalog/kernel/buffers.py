@@ -19,6 +19,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from array import array
+    from typing import Protocol
+
+    class Table(Protocol):
+        """Rows of cells, as the loops want a table: those below `count` are in use."""
+
+        count: int
+
+        @property
+        def cells(self) -> Cells: ...
+
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Cells: TypeAlias = "memoryview | array[int]"  # a string: Python 3.11 has no array[int]

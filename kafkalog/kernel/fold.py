@@ -1,9 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: auto_pickle=False
 """The folds' hot loops: batches, or other folds' results, into one state for each producer.
 
-One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. *States* are row by row,
-one for each (log, producer), these two first. *Slots* is the hash table of their numbers, -1 where it is empty; its
-size is a power of two and never less than twice the states. *Part* has the cells ``S_…``.
+One source that runs compiled and interpreted, under the rules of ``kafkalog.kernel.buffers``. A *table* is a
+``folds.state_table.StateTable``: its `cells` are states row by row, one for each (log, producer), these two first;
+`slots` is the hash table of their numbers, -1 where it is empty, its size a power of two and never less than twice the
+states; `part` has the cells ``S_…``.
 
 For an audit a state has WIDTH cells: first the transaction that no marker has ended yet, by ``EXTENT_COLUMNS`` without
 the marker's, then whether there is one, then what the producer wrote, by ``PRODUCER_COLUMNS`` without the two keys.
@@ -11,6 +13,8 @@ For a snapshot it has STATE_CELLS: the number of the part of the log, then ``STA
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 try:
     import cython
@@ -48,152 +52,507 @@ __all__ = [
 DONE, NO_ROOM, NO_STATES = range(3)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def slot_of(
-    log: cython.longlong,
-    producer: cython.longlong,
-    width: cython.Py_ssize_t,
-    slots: cython.const[cython.longlong][::1],
-    states: cython.const[cython.longlong][::1],
-    part: cython.const[cython.longlong][::1],
-) -> cython.Py_ssize_t:
-    """Return the slot that has the number of a producer's state, or the empty one where it belongs.
+@cython.final
+@cython.cclass
+class States:
+    """Producers' states, the hash table of their numbers, and what is known of their part of the log.
 
-    A secret odd factor chooses the first slot to look at, so that data can't aim at one.
+    An audit's have `out`, which gets the finished rows, and `events`, which gets what is reported; the part's cells say
+    how many. No method checks a bound: ``states_of`` compares the sizes, a loop asks ``stops`` before each row.
     """
-    h: cython.ulonglong = ((producer ^ (log << 40)) * part[S_SECRET]) & ALL_BITS
-    i: cython.Py_ssize_t = h >> (64 - part[S_BITS])
-    mask: cython.Py_ssize_t = len(slots) - 1
-    at: cython.Py_ssize_t
-    while slots[i] >= 0:
-        at = slots[i] * width
-        if states[at + E_PRODUCER_ID] == producer and states[at + E_LOG_ID] == log:
-            break
-        i = (i + 1) & mask
-    return i
 
+    width: cython.Py_ssize_t
+    slots: cython.longlong[::1]
+    cells: cython.longlong[::1]
+    part: cython.longlong[::1]
+    rows: cython.const[cython.longlong][:, ::1]  # that are folded
+    out: cython.longlong[:, ::1]
+    events: cython.longlong[:, ::1]
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def state_of(
-    log: cython.longlong,
-    producer: cython.longlong,
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
-) -> cython.Py_ssize_t:
-    """Return where the state of a producer begins; a producer without a state gets a new one."""
-    i: cython.Py_ssize_t = slot_of(log, producer, WIDTH, slots, states, part)
-    at: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    if slots[i] >= 0:
-        return slots[i] * WIDTH
-    slots[i] = part[S_USED]
-    at = part[S_USED] * WIDTH
-    part[S_USED] += 1
-    for cell in range(WIDTH):
-        states[at + cell] = 0
-    states[at + E_LOG_ID] = log
-    states[at + E_PRODUCER_ID] = producer
-    return at
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def slot_of(self, log: cython.longlong, producer: cython.longlong) -> cython.Py_ssize_t:
+        """Return the slot that has the number of a producer's state, or the empty one where it belongs.
 
+        A secret odd factor chooses the first slot to look at, so that data can't aim at one.
+        """
+        h: cython.ulonglong = ((producer ^ (log << 40)) * self.part[S_SECRET]) & ALL_BITS
+        i: cython.Py_ssize_t = h >> (64 - self.part[S_BITS])
+        mask: cython.Py_ssize_t = len(self.slots) - 1
+        at: cython.Py_ssize_t
+        while self.slots[i] >= 0:
+            at = self.slots[i] * self.width
+            if self.cells[at + E_PRODUCER_ID] == producer and self.cells[at + E_LOG_ID] == log:
+                break
+            i = (i + 1) & mask
+        return i
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def absorb(
-    states: cython.longlong[::1],
-    at: cython.Py_ssize_t,
-    extent: Extent,
-) -> cython.void:
-    """Join an extent to its producer's state.
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def new_in(self, slot: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Put the number of a new state in an empty slot; return where the state begins."""
+        number: cython.longlong = self.part[S_USED]
+        self.slots[slot] = number
+        self.part[S_USED] = number + 1
+        return number * self.width
 
-    First values of an extent are from its first row that has data, last values from its last row that has data: a
-    marker's row has none.
-    """
-    if not states[at + IS_OPEN]:
-        states[at + IS_OPEN] = 1
-        states[at + E_FIRST_OFFSET] = extent.first_offset
-        states[at + E_LAST_OFFSET] = extent.last_offset
-        states[at + E_BATCHES] = extent.batches
-        states[at + E_RECORDS] = extent.records
-        states[at + E_SIZE] = extent.size
-        states[at + E_MIN_TIMESTAMP] = extent.min_timestamp
-        states[at + E_MAX_TIMESTAMP] = extent.max_timestamp
-        states[at + E_FIRST_EPOCH] = extent.first_epoch
-        states[at + E_LAST_EPOCH] = extent.last_epoch
-        states[at + E_OLDER_RECORDS] = extent.older_records
-        states[at + E_POSITION] = extent.position
-    else:
-        if extent.first_offset != NONE:
-            states[at + E_LAST_OFFSET] = extent.last_offset
-            if extent.older_records != NONE:
-                states[at + E_OLDER_RECORDS] = add64(states[at + E_RECORDS], extent.older_records)
-            elif extent.first_epoch != states[at + E_LAST_EPOCH]:
-                states[at + E_OLDER_RECORDS] = states[at + E_RECORDS]
-            states[at + E_LAST_EPOCH] = extent.last_epoch
-        states[at + E_BATCHES] = add64(states[at + E_BATCHES], extent.batches)
-        states[at + E_RECORDS] = add64(states[at + E_RECORDS], extent.records)
-        states[at + E_SIZE] = add64(states[at + E_SIZE], extent.size)
-        if extent.min_timestamp != NONE and (
-            states[at + E_MIN_TIMESTAMP] == NONE or extent.min_timestamp < states[at + E_MIN_TIMESTAMP]
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def state_of(self, log: cython.longlong, producer: cython.longlong) -> cython.Py_ssize_t:
+        """Return where the state of a producer begins; a producer without a state gets a new one."""
+        i: cython.Py_ssize_t = self.slot_of(log, producer)
+        at: cython.Py_ssize_t
+        cell: cython.Py_ssize_t
+        if self.slots[i] >= 0:
+            return self.slots[i] * self.width
+        at = self.new_in(i)
+        for cell in range(WIDTH):
+            self.cells[at + cell] = 0
+        self.cells[at + E_LOG_ID] = log
+        self.cells[at + E_PRODUCER_ID] = producer
+        return at
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def stops(self) -> cython.int:
+        """Say why the loop can't take another row; ``DONE`` if it can."""
+        if self.part[S_FINISHED] >= self.out.shape[1] or self.part[S_REPORTED] + EVENTS_AT_ONCE > len(self.events):
+            return NO_ROOM
+        if (self.part[S_USED] + 1) * self.width > len(self.cells):
+            return NO_STATES
+        return DONE
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def extent_of(self, row: cython.Py_ssize_t) -> Extent:
+        """Read an extent by ``EXTENT_COLUMNS``."""
+        return Extent(
+            first_offset=self.rows[E_FIRST_OFFSET, row],
+            last_offset=self.rows[E_LAST_OFFSET, row],
+            batches=self.rows[E_BATCHES, row],
+            records=self.rows[E_RECORDS, row],
+            size=self.rows[E_SIZE, row],
+            min_timestamp=self.rows[E_MIN_TIMESTAMP, row],
+            max_timestamp=self.rows[E_MAX_TIMESTAMP, row],
+            first_epoch=self.rows[E_FIRST_EPOCH, row],
+            last_epoch=self.rows[E_LAST_EPOCH, row],
+            older_records=self.rows[E_OLDER_RECORDS, row],
+            position=self.rows[E_POSITION, row],
+        )
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def marker_of(self, row: cython.Py_ssize_t) -> Marker:
+        """Read the marker of an extent by ``EXTENT_COLUMNS``."""
+        return Marker(
+            type=self.rows[E_MARKER_TYPE, row],
+            offset=self.rows[E_MARKER_OFFSET, row],
+            epoch=self.rows[E_MARKER_EPOCH, row],
+            coordinator_epoch=self.rows[E_COORDINATOR_EPOCH, row],
+            timestamp=self.rows[E_MARKER_TIMESTAMP, row],
+        )
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def written_of(self, row: cython.Py_ssize_t) -> Written:
+        """Read what a producer wrote by ``PRODUCER_COLUMNS``."""
+        return Written(
+            batches=self.rows[2 + P_BATCHES, row],
+            records=self.rows[2 + P_RECORDS, row],
+            first_epoch=self.rows[2 + P_FIRST_EPOCH, row],
+            last_epoch=self.rows[2 + P_LAST_EPOCH, row],
+            last_sequence=self.rows[2 + P_LAST_SEQUENCE, row],
+            first_offset=self.rows[2 + P_FIRST_OFFSET, row],
+            last_offset=self.rows[2 + P_LAST_OFFSET, row],
+            first_timestamp=self.rows[2 + P_FIRST_TIMESTAMP, row],
+            last_timestamp=self.rows[2 + P_LAST_TIMESTAMP, row],
+        )
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def sequenced_of(self, row: cython.Py_ssize_t, column: cython.Py_ssize_t) -> Sequenced:
+        """Read the first or the last batch that has sequences by ``PRODUCER_COLUMNS``, its epoch in this column."""
+        return Sequenced(
+            epoch=self.rows[column, row],
+            sequence=self.rows[column + 1, row],
+            offset=self.rows[column + 2, row],
+            timestamp=self.rows[column + 3, row],
+        )
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def absorb(self, at: cython.Py_ssize_t, extent: Extent) -> cython.void:
+        """Join an extent to its producer's state.
+
+        First values of an extent are from its first row that has data, last values from its last row that has data: a
+        marker's row has none.
+        """
+        if not self.cells[at + IS_OPEN]:
+            self.cells[at + IS_OPEN] = 1
+            self.cells[at + E_FIRST_OFFSET] = extent.first_offset
+            self.cells[at + E_LAST_OFFSET] = extent.last_offset
+            self.cells[at + E_BATCHES] = extent.batches
+            self.cells[at + E_RECORDS] = extent.records
+            self.cells[at + E_SIZE] = extent.size
+            self.cells[at + E_MIN_TIMESTAMP] = extent.min_timestamp
+            self.cells[at + E_MAX_TIMESTAMP] = extent.max_timestamp
+            self.cells[at + E_FIRST_EPOCH] = extent.first_epoch
+            self.cells[at + E_LAST_EPOCH] = extent.last_epoch
+            self.cells[at + E_OLDER_RECORDS] = extent.older_records
+            self.cells[at + E_POSITION] = extent.position
+        else:
+            if extent.first_offset != NONE:
+                self.cells[at + E_LAST_OFFSET] = extent.last_offset
+                if extent.older_records != NONE:
+                    self.cells[at + E_OLDER_RECORDS] = add64(self.cells[at + E_RECORDS], extent.older_records)
+                elif extent.first_epoch != self.cells[at + E_LAST_EPOCH]:
+                    self.cells[at + E_OLDER_RECORDS] = self.cells[at + E_RECORDS]
+                self.cells[at + E_LAST_EPOCH] = extent.last_epoch
+            self.cells[at + E_BATCHES] = add64(self.cells[at + E_BATCHES], extent.batches)
+            self.cells[at + E_RECORDS] = add64(self.cells[at + E_RECORDS], extent.records)
+            self.cells[at + E_SIZE] = add64(self.cells[at + E_SIZE], extent.size)
+            if extent.min_timestamp != NONE and (
+                self.cells[at + E_MIN_TIMESTAMP] == NONE or extent.min_timestamp < self.cells[at + E_MIN_TIMESTAMP]
+            ):
+                self.cells[at + E_MIN_TIMESTAMP] = extent.min_timestamp
+            self.cells[at + E_MAX_TIMESTAMP] = max(self.cells[at + E_MAX_TIMESTAMP], extent.max_timestamp)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def finish(self, at: cython.Py_ssize_t, marker: Marker) -> cython.void:
+        """Move a producer's extent, which this marker ends, out of its state."""
+        cell: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.part[S_FINISHED]
+        self.part[S_FINISHED] = n + 1
+        for cell in range(IS_OPEN):
+            self.out[cell, n] = self.cells[at + cell]
+        self.out[E_MARKER_TYPE, n] = marker.type
+        self.out[E_MARKER_OFFSET, n] = marker.offset
+        self.out[E_MARKER_EPOCH, n] = marker.epoch
+        self.out[E_COORDINATOR_EPOCH, n] = marker.coordinator_epoch
+        self.out[E_MARKER_TIMESTAMP, n] = marker.timestamp
+        self.cells[at + IS_OPEN] = 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def wrote(self, at: cython.Py_ssize_t, written: Written) -> cython.void:
+        """Join what a producer wrote to its state."""
+        to: cython.Py_ssize_t = at + WROTE
+        self.cells[to + P_LAST_EPOCH] = written.last_epoch
+        self.cells[to + P_LAST_SEQUENCE] = written.last_sequence
+        self.cells[to + P_LAST_OFFSET] = written.last_offset
+        if not self.cells[to + P_BATCHES]:
+            self.cells[to + P_BATCHES] = written.batches
+            self.cells[to + P_RECORDS] = written.records
+            self.cells[to + P_FIRST_EPOCH] = written.first_epoch
+            self.cells[to + P_FIRST_OFFSET] = written.first_offset
+            self.cells[to + P_FIRST_TIMESTAMP] = written.first_timestamp
+            self.cells[to + P_LAST_TIMESTAMP] = written.last_timestamp
+        else:
+            self.cells[to + P_BATCHES] += written.batches
+            self.cells[to + P_RECORDS] = add64(self.cells[to + P_RECORDS], written.records)
+            self.cells[to + P_FIRST_TIMESTAMP] = min(self.cells[to + P_FIRST_TIMESTAMP], written.first_timestamp)
+            self.cells[to + P_LAST_TIMESTAMP] = max(self.cells[to + P_LAST_TIMESTAMP], written.last_timestamp)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def continued(self, at: cython.Py_ssize_t, first: Sequenced, last: Sequenced) -> cython.void:
+        """Continue a producer's sequence with later batches, of which these are the first and the last.
+
+        Sequences that neither continue nor begin again with 0 under a higher epoch become an event. It comes before
+        ``wrote``: the first batches of a producer continue nothing.
+        """
+        to: cython.Py_ssize_t = at + WROTE
+        e: cython.Py_ssize_t
+        is_first: cython.bint = not self.cells[to + P_BATCHES]
+        if first.sequence < 0 and not is_first:
+            return
+        if is_first or self.cells[to + P_BEFORE_SEQUENCE] < 0:
+            self.cells[to + P_BEFORE_EPOCH] = first.epoch
+            self.cells[to + P_BEFORE_SEQUENCE] = first.sequence
+            self.cells[to + P_BEFORE_OFFSET] = first.offset
+            self.cells[to + P_BEFORE_TIMESTAMP] = first.timestamp
+        elif (
+            sequence_break(
+                self.cells[to + P_BEHIND_EPOCH], self.cells[to + P_BEHIND_SEQUENCE], first.epoch, first.sequence
+            )
+            != CONTINUES
         ):
-            states[at + E_MIN_TIMESTAMP] = extent.min_timestamp
-        states[at + E_MAX_TIMESTAMP] = max(states[at + E_MAX_TIMESTAMP], extent.max_timestamp)
+            e = self.part[S_REPORTED]
+            self.part[S_REPORTED] = e + 1
+            self.events[e, EVENT_KIND] = EVENT_BREAK
+            self.events[e, BREAK_LOG_ID] = self.cells[at + E_LOG_ID]
+            self.events[e, BREAK_PRODUCER_ID] = self.cells[at + E_PRODUCER_ID]
+            self.events[e, BREAK_LAST_EPOCH] = self.cells[to + P_BEHIND_EPOCH]
+            self.events[e, BREAK_LAST_SEQUENCE] = self.cells[to + P_BEHIND_SEQUENCE]
+            self.events[e, BREAK_LAST_OFFSET] = self.cells[to + P_BEHIND_OFFSET]
+            self.events[e, BREAK_LAST_TIMESTAMP] = self.cells[to + P_BEHIND_TIMESTAMP]
+            self.events[e, BREAK_NEXT_EPOCH] = first.epoch
+            self.events[e, BREAK_FIRST_SEQUENCE] = first.sequence
+            self.events[e, BREAK_FIRST_OFFSET] = first.offset
+            self.events[e, BREAK_NEXT_TIMESTAMP] = first.timestamp
+        self.cells[to + P_BEHIND_EPOCH] = last.epoch
+        self.cells[to + P_BEHIND_SEQUENCE] = last.sequence
+        self.cells[to + P_BEHIND_OFFSET] = last.offset
+        self.cells[to + P_BEHIND_TIMESTAMP] = last.timestamp
 
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def report(
+        self, kind: cython.longlong, first: cython.longlong, second: cython.longlong, third: cython.longlong
+    ) -> cython.void:
+        """Add an event of a batch."""
+        e: cython.Py_ssize_t = self.part[S_REPORTED]
+        self.part[S_REPORTED] = e + 1
+        self.events[e, EVENT_KIND] = kind
+        self.events[e, 1] = first
+        self.events[e, 2] = second
+        self.events[e, 3] = third
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def finish(
-    states: cython.longlong[::1],
-    at: cython.Py_ssize_t,
-    marker: Marker,
-    out: cython.longlong[:, ::1],
-    part: cython.longlong[::1],
-) -> cython.void:
-    """Move a producer's extent, which this marker ends, out of its state."""
-    cell: cython.Py_ssize_t
-    n: cython.Py_ssize_t = part[S_FINISHED]
-    part[S_FINISHED] = n + 1
-    for cell in range(IS_OPEN):
-        out[cell, n] = states[at + cell]
-    out[E_MARKER_TYPE, n] = marker.type
-    out[E_MARKER_OFFSET, n] = marker.offset
-    out[E_MARKER_EPOCH, n] = marker.epoch
-    out[E_COORDINATOR_EPOCH, n] = marker.coordinator_epoch
-    out[E_MARKER_TIMESTAMP, n] = marker.timestamp
-    states[at + IS_OPEN] = 0
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def in_order(self, row: cython.Py_ssize_t, first: cython.longlong) -> cython.void:
+        """Go on with the log: offsets missing before a batch that begins at `first`, a new leader epoch are events."""
+        before: cython.longlong = self.part[S_LAST_OFFSET]
+        epoch: cython.longlong = self.rows[LEADER_EPOCH, row]
+        if add64(first, -1) != before or before == NONE:
+            if self.part[S_FIRST_OFFSET] == NONE:
+                self.part[S_FIRST_OFFSET] = first
+                self.part[S_FIRST_POSITION] = self.rows[POSITION, row]
+            elif first > before and add64(first, -1) != before:
+                self.report(EVENT_GAP, add64(before, 1), add64(first, -1), self.rows[POSITION, row])
+        self.part[S_LAST_OFFSET] = self.rows[LAST_OFFSET, row]
+        if epoch != self.part[S_LEADER_EPOCH]:
+            self.part[S_LEADER_EPOCH] = epoch
+            self.report(EVENT_LEADER_EPOCH, epoch, first, 0)
 
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def counted(
+        self,
+        row: cython.Py_ssize_t,
+        records: cython.longlong,
+        is_control: cython.bint,
+    ) -> cython.void:
+        """Count a batch and its records; fewer of them than offsets, or a delete horizon, are the cleaner's."""
+        first: cython.longlong = self.rows[BASE_OFFSET, row]
+        if is_control:
+            self.part[S_CONTROL_RECORDS] = add64(self.part[S_CONTROL_RECORDS], records)
+            if self.rows[ATTRIBUTES, row] & HORIZON_BIT:
+                self.part[S_CLEANED] = 1
+        else:
+            self.part[S_BATCHES] += 1
+            self.part[S_RECORDS] = add64(self.part[S_RECORDS], records)
+            if first != NONE and records < add64(add64(self.rows[LAST_OFFSET, row], 1), -first):
+                self.part[S_CLEANED] = 1
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def wrote(
-    states: cython.longlong[::1],
-    at: cython.Py_ssize_t,
-    written: Written,
-) -> cython.void:
-    """Join what a producer wrote to its state."""
-    to: cython.Py_ssize_t = at + WROTE
-    states[to + P_LAST_EPOCH] = written.last_epoch
-    states[to + P_LAST_SEQUENCE] = written.last_sequence
-    states[to + P_LAST_OFFSET] = written.last_offset
-    if not states[to + P_BATCHES]:
-        states[to + P_BATCHES] = written.batches
-        states[to + P_RECORDS] = written.records
-        states[to + P_FIRST_EPOCH] = written.first_epoch
-        states[to + P_FIRST_OFFSET] = written.first_offset
-        states[to + P_FIRST_TIMESTAMP] = written.first_timestamp
-        states[to + P_LAST_TIMESTAMP] = written.last_timestamp
-    else:
-        states[to + P_BATCHES] += written.batches
-        states[to + P_RECORDS] = add64(states[to + P_RECORDS], written.records)
-        states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], written.first_timestamp)
-        states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], written.last_timestamp)
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def batch(
+        self,
+        row: cython.Py_ssize_t,
+        kind: cython.longlong,
+        coordinator_epoch: cython.longlong,
+    ) -> cython.void:
+        """Fold a batch whose checksum matches; `kind` is its marker's type, below 0 for none."""
+        attributes: cython.longlong = self.rows[ATTRIBUTES, row]
+        is_modern: cython.bint = self.rows[MAGIC, row] > 1
+        is_control: cython.bint = is_modern and attributes & CONTROL_BIT
+        newest: cython.longlong = max(self.rows[MAX_TIMESTAMP, row], -1)  # what is below is no time of Kafka's
+        records: cython.longlong = self.rows[COUNT, row] if self.rows[COUNT, row] != NONE else 1
+        first: cython.longlong = self.rows[BASE_OFFSET, row]
+        if first == NONE:  # a wrapper that can't be opened may begin right after the batch before it
+            first = self.rows[LAST_OFFSET, row]
+            if self.part[S_LAST_OFFSET] != NONE:
+                first = add64(self.part[S_LAST_OFFSET], 1)
+        self.in_order(row, first)
+        self.part[S_NEWEST] = max(self.part[S_NEWEST], newest)
+        if kind >= 0 or (attributes & APPEND_TIME_BIT and self.rows[MAGIC, row] > 0):
+            self.part[S_NEWEST_BROKER] = max(self.part[S_NEWEST_BROKER], newest)
+        self.counted(row, records, is_control)
+        if kind >= 0:
+            self.end(row, first, newest, kind, coordinator_epoch)
+        elif kind == UNREADABLE:
+            self.report(EVENT_MARKER_UNREADABLE, first, self.rows[POSITION, row], self.rows[SIZE, row])
+        if is_modern and not is_control and self.rows[PRODUCER_ID, row] >= 0:
+            self.data(row, first, newest, records)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def data(
+        self,
+        row: cython.Py_ssize_t,
+        first: cython.longlong,
+        newest: cython.longlong,
+        records: cython.longlong,
+    ) -> cython.void:
+        """Fold a producer's data: that of a transaction opens one, or is more of the open one."""
+        at: cython.Py_ssize_t = self.state_of(0, self.rows[PRODUCER_ID, row])
+        epoch: cython.longlong = self.rows[PRODUCER_EPOCH, row]
+        last: cython.longlong = self.rows[LAST_OFFSET, row]
+        earliest: cython.longlong = newest
+        written: Written
+        extent: Extent
+        # Else the base is not a record's time.
+        if not self.rows[ATTRIBUTES, row] & (APPEND_TIME_BIT | HORIZON_BIT) and self.rows[BASE_TIMESTAMP, row] < newest:
+            earliest = max(self.rows[BASE_TIMESTAMP, row], -1)
+        self.continued(
+            at,
+            Sequenced(epoch=epoch, sequence=self.rows[BASE_SEQUENCE, row], offset=first, timestamp=newest),
+            Sequenced(epoch=epoch, sequence=self.rows[LAST_SEQUENCE, row], offset=last, timestamp=newest),
+        )
+        written = Written(
+            batches=1,
+            records=records,
+            first_epoch=epoch,
+            last_epoch=epoch,
+            last_sequence=self.rows[LAST_SEQUENCE, row],
+            first_offset=first,
+            last_offset=last,
+            first_timestamp=earliest,
+            last_timestamp=newest,
+        )
+        self.wrote(at, written)
+        if self.rows[ATTRIBUTES, row] & TRANSACTIONAL_BIT:
+            extent = Extent(
+                first_offset=first,
+                last_offset=last,
+                batches=1,
+                records=records,
+                size=self.rows[SIZE, row],
+                min_timestamp=earliest,
+                max_timestamp=newest,
+                first_epoch=epoch,
+                last_epoch=epoch,
+                older_records=NONE,
+                position=self.rows[POSITION, row],
+            )
+            self.absorb(at, extent)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def end(
+        self,
+        row: cython.Py_ssize_t,
+        first: cython.longlong,
+        newest: cython.longlong,
+        kind: cython.longlong,
+        coordinator_epoch: cython.longlong,
+    ) -> cython.void:
+        """Fold a marker: it ends its producer's open transaction, whatever its epoch; with none open, an empty one."""
+        at: cython.Py_ssize_t = self.state_of(0, self.rows[PRODUCER_ID, row])
+        marker: Marker = Marker(
+            type=kind,
+            offset=first,
+            epoch=self.rows[PRODUCER_EPOCH, row],
+            coordinator_epoch=coordinator_epoch,
+            timestamp=newest,
+        )
+        if not self.cells[at + IS_OPEN]:
+            nothing: Extent = Extent(
+                first_offset=NONE,
+                last_offset=NONE,
+                batches=0,
+                records=0,
+                size=0,
+                min_timestamp=NONE,
+                max_timestamp=NONE,
+                first_epoch=NONE,
+                last_epoch=NONE,
+                older_records=NONE,
+                position=NONE,
+            )
+            self.absorb(at, nothing)
+        self.finish(at, marker)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def current_batch(
+        self,
+        row: cython.Py_ssize_t,
+        part: cython.Py_ssize_t,
+        coordinator_epoch: cython.longlong,
+    ) -> cython.void:
+        """Make a batch of a part a row of its own, in the last state's cells, and join it."""
+        s: cython.Py_ssize_t = len(self.cells) - STATE_CELLS
+        base: cython.longlong = self.rows[BASE_OFFSET, row]
+        last: cython.longlong = self.rows[LAST_OFFSET, row]
+        attributes: cython.longlong = self.rows[ATTRIBUTES, row]
+        self.cells[s + Q_PART] = part
+        self.cells[s + Q_PRODUCER_ID] = self.rows[PRODUCER_ID, row]
+        self.cells[s + Q_FIRST_EPOCH] = self.cells[s + Q_PRODUCER_EPOCH] = self.rows[PRODUCER_EPOCH, row]
+        self.cells[s + Q_EPOCH_CHANGES] = 0
+        self.cells[s + Q_FIRST_OFFSET] = base
+        self.cells[s + Q_NEWEST_OFFSET] = last
+        self.cells[s + Q_TIMESTAMP] = self.rows[MAX_TIMESTAMP, row]
+        if attributes & CONTROL_BIT:
+            self.cells[s + Q_LAST_SEQUENCE] = self.cells[s + Q_LAST_OFFSET] = self.cells[s + Q_OFFSET_DELTA] = NONE
+            self.cells[s + Q_DATA_TIMESTAMP] = self.cells[s + Q_CURRENT_TXN_FIRST_OFFSET] = NONE
+            self.cells[s + Q_COORDINATOR_EPOCH] = coordinator_epoch
+            self.cells[s + Q_MARKER_OFFSET] = last
+        else:
+            self.cells[s + Q_LAST_SEQUENCE] = self.rows[LAST_SEQUENCE, row]
+            self.cells[s + Q_LAST_OFFSET] = last
+            self.cells[s + Q_OFFSET_DELTA] = minus64(last, base)
+            self.cells[s + Q_DATA_TIMESTAMP] = self.rows[MAX_TIMESTAMP, row]
+            self.cells[s + Q_COORDINATOR_EPOCH] = self.cells[s + Q_MARKER_OFFSET] = NONE
+            self.cells[s + Q_CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
+        self.continue_state(s)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def continue_state(self, row: cython.Py_ssize_t) -> cython.void:
+        """Join the later row whose cells are ``cells[row:]`` to its producer's state, or make it a new state.
+
+        A marker in the later row ended what was open before: the state's open transaction is then the row's, or none.
+        """
+        i: cython.Py_ssize_t = self.slot_of(self.cells[row + Q_PART], self.cells[row + Q_PRODUCER_ID])
+        at: cython.Py_ssize_t
+        cell: cython.Py_ssize_t
+        if self.slots[i] < 0:
+            at = self.new_in(i)
+            for cell in range(STATE_CELLS):
+                self.cells[at + cell] = self.cells[row + cell]
+            return
+        at = self.slots[i] * STATE_CELLS
+        self.cells[at + Q_EPOCH_CHANGES] += self.cells[row + Q_EPOCH_CHANGES]
+        if self.cells[row + Q_FIRST_EPOCH] != self.cells[at + Q_PRODUCER_EPOCH]:
+            self.cells[at + Q_EPOCH_CHANGES] += 1
+            self.cells[at + Q_LAST_OFFSET] = NONE
+        if self.cells[row + Q_EPOCH_CHANGES]:
+            self.cells[at + Q_LAST_OFFSET] = NONE
+        if self.cells[row + Q_LAST_OFFSET] != NONE or self.cells[at + Q_LAST_OFFSET] == NONE:
+            for cell in range(Q_LAST_SEQUENCE, Q_COORDINATOR_EPOCH):
+                self.cells[at + cell] = self.cells[row + cell]
+        self.cells[at + Q_PRODUCER_EPOCH] = self.cells[row + Q_PRODUCER_EPOCH]
+        self.cells[at + Q_NEWEST_OFFSET] = self.cells[row + Q_NEWEST_OFFSET]
+        self.cells[at + Q_TIMESTAMP] = self.cells[row + Q_TIMESTAMP]
+        if self.cells[row + Q_MARKER_OFFSET] != NONE:
+            self.cells[at + Q_COORDINATOR_EPOCH] = self.cells[row + Q_COORDINATOR_EPOCH]
+            self.cells[at + Q_MARKER_OFFSET] = self.cells[row + Q_MARKER_OFFSET]
+            self.cells[at + Q_CURRENT_TXN_FIRST_OFFSET] = self.cells[row + Q_CURRENT_TXN_FIRST_OFFSET]
+        elif self.cells[at + Q_CURRENT_TXN_FIRST_OFFSET] == NONE:
+            self.cells[at + Q_CURRENT_TXN_FIRST_OFFSET] = self.cells[row + Q_CURRENT_TXN_FIRST_OFFSET]
 
 
 def sequence_break(
@@ -212,405 +571,116 @@ def sequence_break(
 
 
 @cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def continued(
-    states: cython.longlong[::1],
-    at: cython.Py_ssize_t,
-    first: Sequenced,
-    last: Sequenced,
-    events: cython.longlong[:, ::1],
-    part: cython.longlong[::1],
-) -> cython.void:
-    """Continue a producer's sequence with later batches, of which these are the first and the last.
-
-    Sequences that neither continue nor begin again with 0 under a higher epoch become an event. It comes before
-    ``wrote``: the first batches of a producer continue nothing.
-    """
-    to: cython.Py_ssize_t = at + WROTE
-    e: cython.Py_ssize_t
-    is_first: cython.bint = not states[to + P_BATCHES]
-    if first.sequence < 0 and not is_first:
-        return
-    if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
-        states[to + P_BEFORE_EPOCH] = first.epoch
-        states[to + P_BEFORE_SEQUENCE] = first.sequence
-        states[to + P_BEFORE_OFFSET] = first.offset
-        states[to + P_BEFORE_TIMESTAMP] = first.timestamp
-    elif (
-        sequence_break(states[to + P_BEHIND_EPOCH], states[to + P_BEHIND_SEQUENCE], first.epoch, first.sequence)
-        != CONTINUES
-    ):
-        e = part[S_REPORTED]
-        part[S_REPORTED] = e + 1
-        events[e, EVENT_KIND] = EVENT_BREAK
-        events[e, BREAK_LOG_ID] = states[at + E_LOG_ID]
-        events[e, BREAK_PRODUCER_ID] = states[at + E_PRODUCER_ID]
-        events[e, BREAK_LAST_EPOCH] = states[to + P_BEHIND_EPOCH]
-        events[e, BREAK_LAST_SEQUENCE] = states[to + P_BEHIND_SEQUENCE]
-        events[e, BREAK_LAST_OFFSET] = states[to + P_BEHIND_OFFSET]
-        events[e, BREAK_LAST_TIMESTAMP] = states[to + P_BEHIND_TIMESTAMP]
-        events[e, BREAK_NEXT_EPOCH] = first.epoch
-        events[e, BREAK_FIRST_SEQUENCE] = first.sequence
-        events[e, BREAK_FIRST_OFFSET] = first.offset
-        events[e, BREAK_NEXT_TIMESTAMP] = first.timestamp
-    states[to + P_BEHIND_EPOCH] = last.epoch
-    states[to + P_BEHIND_SEQUENCE] = last.sequence
-    states[to + P_BEHIND_OFFSET] = last.offset
-    states[to + P_BEHIND_TIMESTAMP] = last.timestamp
-
-
-def check(
-    slots: cython.const[cython.longlong][::1],
-    states: cython.const[cython.longlong][::1],
-    part: cython.const[cython.longlong][::1],
-    width: cython.Py_ssize_t,
-) -> None:
-    """Raise IndexError if buffers do not have the sizes that the loops rely on; the loops check nothing."""
+def states_of(table: Any) -> States:
+    """Take the buffers of a table of states; raise IndexError if they don't have the sizes that the loops rely on."""
+    one: States = States.__new__(States)
+    one.width = table.width
+    one.slots = table.slots
+    one.cells = table.cells
+    one.part = table.part
     if (
-        len(part) < PART_CELLS
-        or len(slots) != 1 << part[S_BITS]
-        or 2 * (len(states) // width) > len(slots)
-        or len(states) % width
+        len(one.part) < PART_CELLS
+        or one.width < 2
+        or len(one.slots) != 1 << one.part[S_BITS]
+        or 2 * (len(one.cells) // one.width) > len(one.slots)
+        or len(one.cells) % one.width
     ):
         raise IndexError
+    if one.width == WIDTH:
+        one.out = table.out.cells
+        one.events = table.events
+        if len(one.out) < EXTENT_CELLS or one.events.shape[1] < EVENT_CELLS:
+            raise IndexError
+    elif one.width != STATE_CELLS:
+        raise IndexError
+    return one
 
 
-def rehash(
-    slots: cython.longlong[::1],
-    states: cython.const[cython.longlong][::1],
-    part: cython.const[cython.longlong][::1],
-    width: cython.Py_ssize_t,
-) -> None:
-    """Fill empty slots with the numbers of all states in use."""
+def rehash(table: Any) -> None:
+    """Fill a table's empty slots with the numbers of all states in use."""
+    one: States = states_of(table)
     number: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    if width < 2:
-        raise IndexError
-    check(slots, states, part, width)
-    for number in range(part[S_USED]):
-        at = number * width
-        slots[slot_of(states[at + E_LOG_ID], states[at + E_PRODUCER_ID], width, slots, states, part)] = number
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def report(
-    part: cython.longlong[::1],
-    events: cython.longlong[:, ::1],
-    kind: cython.longlong,
-    first: cython.longlong,
-    second: cython.longlong,
-    third: cython.longlong,
-) -> cython.void:
-    """Add an event of a batch."""
-    e: cython.Py_ssize_t = part[S_REPORTED]
-    part[S_REPORTED] = e + 1
-    events[e, EVENT_KIND] = kind
-    events[e, 1] = first
-    events[e, 2] = second
-    events[e, 3] = third
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def in_order(
-    heads: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    first: cython.longlong,
-    part: cython.longlong[::1],
-    events: cython.longlong[:, ::1],
-) -> cython.void:
-    """Go on with the log: offsets missing before a batch that begins at `first`, and a new leader epoch are events."""
-    before: cython.longlong = part[S_LAST_OFFSET]
-    epoch: cython.longlong = heads[LEADER_EPOCH, row]
-    if add64(first, -1) != before or before == NONE:
-        if part[S_FIRST_OFFSET] == NONE:
-            part[S_FIRST_OFFSET] = first
-            part[S_FIRST_POSITION] = heads[POSITION, row]
-        elif first > before and add64(first, -1) != before:
-            report(part, events, EVENT_GAP, add64(before, 1), add64(first, -1), heads[POSITION, row])
-    part[S_LAST_OFFSET] = heads[LAST_OFFSET, row]
-    if epoch != part[S_LEADER_EPOCH]:
-        part[S_LEADER_EPOCH] = epoch
-        report(part, events, EVENT_LEADER_EPOCH, epoch, first, 0)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def counted(
-    heads: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    records: cython.longlong,
-    is_control: cython.bint,
-    part: cython.longlong[::1],
-) -> cython.void:
-    """Count a batch and its records; fewer of them than offsets, or a delete horizon, are the cleaner's."""
-    first: cython.longlong = heads[BASE_OFFSET, row]
-    if is_control:
-        part[S_CONTROL_RECORDS] = add64(part[S_CONTROL_RECORDS], records)
-        if heads[ATTRIBUTES, row] & HORIZON_BIT:
-            part[S_CLEANED] = 1
-    else:
-        part[S_BATCHES] += 1
-        part[S_RECORDS] = add64(part[S_RECORDS], records)
-        if first != NONE and records < add64(add64(heads[LAST_OFFSET, row], 1), -first):
-            part[S_CLEANED] = 1
+    for number in range(one.part[S_USED]):
+        at = number * one.width
+        one.slots[one.slot_of(one.cells[at + E_LOG_ID], one.cells[at + E_PRODUCER_ID])] = number
 
 
 def batches(
-    heads: cython.const[cython.longlong][:, ::1],
+    table: Any,
+    heads: Any,
     row: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
     types: cython.const[cython.longlong][::1],
     coordinator_epochs: cython.const[cython.longlong][::1],
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
-    out: cython.longlong[:, ::1],
-    events: cython.longlong[:, ::1],
 ) -> tuple[int, int]:
-    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums match.
+    """Fold the batches of the kernel's table `heads` whose checksums match into a table of states, from `row` on.
 
     Data of a transaction opens one of its producer, or is more of the open one. Any marker of the producer ends the
     open one, whatever the marker's epoch; with none open it is an empty transaction. A marker that can't be read ends
-    nothing. `types` and `coordinator_epochs` are those of their markers. `out` gets finished rows, `events` what is
-    reported; the part's cells say how many. Answers (row to continue with, why it stopped).
+    nothing. `types` and `coordinator_epochs` are those of their markers. Answers (row to continue with, why it
+    stopped).
     """
-    at: cython.Py_ssize_t
-    states_room: cython.longlong = len(states) // WIDTH
-    events_room: cython.Py_ssize_t = len(events) - EVENTS_AT_ONCE
-    first: cython.longlong
-    last: cython.longlong
-    epoch: cython.longlong
-    attributes: cython.longlong
-    records: cython.longlong
-    newest: cython.longlong
-    earliest: cython.longlong
-    kind: cython.longlong
-    is_modern: cython.bint
-    is_control: cython.bint
-    is_data: cython.bint
-    written: Written
-    marker: Marker
-    extent: Extent
-    nothing: Extent = Extent(
-        first_offset=NONE,
-        last_offset=NONE,
-        batches=0,
-        records=0,
-        size=0,
-        min_timestamp=NONE,
-        max_timestamp=NONE,
-        first_epoch=NONE,
-        last_epoch=NONE,
-        older_records=NONE,
-        position=NONE,
-    )
-    if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
+    one: States = states_of(table)
+    count: cython.Py_ssize_t = heads.count
+    why: cython.int
+    one.rows = heads.cells
+    if one.width != WIDTH or len(one.rows) < BATCH_CELLS or row < 0:
         raise IndexError
-    check(slots, states, part, WIDTH)
-    if len(out) < EXTENT_CELLS or events.shape[1] < EVENT_CELLS:
+    if count > min(one.rows.shape[1], len(types), len(coordinator_epochs)):
         raise IndexError
     while row < count:
-        if part[S_FINISHED] >= out.shape[1] or part[S_REPORTED] > events_room:
-            return row, NO_ROOM
-        if part[S_USED] >= states_room:
-            return row, NO_STATES
-        if not heads[VALID, row]:
-            row += 1
-            continue
-        attributes = heads[ATTRIBUTES, row]
-        is_modern = heads[MAGIC, row] > 1
-        is_control = is_modern and attributes & CONTROL_BIT
-        is_data = is_modern and not is_control and heads[PRODUCER_ID, row] >= 0
-        kind = types[row]
-        last = heads[LAST_OFFSET, row]
-        newest = max(heads[MAX_TIMESTAMP, row], -1)  # what is below is no time of Kafka's
-        records = heads[COUNT, row]
-        if records == NONE:
-            records = 1
-        first = heads[BASE_OFFSET, row]
-        if first == NONE:  # a wrapper that can't be opened may begin right after the batch before it
-            first = last if part[S_LAST_OFFSET] == NONE else add64(part[S_LAST_OFFSET], 1)
-        in_order(heads, row, first, part, events)
-        part[S_NEWEST] = max(part[S_NEWEST], newest)
-        if newest > part[S_NEWEST_BROKER] and (kind >= 0 or (attributes & APPEND_TIME_BIT and heads[MAGIC, row] > 0)):
-            part[S_NEWEST_BROKER] = newest
-        counted(heads, row, records, is_control, part)
-        if kind == UNREADABLE:
-            report(part, events, EVENT_MARKER_UNREADABLE, first, heads[POSITION, row], heads[SIZE, row])
-        if not is_data and kind < 0:
-            row += 1
-            continue
-        at = state_of(0, heads[PRODUCER_ID, row], slots, states, part)
-        epoch = heads[PRODUCER_EPOCH, row]
-        earliest = newest
-        if is_data:
-            # Else the base is not a record's time.
-            if not attributes & (APPEND_TIME_BIT | HORIZON_BIT) and heads[BASE_TIMESTAMP, row] < newest:
-                earliest = max(heads[BASE_TIMESTAMP, row], -1)
-            continued(
-                states,
-                at,
-                Sequenced(epoch=epoch, sequence=heads[BASE_SEQUENCE, row], offset=first, timestamp=newest),
-                Sequenced(epoch=epoch, sequence=heads[LAST_SEQUENCE, row], offset=last, timestamp=newest),
-                events,
-                part,
-            )
-            written = Written(
-                batches=1,
-                records=records,
-                first_epoch=epoch,
-                last_epoch=epoch,
-                last_sequence=heads[LAST_SEQUENCE, row],
-                first_offset=first,
-                last_offset=last,
-                first_timestamp=earliest,
-                last_timestamp=newest,
-            )
-            wrote(states, at, written)
-        if kind >= 0:  # a marker, of whatever epoch
-            if not states[at + IS_OPEN]:
-                absorb(states, at, nothing)
-            marker = Marker(
-                type=kind,
-                offset=first,
-                epoch=epoch,
-                coordinator_epoch=coordinator_epochs[row],
-                timestamp=newest,
-            )
-            finish(states, at, marker, out, part)
-        elif attributes & TRANSACTIONAL_BIT:
-            extent = Extent(
-                first_offset=first,
-                last_offset=last,
-                batches=1,
-                records=records,
-                size=heads[SIZE, row],
-                min_timestamp=earliest,
-                max_timestamp=newest,
-                first_epoch=epoch,
-                last_epoch=epoch,
-                older_records=NONE,
-                position=heads[POSITION, row],
-            )
-            absorb(states, at, extent)
+        why = one.stops()
+        if why != DONE:
+            return row, why
+        if one.rows[VALID, row]:
+            one.batch(row, types[row], coordinator_epochs[row])
         row += 1
     return row, DONE
 
 
-def extents(
-    rows: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
-    out: cython.longlong[:, ::1],
-) -> tuple[int, int]:
-    """Fold extents of other folds, `count` rows by ``EXTENT_COLUMNS``, from `row` on, in log order.
-
-    `out` gets finished rows. Answers (row to continue with, why it stopped).
-    """
-    at: cython.Py_ssize_t
-    states_room: cython.longlong = len(states) // WIDTH
-    extent: Extent
-    marker: Marker
-    if len(rows) < EXTENT_CELLS or count > rows.shape[1]:
-        raise IndexError
-    check(slots, states, part, WIDTH)
-    if len(out) < EXTENT_CELLS:
-        raise IndexError
-    while row < count:
-        if part[S_FINISHED] >= out.shape[1]:
-            return row, NO_ROOM
-        if part[S_USED] >= states_room:
-            return row, NO_STATES
-        at = state_of(rows[E_LOG_ID, row], rows[E_PRODUCER_ID, row], slots, states, part)
-        extent = Extent(
-            first_offset=rows[E_FIRST_OFFSET, row],
-            last_offset=rows[E_LAST_OFFSET, row],
-            batches=rows[E_BATCHES, row],
-            records=rows[E_RECORDS, row],
-            size=rows[E_SIZE, row],
-            min_timestamp=rows[E_MIN_TIMESTAMP, row],
-            max_timestamp=rows[E_MAX_TIMESTAMP, row],
-            first_epoch=rows[E_FIRST_EPOCH, row],
-            last_epoch=rows[E_LAST_EPOCH, row],
-            older_records=rows[E_OLDER_RECORDS, row],
-            position=rows[E_POSITION, row],
-        )
-        absorb(states, at, extent)
-        if rows[E_MARKER_TYPE, row] >= 0:
-            marker = Marker(
-                type=rows[E_MARKER_TYPE, row],
-                offset=rows[E_MARKER_OFFSET, row],
-                epoch=rows[E_MARKER_EPOCH, row],
-                coordinator_epoch=rows[E_COORDINATOR_EPOCH, row],
-                timestamp=rows[E_MARKER_TIMESTAMP, row],
-            )
-            finish(states, at, marker, out, part)
-        row += 1
-    return row, DONE
-
-
-def producers(
-    rows: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
-    events: cython.longlong[:, ::1],
-) -> tuple[int, int]:
-    """Fold what producers wrote in later parts, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
+def extents(table: Any, rows: cython.const[cython.longlong][:, ::1], row: cython.Py_ssize_t) -> tuple[int, int]:
+    """Fold extents of other folds, rows by ``EXTENT_COLUMNS`` in log order, from `row` on.
 
     Answers (row to continue with, why it stopped).
     """
+    one: States = states_of(table)
     at: cython.Py_ssize_t
-    states_room: cython.longlong = len(states) // WIDTH
-    events_room: cython.Py_ssize_t = len(events) - EVENTS_AT_ONCE
-    first: Sequenced
-    last: Sequenced
-    written: Written
-    if len(rows) < PRODUCER_CELLS + 2 or count > rows.shape[1] or events.shape[1] < EVENT_CELLS:
+    why: cython.int
+    one.rows = rows
+    if one.width != WIDTH or len(rows) < EXTENT_CELLS or row < 0:
         raise IndexError
-    check(slots, states, part, WIDTH)
-    while row < count:
-        if part[S_REPORTED] > events_room:
-            return row, NO_ROOM
-        if part[S_USED] >= states_room:
-            return row, NO_STATES
-        at = state_of(rows[E_LOG_ID, row], rows[E_PRODUCER_ID, row], slots, states, part)
-        first = Sequenced(
-            epoch=rows[2 + P_BEFORE_EPOCH, row],
-            sequence=rows[2 + P_BEFORE_SEQUENCE, row],
-            offset=rows[2 + P_BEFORE_OFFSET, row],
-            timestamp=rows[2 + P_BEFORE_TIMESTAMP, row],
-        )
-        last = Sequenced(
-            epoch=rows[2 + P_BEHIND_EPOCH, row],
-            sequence=rows[2 + P_BEHIND_SEQUENCE, row],
-            offset=rows[2 + P_BEHIND_OFFSET, row],
-            timestamp=rows[2 + P_BEHIND_TIMESTAMP, row],
-        )
-        continued(states, at, first, last, events, part)
-        written = Written(
-            batches=rows[2 + P_BATCHES, row],
-            records=rows[2 + P_RECORDS, row],
-            first_epoch=rows[2 + P_FIRST_EPOCH, row],
-            last_epoch=rows[2 + P_LAST_EPOCH, row],
-            last_sequence=rows[2 + P_LAST_SEQUENCE, row],
-            first_offset=rows[2 + P_FIRST_OFFSET, row],
-            last_offset=rows[2 + P_LAST_OFFSET, row],
-            first_timestamp=rows[2 + P_FIRST_TIMESTAMP, row],
-            last_timestamp=rows[2 + P_LAST_TIMESTAMP, row],
-        )
-        wrote(states, at, written)
+    while row < rows.shape[1]:
+        why = one.stops()
+        if why != DONE:
+            return row, why
+        at = one.state_of(one.rows[E_LOG_ID, row], one.rows[E_PRODUCER_ID, row])
+        one.absorb(at, one.extent_of(row))
+        if one.rows[E_MARKER_TYPE, row] >= 0:
+            one.finish(at, one.marker_of(row))
+        row += 1
+    return row, DONE
+
+
+def producers(table: Any, rows: cython.const[cython.longlong][:, ::1], row: cython.Py_ssize_t) -> tuple[int, int]:
+    """Fold what producers wrote in later parts, rows by ``PRODUCER_COLUMNS``, from `row` on.
+
+    Answers (row to continue with, why it stopped).
+    """
+    one: States = states_of(table)
+    at: cython.Py_ssize_t
+    why: cython.int
+    one.rows = rows
+    if one.width != WIDTH or len(rows) < PRODUCER_CELLS + 2 or row < 0:
+        raise IndexError
+    while row < rows.shape[1]:
+        why = one.stops()
+        if why != DONE:
+            return row, why
+        at = one.state_of(one.rows[E_LOG_ID, row], one.rows[E_PRODUCER_ID, row])
+        one.continued(
+            at, one.sequenced_of(row, 2 + P_BEFORE_EPOCH), one.sequenced_of(row, 2 + P_BEHIND_EPOCH)
+        )  # fmt: skip
+        one.wrote(at, one.written_of(row))
         row += 1
     return row, DONE
 
@@ -721,143 +791,75 @@ def tallied(rows: cython.const[cython.longlong][:, ::1], count: cython.Py_ssize_
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def continue_state(
-    slots: cython.longlong[::1], states: cython.longlong[::1], part: cython.longlong[::1], row: cython.Py_ssize_t
-) -> cython.void:
-    """Join the later row whose cells are ``states[row:]`` to its producer's state, or make it a new state."""
-    i: cython.Py_ssize_t = slot_of(states[row + Q_PART], states[row + Q_PRODUCER_ID], STATE_CELLS, slots, states, part)
-    at: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    if slots[i] < 0:
-        slots[i] = part[S_USED]
-        at = part[S_USED] * STATE_CELLS
-        part[S_USED] += 1
-        for cell in range(STATE_CELLS):
-            states[at + cell] = states[row + cell]
-        return
-    at = slots[i] * STATE_CELLS
-    states[at + Q_EPOCH_CHANGES] += states[row + Q_EPOCH_CHANGES]
-    if states[row + Q_FIRST_EPOCH] != states[at + Q_PRODUCER_EPOCH]:
-        states[at + Q_EPOCH_CHANGES] += 1
-        states[at + Q_LAST_OFFSET] = NONE
-    if states[row + Q_EPOCH_CHANGES]:
-        states[at + Q_LAST_OFFSET] = NONE
-    if states[row + Q_LAST_OFFSET] != NONE or states[at + Q_LAST_OFFSET] == NONE:
-        for cell in range(Q_LAST_SEQUENCE, Q_COORDINATOR_EPOCH):
-            states[at + cell] = states[row + cell]
-    states[at + Q_PRODUCER_EPOCH] = states[row + Q_PRODUCER_EPOCH]
-    states[at + Q_NEWEST_OFFSET] = states[row + Q_NEWEST_OFFSET]
-    states[at + Q_TIMESTAMP] = states[row + Q_TIMESTAMP]
-    if states[row + Q_MARKER_OFFSET] != NONE:
-        states[at + Q_COORDINATOR_EPOCH] = states[row + Q_COORDINATOR_EPOCH]
-        states[at + Q_MARKER_OFFSET] = states[row + Q_MARKER_OFFSET]
-        states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
-    elif states[at + Q_CURRENT_TXN_FIRST_OFFSET] == NONE:
-        states[at + Q_CURRENT_TXN_FIRST_OFFSET] = states[row + Q_CURRENT_TXN_FIRST_OFFSET]
+def part_of(stops: cython.const[cython.longlong][::1], offset: cython.longlong) -> cython.Py_ssize_t:
+    """Return the number of the part that an offset is in: the first whose stop is above it."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = len(stops)
+    half: cython.Py_ssize_t
+    while low < high:
+        half = (low + high) // 2
+        if stops[half] <= offset:
+            low = half + 1
+        else:
+            high = half
+    return low
 
 
 def snapshot_batches(
-    heads: cython.const[cython.longlong][:, ::1],
+    table: Any,
+    heads: Any,
     row: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
     types: cython.const[cython.longlong][::1],
     coordinator_epochs: cython.const[cython.longlong][::1],
     stops: cython.const[cython.longlong][::1],
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
 ) -> int:
-    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` that change a producer's state.
+    """Fold the batches of the kernel's table `heads` that change a producer's state into a table, from `row` on.
 
     Those are batches of magic 2 whose checksum matches, except control batches that end no transaction. A batch
     belongs to the part that ends at the first of `stops`, which rise, above its last offset. Answers the row to
     continue with when there is room for more states.
     """
-    room: cython.longlong = len(states) // STATE_CELLS - 1
-    s: cython.Py_ssize_t = len(states) - STATE_CELLS  # the last state's cells are the current row
+    one: States = states_of(table)
+    count: cython.Py_ssize_t = heads.count
+    room: cython.longlong = len(one.cells) // STATE_CELLS - 1  # the last state's cells are the current row
     attributes: cython.longlong
-    base: cython.longlong
-    last: cython.longlong
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
-    half: cython.Py_ssize_t
-    if count > min(heads.shape[1], len(types), len(coordinator_epochs)) or len(heads) < BATCH_CELLS:
+    one.rows = heads.cells
+    if one.width != STATE_CELLS or len(one.rows) < BATCH_CELLS or room < 1 or row < 0:
         raise IndexError
-    check(slots, states, part, STATE_CELLS)
-    if room < 1:
+    if count > min(one.rows.shape[1], len(types), len(coordinator_epochs)):
         raise IndexError
     while row < count:
-        if part[S_USED] >= room:
+        if one.part[S_USED] >= room:
             return row
-        attributes = heads[ATTRIBUTES, row]
+        attributes = one.rows[ATTRIBUTES, row]
         if (
-            not heads[VALID, row]
-            or heads[MAGIC, row] < 2
-            or heads[PRODUCER_ID, row] < 0
-            or (attributes & CONTROL_BIT and types[row] < 0)
+            one.rows[VALID, row]
+            and one.rows[MAGIC, row] > 1
+            and one.rows[PRODUCER_ID, row] >= 0
+            and (types[row] >= 0 or not attributes & CONTROL_BIT)
         ):
-            row += 1
-            continue
-        base = heads[BASE_OFFSET, row]
-        last = heads[LAST_OFFSET, row]
-        low = 0
-        high = len(stops)
-        while low < high:
-            half = (low + high) // 2
-            if stops[half] <= last:
-                low = half + 1
-            else:
-                high = half
-        states[s + Q_PART] = low
-        states[s + Q_PRODUCER_ID] = heads[PRODUCER_ID, row]
-        states[s + Q_FIRST_EPOCH] = states[s + Q_PRODUCER_EPOCH] = heads[PRODUCER_EPOCH, row]
-        states[s + Q_EPOCH_CHANGES] = 0
-        states[s + Q_FIRST_OFFSET] = base
-        states[s + Q_NEWEST_OFFSET] = last
-        states[s + Q_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
-        if attributes & CONTROL_BIT:
-            states[s + Q_LAST_SEQUENCE] = states[s + Q_LAST_OFFSET] = states[s + Q_OFFSET_DELTA] = NONE
-            states[s + Q_DATA_TIMESTAMP] = states[s + Q_CURRENT_TXN_FIRST_OFFSET] = NONE
-            states[s + Q_COORDINATOR_EPOCH] = coordinator_epochs[row]
-            states[s + Q_MARKER_OFFSET] = last
-        else:
-            states[s + Q_LAST_SEQUENCE] = heads[LAST_SEQUENCE, row]
-            states[s + Q_LAST_OFFSET] = last
-            states[s + Q_OFFSET_DELTA] = minus64(last, base)
-            states[s + Q_DATA_TIMESTAMP] = heads[MAX_TIMESTAMP, row]
-            states[s + Q_COORDINATOR_EPOCH] = states[s + Q_MARKER_OFFSET] = NONE
-            states[s + Q_CURRENT_TXN_FIRST_OFFSET] = base if attributes & TRANSACTIONAL_BIT else NONE
-        continue_state(slots, states, part, s)
+            one.current_batch(row, part_of(stops, one.rows[LAST_OFFSET, row]), coordinator_epochs[row])
         row += 1
     return row
 
 
-def snapshot_rows(
-    table: cython.const[cython.longlong][:, ::1],
-    row: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    slots: cython.longlong[::1],
-    states: cython.longlong[::1],
-    part: cython.longlong[::1],
-) -> int:
-    """Fold `count` rows by ``STATE_COLUMNS`` of other parts, in log order, from `row` on, as one part.
+def snapshot_rows(table: Any, rows: cython.const[cython.longlong][:, ::1], row: cython.Py_ssize_t) -> int:
+    """Fold rows by ``STATE_COLUMNS`` of other parts, in log order, from `row` on, as one part.
 
     Answers the row to continue with when there is room for more states.
     """
-    room: cython.longlong = len(states) // STATE_CELLS - 1
-    s: cython.Py_ssize_t = len(states) - STATE_CELLS
+    one: States = states_of(table)
+    room: cython.longlong = len(one.cells) // STATE_CELLS - 1
+    s: cython.Py_ssize_t = len(one.cells) - STATE_CELLS
     cell: cython.Py_ssize_t
-    if len(table) < STATE_CELLS - 1 or count > table.shape[1] or row < 0:
+    if one.width != STATE_CELLS or len(rows) < STATE_CELLS - 1 or room < 1 or row < 0:
         raise IndexError
-    check(slots, states, part, STATE_CELLS)
-    if room < 1:
-        raise IndexError
-    while row < count:
-        if part[S_USED] >= room:
+    while row < rows.shape[1]:
+        if one.part[S_USED] >= room:
             return row
-        states[s + Q_PART] = 0
+        one.cells[s + Q_PART] = 0
         for cell in range(1, STATE_CELLS):
-            states[s + cell] = table[cell - 1, row]
-        continue_state(slots, states, part, s)
+            one.cells[s + cell] = rows[cell - 1, row]
+        one.continue_state(s)
         row += 1
     return row

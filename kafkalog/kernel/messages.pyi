@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from kafkalog.kernel.buffers import Bytes, Cells
+from kafkalog.kernel.buffers import Bytes, Cells, Table
 
 def read(
     buf: Bytes,
@@ -28,11 +28,6 @@ def embedded(
 DONE: int
 NO_ROOM: int
 SPECIAL: int
-
-class Table(Protocol):
-    count: int
-    @property
-    def cells(self) -> Cells: ...
 
 class WritingPrograms(Protocol):
     dialect: int

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from kafkalog.kernel.buffers import Bytes, Cells
+from kafkalog.kernel.buffers import Bytes, Cells, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,11 +46,6 @@ def unpack(
 ) -> tuple[int, int, int]: ...
 def put(buf: Bytes, recs: Cells, first: int, count: int, hashes: Cells, newest: Cells, state: Cells) -> int: ...
 def move(hashes: Cells, newest: Cells, to_hashes: Cells, to_newest: Cells) -> None: ...
-
-class Table(Protocol):
-    count: int
-    @property
-    def cells(self) -> Cells: ...
 
 class Block(Protocol):
     @property

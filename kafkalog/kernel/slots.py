@@ -1,20 +1,10 @@
-"""What the makers of the kernel's hash tables share: their secrets, and how they grow."""
+"""The secrets of hash tables, and of files that only this process may write."""
 
 from __future__ import annotations
 
 import os
-from array import array
 
-__all__ = ["lengthen", "secret_bits"]
-
-_PIECE = 1 << 17  # cells
-
-
-def lengthen(cells: array[int], length: int) -> None:
-    """Add zeros up to this length: in pieces, so that a big table grows where it is instead of being copied."""
-    piece = array("q", [0]) * min(_PIECE, length - len(cells))
-    while len(cells) < length:
-        cells.extend(piece[: length - len(cells)] if length - len(cells) < len(piece) else piece)
+__all__ = ["secret_bits"]
 
 
 def secret_bits(bits: int) -> int:

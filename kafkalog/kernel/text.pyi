@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from kafkalog.kernel.buffers import Bytes, Cells
+from kafkalog.kernel.buffers import Bytes, Cells, Table
 
 DONE: int
 NO_ROOM: int
@@ -26,11 +26,6 @@ class RowLines(Protocol):
     def form(self) -> int: ...
     @property
     def line_room(self) -> int: ...
-
-class Table(Protocol):
-    count: int
-    @property
-    def cells(self) -> Cells: ...
 
 class Records(Protocol):
     @property

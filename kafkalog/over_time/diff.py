@@ -121,8 +121,9 @@ class Diff:
 def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: tuple[str, str] | None = None) -> Diff:
     """Compare two audits of one cluster, the older one first: outputs of audits, or directories, which are audited now.
 
-    `names` are what the user calls them. Raises UnreadableError where there is nothing to read, UnsupportedError for
-    two clusters, and for two brokers.
+    What got worse is in `incidents`: those that are new, grew or are more severe in the newer audit, unless they are
+    notes, and those that the comparison's own findings make. `names` are what the user calls the audits. Raises
+    UnreadableError where there is nothing to read, UnsupportedError for two clusters, and for two brokers.
     """
     called = names or (old[0], new[0])
     facts = facts_of(called[0], old, options), facts_of(called[1], new, options)
@@ -218,12 +219,7 @@ def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes
 
 
 def _replica(log: LogAudit, *, compacted: bool) -> Replica:
-    """Return a copy; where a cleaner may work, it may have been up to the active segment, whatever its checkpoint."""
-    partition = log.partition
-    if compacted and partition.directory.segments:
-        active = partition.directory.segments[-1].base_offset
-        partition = partition._replace(cleaned_to=max(partition.cleaned_to, active))
-    return Replica(log.node.node_id, partition)
+    return Replica(log.node.node_id, log.partition.cleaned_to_active() if compacted else log.partition)
 
 
 def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkalog.files.limits import Expansion, Limits
 from kafkalog.findings import Finding
@@ -12,9 +11,7 @@ from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers
 from kafkalog.segments.decoded import Decoder, RecordBlock
 
-__all__ = ["CROWDED", "Chunk", "CrowdedPlaces", "Resumed"]
-
-CROWDED: Final = "bytes-unreadable"  # the code of the places of a crowd
+__all__ = ["Chunk", "Resumed"]
 
 
 class Resumed(NamedTuple):
@@ -29,55 +26,20 @@ class Resumed(NamedTuple):
     expected: int | None
 
 
-class CrowdedPlaces:
-    """Damaged places of a file with so many that they were not examined closely, as columns, in the file's order.
-
-    Reading goes on where each ends; `proved` and `expected` are as in `Resumed`, ``NONE`` for no offset. `after` counts
-    the chunk's `examined` findings that come before each.
-    """
-
-    __slots__ = ("after", "expected", "file", "lengths", "positions", "proved")
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.positions, self.lengths, self.expected = array("q"), array("q"), array("q")
-        self.proved, self.after = array("b"), array("q")
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def findings(self) -> Iterator[Finding]:
-        """Yield a finding for each place."""
-        for position, size in zip(self.positions, self.lengths, strict=True):
-            message = (
-                f"{size} bytes that are no batch; the file has so many damaged places that this one was not examined"
-                " closely"
-            )
-            yield Finding.of(CROWDED, self.file, message, position=position, length=size, needed="a batch")
-
-    def resumed(self) -> Iterator[Resumed]:
-        """Yield where reading goes on after each place."""
-        places = zip(self.positions, self.lengths, self.proved, self.expected, strict=True)
-        for position, size, proved, expected in places:
-            yield Resumed(position + size, bool(proved), None if expected == buffers.NONE else expected)
-
-
 class Chunk:
     """Consecutive batches, and what is wrong with them and after them.
 
     `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
-    again for the next chunk: copy what must last. `resumed` says where reading goes on after each damage, in or after
-    the chunk; `expansion` counts what all of the file's batches decompress to. `examined` are all findings but those
-    about the places of the `crowd`, which has these and where reading goes on after them. `impossible` are the rows
-    whose offsets no log has.
+    again for the next chunk: copy what must last. `findings` are in the order in which they were found, `resumed` says
+    where reading goes on after each damage, in or after the chunk; `expansion` counts what all of the file's batches
+    decompress to. `impossible` are the rows whose offsets no log has.
     """
 
     __slots__ = (
         "buf",
-        "crowd",
-        "examined",
         "expansion",
         "file",
+        "findings",
         "heads",
         "impossible",
         "limits",
@@ -94,30 +56,9 @@ class Chunk:
         self.heads = heads
         self.limits = limits
         self.expansion = expansion
-        self.examined: list[Finding] = []
+        self.findings: list[Finding] = []
         self.resumed: list[Resumed] = []
-        self.crowd: CrowdedPlaces | None = None
         self.impossible: list[int] = []
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Return all findings, in the order in which they were found."""
-        if self.crowd is None:
-            return self.examined
-        found: list[Finding] = []
-        before = 0
-        for number, finding in zip(self.crowd.after, self.crowd.findings(), strict=True):
-            found += self.examined[before:number]
-            found.append(finding)
-            before = number
-        return found + self.examined[before:]
-
-    @property
-    def goes_on_at(self) -> int | None:
-        """Return where reading goes on after the last damage; None without damage."""
-        if self.crowd is not None:
-            return self.crowd.positions[-1] + self.crowd.lengths[-1]
-        return self.resumed[-1].position if self.resumed else None
 
     def skip(self, row: int) -> None:
         """Leave a batch's records out of `records`."""

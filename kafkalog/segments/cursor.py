@@ -249,12 +249,12 @@ class Cursor:
         return 0 if self._resync is None else self._resync.passed_over
 
     @property
-    def is_crowded(self) -> bool:
+    def has_much_damage(self) -> bool:
         """Say whether the file has so many damaged places that each must cost as little as possible."""
         return self.damages > limit.IN_A_FILE
 
     def reach(self) -> int:
-        """Return how far in the window batches of a crowded file may be read; not at all if the next CRC is wrong.
+        """Return how far in the window batches may be read where much is damaged; not at all if the next CRC is wrong.
 
         A large batch is read only after its CRC is known to match: many false headers would
         cause the same bytes to be read again and again.
@@ -283,7 +283,7 @@ class Cursor:
 
     def ordered(self, chunk: Chunk) -> Chunk:
         """Compare the chunk's batches with those before."""
-        chunk.examined += self.order.broken(self.source.name, self.heads)
+        chunk.findings += self.order.broken(self.source.name, self.heads)
         chunk.impossible = self.order.impossible
         return chunk
 

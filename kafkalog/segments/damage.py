@@ -12,10 +12,10 @@ search for the next whole batch starts inside the damaged one.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from kafkalog.findings import Finding
 from kafkalog.kafka.batch import (
     MAGIC_AT,
     SIZE_UP_TO_MAGIC,
@@ -25,11 +25,11 @@ from kafkalog.kafka.batch import (
 )
 from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kernel import buffers, headers
-from kafkalog.segments.chunk import Chunk, CrowdedPlaces, Resumed
+from kafkalog.segments.chunk import Chunk, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import WholeBatch
 
-__all__ = ["Beyond", "Damage", "Wrong", "decide", "gather", "set_passed"]
+__all__ = ["Beyond", "Damage", "Wrong", "decide", "passed_over", "read_over_damage"]
 
 _ENDLESS: Final = 1 << 62
 
@@ -98,7 +98,7 @@ def is_zero(cursor: Cursor, start: int, stop: int) -> bool:
 _NO_SUMS: Final = array("Q", [0])
 
 
-class Gathered(NamedTuple):
+class ReadOver(NamedTuple):
     """A chunk of whole batches and damage, and how the last read of headers ended, from `start` to `stop`."""
 
     chunk: Chunk
@@ -107,15 +107,15 @@ class Gathered(NamedTuple):
     stop: int
 
 
-def gather(cursor: Cursor) -> Gathered:
+def read_over_damage(cursor: Cursor) -> ReadOver:
     """Read whole batches and pass over the damage between them, as far as the window and the table reach."""
-    window, heads, source = cursor.window, cursor.heads, cursor.source
+    window, heads = cursor.window, cursor.heads
     heads.count = 0
     chunk = cursor.chunk()
     view = memoryview(window.buffer)[: window.stop]
     beyond = Beyond(cursor)
     places = CellTable(heads.capacity + 1, buffers.PLACE_CELLS)  # a place is a row here
-    crowd = CrowdedPlaces(chunk.file)
+    found: list[Finding] = []
     why = headers.LARGE
     while why in (headers.LARGE, headers.NO_ROOM):
         rows, state = heads.count, beyond.now()
@@ -123,15 +123,27 @@ def gather(cursor: Cursor) -> Gathered:
             view, window.start, cursor.reach(), heads.cells, rows, _NO_SUMS, state, places.cells, beyond
         )
         cursor.legacy = state[buffers.SEEK_LEGACY] != 0
-        chunk.examined += cursor.order.broken(source.name, heads, rows)
+        chunk.findings += cursor.order.broken(chunk.file, heads, rows)
         chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
-        _add(crowd, places.flat[: count * buffers.PLACE_CELLS])
-    if crowd:
-        positions = [finding.position or 0 for finding in chunk.examined]
-        crowd.after.extend(bisect_left(positions, place) for place in crowd.positions)
-        chunk.crowd = crowd
-    return Gathered(chunk, *read)
+        cells = iter(places.flat[: count * buffers.PLACE_CELLS].tolist())
+        for position, size, proved, expected in zip(cells, cells, cells, cells, strict=True):
+            found.append(passed_over(cursor, position, size))
+            chunk.resumed.append(_resumed(position + size, proved, expected))
+    chunk.findings = sorted((*found, *chunk.findings), key=lambda finding: finding.position or 0)
+    return ReadOver(chunk, *read)
+
+
+def passed_over(cursor: Cursor, position: int, size: int) -> Finding:
+    """Make the finding about a place that was not examined closely."""
+    message = (
+        f"{size} bytes that are no batch; the file has so many damaged places that this one was not examined closely"
+    )
+    return cursor.finding("bytes-unreadable", message, position=position, length=size, needed="a batch")
+
+
+def _resumed(position: int, proved: int, expected: int) -> Resumed:
+    return Resumed(position, is_proved=proved != 0, expected=None if expected == buffers.NONE else expected)
 
 
 class Beyond:
@@ -191,40 +203,6 @@ class Beyond:
         return buffers.NONE if after is None else after
 
 
-def _place_cells(position: int, resumed: Resumed) -> memoryview:
-    """Return a place as ``headers.read_over_damage`` gives it."""
-    expected = buffers.NONE if resumed.expected is None else resumed.expected
-    return memoryview(array("q", [position, resumed.position - position, resumed.is_proved, expected]))
-
-
-def _add(crowd: CrowdedPlaces, places: memoryview) -> None:
-    """Add places as ``headers.read_over_damage`` gives them, but for what comes before each."""
-    crowd.positions.extend(places[buffers.PLACE_POSITION :: buffers.PLACE_CELLS])
-    crowd.lengths.extend(places[buffers.PLACE_SIZE :: buffers.PLACE_CELLS])
-    crowd.proved.extend(places[buffers.PLACE_PROVED :: buffers.PLACE_CELLS].tolist())
-    crowd.expected.extend(places[buffers.PLACE_OFFSET :: buffers.PLACE_CELLS])
-
-
-def set_passed(chunk: Chunk, position: int, resumed: Resumed) -> None:
-    """Make a place the one that a chunk passes over."""
-    chunk.crowd = CrowdedPlaces(chunk.file)
-    _add(chunk.crowd, _place_cells(position, resumed))
-    chunk.crowd.after.append(0)
-
-
-def crowded(cursor: Cursor) -> Resumed:
-    """Return where reading goes on after damage at the cursor, however far that is."""
-    window, beyond = cursor.window, Beyond(cursor)
-    state = beyond.now()
-    at = headers.pass_over(memoryview(window.buffer)[: window.stop], window.start, _NO_SUMS, state, beyond)
-    expected = state[buffers.GOES_ON_OFFSET]
-    return Resumed(
-        window.position + at,
-        is_proved=state[buffers.GOES_ON_PROVED] != 0,
-        expected=None if expected == buffers.NONE else expected,
-    )
-
-
 _MANY: Final = 100  # damaged places after which fewer ends are tried
 
 _FEWER_TRIES: Final = 4
@@ -246,7 +224,7 @@ class Wrong(StrEnum):
     PREALLOCATED = "preallocated"  # zeros to the file's end
     ZEROS = "zeros"  # zeros elsewhere, outside batches
     NO_BATCH = "no-batch"  # other bytes outside batches
-    CROWDED = "crowded"  # bytes that were not examined closely, in a file with much damage
+    PASSED_OVER = "passed-over"  # bytes that were not examined closely, in a file with much damage
 
 
 class Damage(NamedTuple):
@@ -274,8 +252,8 @@ def decide(cursor: Cursor) -> Damage:
     here = cursor.window.here
     cursor.resync.forget(here)
     cursor.damages += 1
-    if cursor.is_crowded:
-        return _crowd(cursor, here)
+    if cursor.has_much_damage:
+        return _next_batch(cursor, here)
     begun = _Begun(cursor, here)
     if begun.magic in (0, 1):
         cursor.legacy = True
@@ -400,9 +378,13 @@ def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:
     return Damage(Wrong.PREALLOCATED, here, zeros, Resumed(here + zeros, is_proved=False, expected=None))
 
 
-def _crowd(cursor: Cursor, here: int) -> Damage:
+def _next_batch(cursor: Cursor, here: int) -> Damage:
     """All bytes up to where reading goes on as one damage."""
     if zeros := _zeros(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
         return zeros
-    resumed = crowded(cursor)
-    return Damage(Wrong.CROWDED, here, resumed.position - here, resumed)
+    window, beyond = cursor.window, Beyond(cursor)
+    state = beyond.now()
+    at = headers.pass_over(memoryview(window.buffer)[: window.stop], window.start, _NO_SUMS, state, beyond)
+    position = window.position + at
+    resumed = _resumed(position, state[buffers.GOES_ON_PROVED], state[buffers.GOES_ON_OFFSET])
+    return Damage(Wrong.PASSED_OVER, here, position - here, resumed)

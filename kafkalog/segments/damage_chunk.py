@@ -11,7 +11,7 @@ from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.cursor import WINDOW, Cursor
-from kafkalog.segments.damage import Damage, Wrong, decide, set_passed
+from kafkalog.segments.damage import Damage, Wrong, decide, passed_over
 
 __all__ = ["next_damage"]
 
@@ -21,8 +21,7 @@ def next_damage(cursor: Cursor) -> Chunk:
     damage = decide(cursor)
     cursor.heads.count = 0
     chunk = _CHUNKS[damage.wrong](damage, cursor)
-    if chunk.crowd is None:
-        chunk.resumed.append(damage.resumed)
+    chunk.resumed.append(damage.resumed)
     return chunk
 
 
@@ -45,7 +44,7 @@ def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
     if magic > 2:
         cursor.heads.set(buffers.MAGIC, 0, magic)
     offset = cursor.heads.cell(buffers.BASE_OFFSET, 0)
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "magic-wrong",
             f"the batch at offset {offset} has magic {magic}, but its CRC matches as that of a magic 2 batch",
@@ -65,7 +64,7 @@ def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
     cursor.heads.set(buffers.VALID, 0, 1)
     chunk = cursor.ordered(cursor.chunk())
     limit = cursor.limits.max_batch_bytes
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "batch-over-limit",
             f"the batch has {damage.size} bytes, more than --max-batch-bytes {limit}: its records were not read",
@@ -85,7 +84,7 @@ def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
     set_size(data, damage.size)
     _read_header(cursor, data, damage.position)
     chunk = cursor.ordered(cursor.chunk(data, damage.position))
-    chunk.examined.append(_length_finding(damage, cursor, None))
+    chunk.findings.append(_length_finding(damage, cursor, None))
     return chunk
 
 
@@ -93,7 +92,7 @@ def _lost_end(damage: Damage, cursor: Cursor) -> Chunk:
     """A batch whose bytes are lost up to the next whole batch."""
     _header_row(damage, cursor)
     chunk = cursor.chunk()
-    chunk.examined.append(_length_finding(damage, cursor, damage.size))
+    chunk.findings.append(_length_finding(damage, cursor, damage.size))
     return chunk
 
 
@@ -124,7 +123,7 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
     stored = cursor.heads.cell(buffers.CRC, 0)
     computed = _checksum(cursor, here + checked_from(magic_of(damage.head)), here + size, is_old=is_old)
     offset = cursor.heads.cell(buffers.LAST_OFFSET, 0)
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "crc-mismatch",
             f"the CRC of the batch that ends at offset {offset} does not match: stored {stored:#010x},"
@@ -160,7 +159,7 @@ def _torn(damage: Damage, cursor: Cursor) -> Chunk:
         return chunk
     last = cursor.order.last_offset
     after = "" if last is None else f" after offset {last}"
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "batch-truncated",
             f"the file ends inside a batch{after}: the batch needs {damage.declared} bytes, {damage.size} are there",
@@ -175,7 +174,7 @@ def _torn(damage: Damage, cursor: Cursor) -> Chunk:
 
 def _preallocated(damage: Damage, cursor: Cursor) -> Chunk:
     chunk, zeros = cursor.chunk(), damage.size
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "tail-preallocated",
             f"the file ends in {zeros} zero bytes",
@@ -194,7 +193,7 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
     before = damage.before
     where = "at the end of the file" if before is None else f"before the batch that ends at offset {before}"
     chunk = cursor.chunk()
-    chunk.examined.append(
+    chunk.findings.append(
         cursor.finding(
             "bytes-zero" if is_zero else "bytes-unreadable",
             f"{damage.size} {what}, {where}",
@@ -207,10 +206,10 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
     return chunk
 
 
-def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
+def _passed_over(damage: Damage, cursor: Cursor) -> Chunk:
     """Bytes that belong to no batch, in a file with much damage."""
     chunk = cursor.chunk()
-    set_passed(chunk, damage.position, damage.resumed)
+    chunk.findings.append(passed_over(cursor, damage.position, damage.size))
     return chunk
 
 
@@ -243,5 +242,5 @@ _CHUNKS: Final[dict[Wrong, Callable[[Damage, Cursor], Chunk]]] = {
     Wrong.PREALLOCATED: _preallocated,
     Wrong.ZEROS: _no_batch,
     Wrong.NO_BATCH: _no_batch,
-    Wrong.CROWDED: _crowded,
+    Wrong.PASSED_OVER: _passed_over,
 }

@@ -136,7 +136,11 @@ class Resync:
             self._state[buffers.SEEK_TAIL_BLOCK] = -1
 
     def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> WholeBatch | None:
-        """Find the first whole batch that begins in [`start`, `stop`) and has offsets above `above`."""
+        """Find the first whole batch that begins in [`start`, `stop`) and has offsets above `above`.
+
+        Once far more bytes were searched than there are before `start`, offsets no longer count: each search for higher
+        ones may go over the same bytes again.
+        """
         if self._searched > _AGAIN * start + _FREE:
             above = None
         for answer in self._answers:

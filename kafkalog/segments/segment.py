@@ -39,7 +39,7 @@ def scan(
         for chunk in scan_source(source, limits=limits, base_offset=base_offset):
             if records:
                 for block in chunk.records():
-                    chunk.examined += block.findings
+                    chunk.findings += block.findings
             yield chunk
     finally:
         source.close()
@@ -66,12 +66,12 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
     window.fill(0)
     while True:
         watched.at(file, window.here)
-        if cursor.is_crowded:
-            from kafkalog.segments.damage import gather
+        if cursor.has_much_damage:
+            from kafkalog.segments.damage import read_over_damage
 
-            chunk, why, start, stop = gather(cursor)
+            chunk, why, start, stop = read_over_damage(cursor)
             rows = heads.count
-            if rows or chunk.examined or chunk.crowd is not None:
+            if rows or chunk.findings:
                 yield chunk
         else:
             start, stop = window.start, window.stop
@@ -98,8 +98,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
             chunk = next_damage(cursor)
             yield chunk
-            if (ahead := chunk.goes_on_at) is not None:
-                window.go_to(ahead)
+            window.go_to(chunk.resumed[-1].position)
             if window.here <= before:  # the file shrank meanwhile: go on after what was read
                 window.go_to(window.position + window.stop)
                 if window.here <= before:
@@ -126,7 +125,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
     if found:
         cursor.heads.count = 0
         chunk = cursor.chunk()
-        chunk.examined += found
+        chunk.findings += found
         yield chunk
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkalog.columns.table import Columns
-    from kafkalog.segments.column_blocks import ColumnBlock
     from kafkalog_cli.output import Target
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "write_columns",
     "write_folder",
     "write_output",
-    "write_part",
     "write_rows",
     "write_summary",
 ]
@@ -163,13 +161,8 @@ def write_columns(sink: BlockSink, table: Table, parts: Iterable[Columns]) -> No
 
     block = ColumnBlock(table, sink.names(table))
     for columns in parts:
-        write_part(sink, block, columns)
-
-
-def write_part(sink: BlockSink, block: ColumnBlock, columns: Columns) -> None:
-    """Write some rows."""
-    for item in block.items(columns):
-        if isinstance(item, Rows):
-            sink.block(item)
-        else:
-            sink.row(*item)
+        for item in block.items(columns):
+            if isinstance(item, Rows):
+                sink.block(item)
+            else:
+                sink.row(*item)

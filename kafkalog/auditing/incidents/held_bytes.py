@@ -99,11 +99,9 @@ def _of_transactions(found: Space) -> list[Incident]:
     joined = []
     for incident in incidents_of_audit(audited):
         mine = [one for one in held if _is_about(incident, one)]
-        for one in mine:
-            one.verdicts[0].incident = incident.id
-            one.verdicts[
-                0
-            ].next_step = f"End the transaction: kafkalog txn-audit --incident {incident.id} DIR says how."
+        for verdict in (one.verdicts[0] for one in mine):
+            verdict.incident = incident.id
+            verdict.next_step = f"End the transaction: kafkalog txn-audit --incident {incident.id} DIR says how."
         joined += [incident] * bool(mine)
     return joined
 

@@ -190,13 +190,15 @@ def _begins_damaged(scan: SegmentScan) -> bool:
 def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]) -> Gaps:
     """Return the gaps with their causes: log start, damaged bytes, a lost segment, the cleaner.
 
-    By the files, the first of these counts: below the log start, damaged bytes, a segment that is deleted or whose
-    start other files know, the cleaner below the offset that it may have reached. Any other is unexplained.
+    By the files, the first of these counts (`_by_files`): legal below the log start; damage where bytes are damaged, or
+    where the side files of a lost segment are still there; legal below the offset that the cleaner may have reached;
+    damage between two segments, where a snapshot or a leader epoch begins in the gap, or no file shows the cleaner. Any
+    other is unexplained.
 
-    `policies` are the values of cleanup.policy in the topic's whole life. A topic that was never compacted has no gap
-    by the cleaner. One that is compacted may have gaps although no other file shows the cleaner, but not in the last
-    segment, which the cleaner never reads. Where the set is empty, or None is in it (the brokers' default applied,
-    which is not known), the files alone decide.
+    `policies` are the values of cleanup.policy in the topic's whole life (`_by_policy`). In a topic that was never
+    compacted, no gap is the cleaner's and none unexplained: those are damage. One that is compacted may have gaps
+    although no other file shows the cleaner, but not in the last segment, which the cleaner never reads. Where the set
+    is empty, or None is in it (the brokers' default applied, which is not known), the files alone decide.
     """
     rows = missing.rows
     orphans = _within(np.array(evidence.directory.orphans, np.int64), rows)

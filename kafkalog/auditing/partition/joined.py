@@ -172,7 +172,7 @@ def join(
     entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
     cleaned_to = cleaned_to_of(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
-    gaps = NO_GAPS
+    gaps = NO_GAPS  # those that only a wrong base offset makes are none
     of_segments = [*of_segments, *_last_batches(directory, scans)]
     wrong = WrongFields(of_segments, directory)
     if missing := missing_offsets(scans).apart_from(wrong.of_offsets):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DamagedBytes", "SegmentScan", "last_before", "passed_over", "scan_segment"]
+__all__ = ["DamagedBytes", "SegmentScan", "last_before", "scan_segment"]
 
 
 class DamagedBytes(NamedTuple):
@@ -38,18 +38,6 @@ class DamagedBytes(NamedTuple):
     position: int
     length: int
     last_offset: int | None
-
-
-def passed_over(chunk: Chunk, last_offset: int | None) -> Iterator[DamagedBytes]:
-    """Yield the places of a chunk's crowd; `last_offset` is that of the batch before the chunk."""
-    crowd = chunk.crowd
-    assert crowd is not None
-    heads = chunk.heads.numpy()
-    whole = np.flatnonzero(heads[buffers.VALID])
-    offsets = [last_offset, *heads[buffers.LAST_OFFSET][whole].tolist()]
-    before = np.searchsorted(heads[buffers.POSITION][whole], np.frombuffer(crowd.positions, np.int64)).tolist()
-    for position, length, at in zip(crowd.positions, crowd.lengths, before, strict=True):
-        yield DamagedBytes(chunk.file, position, length, offsets[at])
 
 
 def last_before(chunk: Chunk, position: int, last_offset: int | None) -> int | None:
@@ -82,8 +70,7 @@ class SegmentScan:
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
     for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
-    that was seen, -1 without any, `end` are the last two. `digest` stands for all of it where the scan is kept, else it
-    is empty.
+    that was seen, -1 without any, `end` are the last two.
     """
 
     segment: Segment
@@ -204,10 +191,7 @@ class _Reported:
 
         `last_offset` is that of the batch before the chunk.
         """
-        findings = self.kept.of_chunk(chunk)
-        if findings is chunk.examined and chunk.crowd is not None:
-            self.damaged += passed_over(chunk, last_offset)
-        for finding in findings:
+        for finding in chunk.findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue

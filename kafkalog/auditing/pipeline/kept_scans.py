@@ -177,7 +177,10 @@ class PlaceScan:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How tasks scan: what they find goes to `folder`, if there is one; `hashed` means that all bytes are read."""
+    """How tasks scan: what they find goes to `folder`, if there is one.
+
+    `hashed` means that all bytes are read, and that only a kept scan with the same SHA-256 is taken.
+    """
 
     folder: ScanFolder | None = None
     hashed: bool = False

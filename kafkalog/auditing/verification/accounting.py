@@ -22,7 +22,7 @@ from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
 from kafkalog.limit import IN_A_FILE
-from kafkalog.segments.chunk import CROWDED, Chunk
+from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES
 
@@ -173,12 +173,7 @@ class FileFacts:
                 base = heads.cell(buffers.BASE_OFFSET, first)
                 self.first_offset = heads.cell(buffers.LAST_OFFSET, first) if base == buffers.NONE else base
             self.last_offset = heads.cell(buffers.LAST_OFFSET, last)
-        if chunk.crowd is not None:
-            if CROWDED not in self.extents:
-                self.extents[CROWDED] = DamagedPlaces(next(chunk.crowd.findings()))
-            self.extents[CROWDED].extend(chunk.crowd.positions, chunk.crowd.lengths)
-            self.damaged += sum(chunk.crowd.lengths)
-        for finding in chunk.examined:
+        for finding in chunk.findings:
             if is_of_damage(finding):
                 self.extents.setdefault(finding.code, DamagedPlaces(finding)).add(finding)
             length = finding.length or 0

@@ -77,7 +77,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
 
     def look(chunk: Chunk) -> None:
         if whole and survey.short:
-            chunk.examined += _records_missing(chunk)
+            chunk.findings += _records_missing(chunk)
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
     scan = scan_segment(
@@ -112,9 +112,9 @@ def check_batches(
             facts.size = source.size
             facts.batches = facts.records = 0
             for chunk in chunks_of_source(source, facts.file, limits=options.limits):
-                chunk.examined += check_headers(chunk, topic, records=records)
+                chunk.findings += check_headers(chunk, topic, records=records)
                 if records:
-                    chunk.examined += check_records(chunk)
+                    chunk.findings += check_records(chunk)
                 survey.chunk(chunk)  # after the records: old compressed messages show their offsets only then
                 facts.chunk(chunk, survey)
                 look(chunk)

@@ -344,7 +344,7 @@ def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> lis
     kept = FileFindings()
     try:
         for chunk in check_batches(facts, topic, options):
-            for finding in kept.of_chunk(chunk):
+            for finding in chunk.findings:
                 kept.add(finding)
     except UnreadableError as error:
         kept.add(Finding.of("file-unreadable", facts.file, str(error)))
