@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "DAMAGE_BETWEEN",
@@ -21,6 +25,7 @@ __all__ = [
     "MarkerMissed",
     "Seen",
     "certainty_of",
+    "cut",
     "first_doubt",
     "is_proved",
     "marker_missed",
@@ -28,7 +33,12 @@ __all__ = [
 ]
 
 PROVED: Final = "proved"
-NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
+NEVER: Final = 2**61  # ms: later than any time
+
+
+def cut(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return times (ms) of any bytes, cut so that sums and differences of them fit into 64 bits."""
+    return times.clip(-NEVER, NEVER)
 
 
 class Why(NamedTuple):

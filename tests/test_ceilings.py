@@ -14,7 +14,7 @@ import pytest
 
 from kafkalog import limit
 from kafkalog.auditing.incidents import aborted_transactions, incident
-from kafkalog.auditing.space import clocks, settings
+from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
@@ -76,6 +76,7 @@ LIMITS: Final = {
     "findings that an incident lists": f"{incident._FINDINGS:,}",
     "topics that a row of `writers` lists": f"{writer_tables.LISTED_TOPICS}",
     "rows of `clocks` of a partition": f"{clocks._MOST:,}",
+    "damaged batches of a segment that `space` tries to read as the cleaner would": f"{segment_facts._MOST}",
     "reasons why keys, or values, of a file do not decode": f"{file_rows._MOST_REASONS}",
     "records of a partition without the same one in its mirror": f"{alignment.KEPT_UNMATCHED:,}",
     "records that are searched for the next same one in a mirror": f"{alignment.MOST_RECORDS:,}",
@@ -158,6 +159,9 @@ ENFORCED: Final = {
     "findings that an incident lists": {"auditing/incidents/incident.py:Incident.row": "_FINDINGS"},
     "topics that a row of `writers` lists": {"auditing/topics/writers.py:_rows": "LISTED_TOPICS"},
     "rows of `clocks` of a partition": {"auditing/space/clocks.py:clock_rows": "_MOST"},
+    "damaged batches of a segment that `space` tries to read as the cleaner would": {
+        "auditing/space/segment_facts.py:SegmentFacts.read_on": "_MOST"
+    },
     "reasons why keys, or values, of a file do not decode": {"segments/file_rows.py:Decoding._say": "_MOST_REASONS"},
     "records of a partition without the same one in its mirror": {
         "queries/alignment.py:_Unmatched.add": "KEPT_UNMATCHED"

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows
 from kafkalog.columns.table import NONE, Columns
-from kafkalog.columns.texts import JsonColumn, TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR
 from kafkalog_cli.render.column_lines import write_columns
 from kafkalog_cli.render.sinks import sink_of
 from official import FIXTURES
+from test_text_columns import json_column
 
 FORMS = ("ndjson", "json", "csv")
 texts = st.none() | st.text(max_size=4) | st.sampled_from(["", "a,b", '"', "é", "\udcff", "=1", " "])
@@ -46,7 +47,7 @@ def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) 
         number = {"string": 0, "json": 2}.get(column.type, 1)
         cells = [row[number] for row in rows]
         part[column.name] = (
-            np.array(cells, np.int64) if number == 1 else (TextColumn.of, None, JsonColumn.of_values)[number](cells)
+            np.array(cells, np.int64) if number == 1 else (TextColumn.of, None, json_column)[number](cells)
         )
     chosen = tuple(data.draw(st.lists(st.sampled_from(COORDINATOR.names), unique=True, max_size=3)))
     for form in FORMS:

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.table import FEW, NONE, Columns
-from kafkalog.columns.texts import JsonColumn, TextColumn
+from kafkalog.columns.texts import TextColumn
 from kafkalog.tables.arrow import Numbers
+from test_text_columns import json_column
 
 WORDS = ("a", "b")
 NAMES = ("number", "time", "word", "text", "list")
@@ -41,7 +42,7 @@ def table(some: list[Row]) -> Columns:
         "time": Numbers(np.array([one or 0 for one in time]), np.array([one is not None for one in time], bool)),
         "word": Numbers.worded(np.array([-1 if one is None else WORDS.index(one) for one in word]), WORDS),
         "text": TextColumn.of(text),
-        "list": JsonColumn.of_values(values),
+        "list": json_column(values),
     })  # fmt: skip
 
 

@@ -129,6 +129,17 @@ def test_an_open_transaction_holds_what_comes_after_it(tmp_path: Path) -> None:
     assert (row["cause"], row["since_offset"], row["since_ms"]) == ("open-transaction", 0, TIME)
 
 
+def test_an_open_transaction_that_began_below_the_log_s_start_is_named(tmp_path: Path) -> None:
+    """Records were deleted up to the middle of its data: it still is whose end the cleaner waits for."""
+    opened = keyed(0, 6, 2, attributes=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)
+    partition = {0: opened, 6: keyed(6, 40, 2), 46: keyed(46, 1, 1)}
+    path = directory(tmp_path / "d", {"t-0": partition}, log_start=["t 0 3"])
+    row = causes(path, {"t": COMPACT})["t-0"]
+
+    assert (row["cause"], row["since_offset"], row["since_ms"]) == ("open-transaction", 0, TIME)
+    assert "producer 7" in row["evidence"]
+
+
 def test_markers_stay_until_their_horizon(tmp_path: Path) -> None:
     """A marker without data that was dated goes when its time has come."""
     dated = marker(
@@ -281,6 +292,23 @@ def test_a_producer_whose_clock_is_ahead_is_named(tmp_path: Path) -> None:
     rows = [row for row in kafkalog.space(path, now=NOW, tables=["clocks"]).rows("clocks") if row["kind"] == "producer"]
 
     assert [(row["producer_id"], row["ahead_ms"]) for row in rows] == [(7, 90_000)]
+
+
+def test_clocks_past_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition with more rows than are listed is not as one with so many: a finding says how many more there are."""
+    monkeypatch.setattr("kafkalog.auditing.space.clocks._MOST", 2)
+    data = b"".join(
+        keyed(
+            3 * at, 2, 1, attributes=TRANSACTIONAL, producer_id=at, producer_epoch=0, base_sequence=0,
+            max_timestamp=TIME + 90_000,
+        ) + marker(base_offset=3 * at + 2, producer_id=at, producer_epoch=0, base_timestamp=TIME, max_timestamp=TIME)
+        for at in range(5)
+    )  # fmt: skip
+    found = kafkalog.space(directory(tmp_path / "d", {"t-0": {0: data}}), now=NOW, tables=["clocks"])
+    counted = [row for row in found.rows("findings") if row["code"] == "not-all-judged"]
+
+    assert len(list(found.rows("clocks"))) == 2
+    assert [(row["found"], row["topic"], row["severity"]) for row in counted] == [("3", "t", "warning")]
 
 
 @pytest.mark.parametrize(

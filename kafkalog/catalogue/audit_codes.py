@@ -221,8 +221,9 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "not-all-judged": Code(
         WARNING,
-        "A log has more than 10,000 open transactions, or findings of one code, or a run has more than 100,000 open"
-        " transactions: the first by topic, partition and offset were judged, the others are counted.",
+        "A log has more than 10,000 open transactions or findings of one code, or more than 1,000 clocks that differ,"
+        " or a run has more than 100,000 open transactions: the first by topic, partition and offset were judged, the"
+        " others are counted.",
         "The number is certain; what was not judged may be fine or not.",
         "As that of the ones that were judged, and more.",
         "End what was judged and audit again; --producer-id and --transactional-id show some of the others' rows.",

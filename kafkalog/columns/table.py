@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from kafkalog.tables.arrow import RecordBatch, Schema
 
-__all__ = ["FEW", "NONE", "AnyColumn", "Columns", "give_back", "narrowed", "one_cell", "widened"]
+__all__ = ["AFTER_ALL", "FEW", "NONE", "AnyColumn", "Columns", "give_back", "narrowed", "one_cell", "widened"]
+
+AFTER_ALL: Final = 2**63 - 1  # an offset, or a time, after every other
 
 AnyColumn: TypeAlias = "NDArray[Any] | Numbers | TextColumn"
 

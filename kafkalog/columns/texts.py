@@ -107,8 +107,6 @@ _SEARCHED: Final = 1 << 16  # texts that are looked through together
 
 _WIDE: Final = 64  # bytes of texts that are not sorted as columns
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
-
 _NO_TEXTS: Final = np.empty(0, np.int32)
 
 
@@ -337,12 +335,6 @@ class JsonColumn(TextColumn):
     """Values as JSON in ASCII, without blanks: pieces of `data` as of texts."""
 
     __slots__ = ()
-
-    @classmethod
-    def of_values(cls, values: Sequence[Any]) -> JsonColumn:
-        """Keep values; None is no value."""
-        found = cls.of([None if value is None else _ENCODER.encode(value) for value in values])
-        return cls(found.data, found.starts, found.sizes)
 
     def tolist(self) -> list[Any]:
         """Return the values, equal pieces as one object."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import FEW, NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.folds.state_table import SECRET, StateTable, zeros
 from kafkalog.kafka.batch import CellTable
@@ -63,8 +63,11 @@ __all__ = [
     "Fold",
     "FoldedLog",
     "Tally",
+    "begins",
     "collapse",
     "ends",
+    "has_data",
+    "has_marker",
     "is_open",
     "spans",
     "spare",
@@ -359,8 +362,6 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
-_AFTER_ALL: Final = 2**63 - 1  # an offset after every other
-
 _NO_MARKER: Final = (OPEN, *[NONE] * (len(EXTENT_COLUMNS) - IS_OPEN - 1))
 
 _NEW_LOG: Final = array("q", [_NONE_YET.get(name, 0) for name in PART_COLUMNS])
@@ -441,15 +442,31 @@ def is_open(rows: Columns) -> NDArray[np.bool_]:
     return found
 
 
-def ends(rows: Columns, after: int = _AFTER_ALL) -> NDArray[np.int64]:
+def has_data(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions have records: a marker that ended nothing has a row, too."""
+    found: NDArray[np.bool_] = rows["first_offset"] != NONE
+    return found
+
+
+def has_marker(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions have their marker in the log."""
+    found: NDArray[np.bool_] = rows["marker_offset"] != NONE
+    return found
+
+
+def begins(rows: Columns) -> NDArray[np.int64]:
+    """Return where each transaction begins: one without data where its marker is."""
+    return np.where(has_data(rows), rows["first_offset"], rows["marker_offset"])
+
+
+def ends(rows: Columns, after: int = AFTER_ALL) -> NDArray[np.int64]:
     """Return where each transaction's marker is; an open one ends `after` all that is read."""
     return np.where(is_open(rows), after, rows["marker_offset"])
 
 
 def spans(rows: Columns) -> Spans:
     """Return which offsets each transaction is about, by its producer: one without data has that of its marker."""
-    first = rows["first_offset"]
-    return Spans(rows["producer_id"], np.where(first == NONE, rows["marker_offset"], first), ends(rows))
+    return Spans(rows["producer_id"], begins(rows), ends(rows))
 
 
 def tally(rows: Columns) -> Tally:

@@ -1315,8 +1315,8 @@ def write(
 
 @cython.final
 @cython.cclass
-class Strings:
-    """Strings that have numbers, the bytes of `arena`, and those of `buf` that get theirs.
+class Numbering:
+    """Strings that have numbers, in `arena`, and those of `buf` that get theirs.
 
     `slots` hold numbers plus one, `spans` the cells ``SPAN_…`` of each string.
     """
@@ -1412,7 +1412,7 @@ def number(
     Of the numbered `strings` are `slots`, `spans`, `arena` and `state`: how many there are, bytes of the arena that
     they take, the secret. Answers the next string that there is no room for, or how many there are.
     """
-    one: Strings = Strings.__new__(Strings)
+    one: Numbering = Numbering.__new__(Numbering)
     i: cython.Py_ssize_t
     p: cython.Py_ssize_t
     s: cython.Py_ssize_t

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.sorted_rows import SortedRows, group_ends, place_of
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import SEGMENT, Facts
@@ -33,7 +33,6 @@ __all__ = ["Changes", "CommonBytes", "Joined", "incident_changes", "joined", "lo
 
 Row = Mapping[str, Any]
 
-_AFTER_ALL: Final = 2**62  # after every offset
 _OF_EITHER: Final = ("cluster_id", "node_id", "topic", "partition", "topic_id")
 _OF_LOG: Final = ("log", "log_start_offset", "log_end_offset", "last_stable_offset", "leader_epoch", "leader")
 _ENDED: Final = ("committed", "aborted")
@@ -227,9 +226,9 @@ def log_changes(changes: Changes, both: Joined, met: CommonBytes | None) -> None
     )  # fmt: skip
     same = np.flatnonzero(~replaced)
     logs = Joined(both.old[same], both.new[same], both.only_old, both.only_new)
-    forked = np.full(len(same), _AFTER_ALL)
+    forked = np.full(len(same), AFTER_ALL)
     if met is not None:
-        forked = np.where(met.forked[same] == NONE, _AFTER_ALL, met.forked[same])
+        forked = np.where(met.forked[same] == NONE, AFTER_ALL, met.forked[same])
     cut = np.minimum(forked, _new_history(changes, logs))
     _ends(changes, logs, cut)
     _starts(changes, logs)
@@ -245,7 +244,7 @@ def _new_history(changes: Changes, logs: Joined) -> _Ints:
     before = changes.old.logs["leader_epoch"][logs.old]
     is_new = (of_log >= 0) & (epochs["first_offset"] != NONE)
     is_new &= (before[of_log] >= 0) & (epochs["leader_epoch"] > before[of_log]) if len(before) else False
-    cut = np.full(len(logs.new), _AFTER_ALL)
+    cut = np.full(len(logs.new), AFTER_ALL)
     np.minimum.at(cut, of_log[is_new], epochs["first_offset"][is_new])
     return cut
 

@@ -219,12 +219,7 @@ def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes
 
 
 def _replica(log: LogAudit, *, compacted: bool) -> Replica:
-    """Return a copy; where a cleaner may work, it may have been up to the active segment, whatever its checkpoint."""
-    partition = log.partition
-    if compacted and partition.directory.segments:
-        active = partition.directory.segments[-1].base_offset
-        partition = partition._replace(cleaned_to=max(partition.cleaned_to, active))
-    return Replica(log.node.node_id, partition)
+    return Replica(log.node.node_id, log.partition.cleaned_to_active() if compacted else log.partition)
 
 
 def _take_pair(changes: Changes, pair: Pair, old: int, new: int) -> int:

@@ -12,7 +12,7 @@ from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_au
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import NONE
+from kafkalog.columns.table import AFTER_ALL
 from kafkalog.folds import fold
 from kafkalog.narrowing import nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["files_lost", "files_of_incident"]
 
-_OPEN = 2**63 - 1
 _Spans = tuple[tuple[int, int], ...]
 
 
@@ -58,9 +57,7 @@ def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile
         if (directory.topic, directory.partition) not in incident.partitions:
             continue
         its = np.flatnonzero(
-            np.isin(rows["producer_id"], producers)
-            & (rows["first_offset"] != NONE)
-            & (rows["marker_type"] == fold.ABORT)
+            np.isin(rows["producer_id"], producers) & fold.has_data(rows) & (rows["marker_type"] == fold.ABORT)
         )
         if len(its):
             extents = Spans(*(rows[name][its] for name in ("producer_id", "first_offset", "marker_offset")))
@@ -165,7 +162,7 @@ def _of_spans(log: LogAudit, spans: _Spans, ids: dict[int, tuple[str, ...]]) -> 
     lowest, highest = min(low for low, _ in spans), max(high for _, high in spans)
     segments = log.partition.directory.segments
     for number, segment in enumerate(segments):
-        after = segments[number + 1].base_offset if number + 1 < len(segments) else _OPEN
+        after = segments[number + 1].base_offset if number + 1 < len(segments) else AFTER_ALL
         if segment.base_offset <= highest and after > lowest:
             yield GivenFile(segment.path, fates, spans=spans, outcomes=frozenset(("committed", "not-transactional")))
 

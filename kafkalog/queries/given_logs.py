@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fates_of", "given_logs", "segments_with"]
 
-_OPEN: Final = 2**63 - 1
 _NOT_IN_TIERS: Final = ("remote-offsets-lost", "remote-log-alone")
 _OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about the records of all
 
@@ -153,7 +152,7 @@ def segments_with(directory: PartitionDirectory, selection: Selection) -> Iterat
     first, last = selection.first_offset, selection.last_offset
     segments = directory.segments
     for number, segment in enumerate(segments):
-        after = segments[number + 1].base_offset if number + 1 < len(segments) else _OPEN
+        after = segments[number + 1].base_offset if number + 1 < len(segments) else AFTER_ALL
         if (last is None or segment.base_offset <= last) and (first is None or first < after):
             yield segment
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.partition import compacts
+from kafkalog.auditing.partition import is_cleaned
 from kafkalog.auditing.topics import policies
 from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.columns.table import Columns
@@ -126,7 +126,8 @@ class _Side:
             for log in cluster.logs:
                 directory = log.partition.directory
                 logs[directory.log] = log
-                if compacts(policies(cluster.metadata, directory.topic)) or log.partition.cleaned_to > 0:
+                known = policies(cluster.metadata, directory.topic)
+                if is_cleaned(directory.topic, log.partition.cleaned_to, known):
                     compacted.add(directory.topic)
         files: dict[TopicPartition, list[GivenFile]] = {}
         of_place: dict[TopicPartition, LogAudit] = {}

@@ -17,6 +17,7 @@ import numpy as np
 from kafkalog.columns.sorted_rows import distinct, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
+from kafkalog.folds import fold
 from kafkalog.quantities import all_plausible, by_number, plausible
 from kafkalog.reports.source import AuditSource
 
@@ -239,8 +240,8 @@ def on_brokers_clock(logs: NDArray[np.int64], columns: Columns) -> tuple[NDArray
     first, last, marker = (columns[name] for name in ("first_timestamp_ms", "last_timestamp_ms", "marker_timestamp_ms"))
     first = np.where(all_plausible(first), first, NONE)
     last = np.where(all_plausible(last), last, first)
-    has_marker = columns["marker_offset"] != NONE
-    at = np.where(columns["first_offset"] == NONE, columns["marker_offset"], columns["first_offset"])
+    has_marker = fold.has_marker(columns)
+    at = fold.begins(columns)
     ended = np.where(has_marker & all_plausible(marker), marker, NONE)
     earliest, latest = _bounds(logs, at, columns["marker_offset"], ended)
     begins = np.where(first == NONE, latest, first)

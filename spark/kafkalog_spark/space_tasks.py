@@ -144,14 +144,17 @@ class JudgeSpace(_TableTask):
         about = self.about[cluster]
         now = about.moment.now
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
-        yield "judged", cluster, b"", self.seal.packed((number, verdicts, findings, log.directory.suffix))
+        wants_clocks = number in self.first and CLOCKS.name in self.tables
+        clocks, counted = clock_rows(log, now) if wants_clocks else ([], [])
+        about_it = (number, verdicts, [*findings, *counted], log.directory.suffix)
+        yield "judged", cluster, b"", self.seal.packed(about_it)
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
             SPACE_TIERS.name: lambda: tier_rows(log, now),
             NEXT_START.name: lambda: [next_start_of(log, about.settings.metadata, self.limits).row()],
         }
         if number in self.first:
-            made[CLOCKS.name] = lambda: clock_rows([log], now)
+            made[CLOCKS.name] = lambda: clocks
         for table, make in made.items():
             if table in self.tables:
                 yield from tables.add(table, -1, make())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog import limit
-from kafkalog.certainty import Doubt, certainty_of
+from kafkalog.certainty import Doubt, certainty_of, cut
 from kafkalog.columns.sorted_rows import distinct
 from kafkalog.kafka.transaction_state import TransactionState
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["AbortDecisions", "AbortReason", "OfCause"]
 
 _AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
-_LATEST: Final = 2**61  # ms
 _CAUSES: Final = ("client", "timeout", "takeover")
 _CLIENT, _TIMEOUT, _TAKEOVER = range(len(_CAUSES))
 _S: Final = TransactionState
@@ -88,8 +87,8 @@ def _reasons(
     states, after = coordinator.states, coordinator.after(rows)
     second = coordinator.after(after)
     has_second = (second > after) & (states["transactional_id"][second] == states["transactional_id"][rows])
-    updated = np.clip(states["last_update_timestamp"], -_LATEST, _LATEST)
-    started = np.clip(states["start_timestamp"][rows], -_LATEST, _LATEST)
+    updated = cut(states["last_update_timestamp"])
+    started = cut(states["start_timestamp"][rows])
     same_epoch = states["producer_epoch"][rows] == states["producer_epoch"][rows - 1]
     too_old = updated[rows] - started >= states["timeout_ms"][rows - 1]
     follows = has_second & (states["state"][second] == _S.EMPTY)

@@ -5,7 +5,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
-from kafkalog.auditing.partition.cleaning import compacts, is_cleaned, may_be_compacted
+from kafkalog.auditing.partition.cleaning import is_cleaned, may_be_compacted
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
@@ -56,7 +56,6 @@ __all__ = [
     "ReadLog",
     "SegmentScan",
     "WrongFields",
-    "compacts",
     "covered",
     "file_of",
     "fork_of",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.partition.gaps import NO_GAPS, Gaps
 from kafkalog.columns.table import Columns
-from kafkalog.folds.fold import MARKER_COLUMNS
+from kafkalog.folds.fold import MARKER_COLUMNS, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +60,22 @@ class PartitionAudit(NamedTuple):
     txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
     others: Columns = Columns.empty(MARKER_COLUMNS)
 
+    def is_held_by(self, first_offset: int) -> bool:
+        """Say whether an open transaction from this offset on holds the last stable offset back.
+
+        It may have begun before the log's start, below which the last stable offset never is.
+        """
+        return first_offset <= self.last_stable_offset < self.log_end_offset
+
+    def holder(self) -> dict[str, int] | None:
+        """Return the open transaction that holds the last stable offset back, None where nothing does."""
+        if self.last_stable_offset >= self.log_end_offset:
+            return None
+        opened = self.transactions.where(is_open)
+        first = int(opened["first_offset"].argmin())
+        [row] = opened.take(slice(first, first + 1))
+        return row
+
     @property
     def cleaned_past_checkpoint(self) -> bool:
         """Say whether the cleaner worked in segments after its checkpoint: it writes that when a pass is done."""
@@ -69,6 +84,11 @@ class PartitionAudit(NamedTuple):
             return False
         dirty = (one.base_offset for one in self.directory.segments if one.base_offset >= checkpoint)
         return self.gaps.cleaned_from(next(dirty, self.log_end_offset))
+
+    def cleaned_to_active(self) -> PartitionAudit:
+        """Return a log in which the cleaner may have been up to the active segment, whatever its checkpoint says."""
+        active = max((one.base_offset for one in self.directory.segments[-1:]), default=-1)
+        return self._replace(cleaned_to=max(self.cleaned_to, active))
 
     def with_findings(self, *findings: Finding) -> PartitionAudit:
         """Return the same with more findings about the log."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import LostOffsets
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
-from kafkalog.folds.fold import Break, tally
+from kafkalog.folds.fold import Break, has_data, has_marker, tally
 from kafkalog.kernel import buffers
 from kafkalog.kernel.fold import sequence_break
 from kafkalog.kernel.numbers import add_sequence
@@ -96,7 +96,6 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
 
 _NAMES: Final = ("producer_id", "first_offset", "last_epoch", "marker_offset", "marker_epoch", "coordinator_epoch")
 
-_HIGHEST: Final = 2**63 - 1
 
 _WORDS: Final = {
     "marker_epoch": ("producer epoch", "the data that it ends"),
@@ -108,20 +107,20 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
     if tally(audit.transactions).in_order:  # of most logs, which cost as little as possible
         return
-    lowest, highest = _HIGHEST, NONE
+    lowest, highest = AFTER_ALL, NONE
     for rows in audit.transactions.blocks(*_NAMES):
-        marked = rows["marker_offset"] != NONE
-        older = marked & (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0)
+        marked = has_marker(rows)
+        older = marked & has_data(rows) & (rows["last_epoch"] >= 0)
         older &= rows["marker_epoch"] < rows["last_epoch"]
         for row in np.flatnonzero(older).tolist():
             yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
         epochs = rows["coordinator_epoch"]
-        lowest = min(lowest, int(np.min(epochs, where=marked, initial=_HIGHEST)))
+        lowest = min(lowest, int(np.min(epochs, where=marked, initial=AFTER_ALL)))
         highest = max(highest, int(np.max(epochs, where=marked, initial=NONE)))
     if lowest >= highest:  # nearly all logs; also one without a marker
         return
     columns = audit.transactions.columns(*_NAMES)
-    rows = columns.take(columns["marker_offset"] != NONE, *_NAMES)
+    rows = columns.take(has_marker(columns), *_NAMES)
     epochs = rows["coordinator_epoch"]
     known = np.flatnonzero(epochs >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]

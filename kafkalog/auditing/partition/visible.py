@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.columns.sorted_rows import Spans, groups
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.limits import Limits
@@ -51,7 +51,7 @@ def visible_batches(
     names = ("producer_id", "first_offset", "marker_offset")
     rows = Columns.concat(
         [
-            rows.take((rows["marker_type"] == fold.ABORT) & (rows["first_offset"] != NONE))
+            rows.take((rows["marker_type"] == fold.ABORT) & fold.has_data(rows))
             for rows in partition.transactions.blocks(*names, "marker_type")
         ],
         names,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.segment_batches import SegmentFiles
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.directories import exists
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import ABORT, ends, tally
@@ -38,8 +38,6 @@ __all__ = ["Aborts", "EntryFaults", "Reach", "txn_index_faults"]
 
 
 _NEEDED = ("producer_id", "first_offset", "last_offset", "marker_type", "marker_offset")
-
-_AFTER_ALL: Final = 2**63 - 1  # an offset after every other
 
 
 class EntryFault(NamedTuple):
@@ -103,7 +101,7 @@ class Aborts:
     def _next(self) -> NDArray[np.int64]:
         """Return the first offset of the next transaction after each marker that another producer began."""
         begun = self._begun.take(np.argsort(self._begun["first_offset"]))
-        who, firsts = np.append(begun["producer_id"], NONE), np.append(begun["first_offset"], _AFTER_ALL)
+        who, firsts = np.append(begun["producer_id"], NONE), np.append(begun["first_offset"], AFTER_ALL)
         changes = np.append(np.flatnonzero(who[1:] != who[:-1]) + 1, len(who) - 1)
         at = np.searchsorted(begun["first_offset"], self.marker)
         after = changes[np.minimum(np.searchsorted(changes, at, "right"), len(changes) - 1)]
@@ -113,7 +111,7 @@ class Aborts:
     @cached_property
     def _oldest_after(self) -> NDArray[np.int64]:
         """Return the smallest first offset of the aborted transactions whose markers are after each marker."""
-        return _smallest_from(np.where(self.first == NONE, _AFTER_ALL, self.first))[1:]
+        return _smallest_from(np.where(self.first == NONE, AFTER_ALL, self.first))[1:]
 
     @cached_property
     def _by_producer(self) -> tuple[Spans, Spans]:
@@ -234,7 +232,7 @@ def _gets(first: int, last: int) -> str:
 
 def _smallest_from(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the smallest of the offsets from each on; after the last one there is none."""
-    return np.append(np.minimum.accumulate(offsets[::-1])[::-1], _AFTER_ALL)
+    return np.append(np.minimum.accumulate(offsets[::-1])[::-1], AFTER_ALL)
 
 
 @dataclass(frozen=True, slots=True)

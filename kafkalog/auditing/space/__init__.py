@@ -17,11 +17,10 @@ from kafkalog.auditing.space.measuring import (
     judged_items,
     measure,
 )
-from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
 from kafkalog.auditing.space.space_rows import segment_rows, tier_rows
 from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
-from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log
+from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log, group_row, producers_of_log
 
 __all__ = [
     "Cost",

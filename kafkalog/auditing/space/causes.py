@@ -14,7 +14,6 @@ from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.folds.fold import is_open
 from kafkalog.quantities import iso
 
 __all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
@@ -122,23 +121,17 @@ class Compaction:
             return SpaceCause(
                 "compaction-lag", gain, text, "Lower min.compaction.lag.ms, or wait.", since_offset=found.limit
             )
-        for rows in self.log.facts.transactions.blocks():
-            held = is_open(rows) & (rows["first_offset"] == self.log.facts.last_stable_offset)
-            if held.any():
-                row = next(iter(rows.take(held)))
-                since = row["min_timestamp"]
-                text = (
-                    f"a transaction of producer {row['producer_id']}, epoch {row['last_epoch']}, has been open since"
-                    f" offset {row['first_offset']}, {iso(since)}: the cleaner does not pass it"
-                )
-                return SpaceCause(
-                    "open-transaction", gain, text, "End the transaction: kafkalog txn-audit names it.",
-                    since_ms=since if since >= 0 else None, since_offset=row["first_offset"],
-                )  # fmt: skip
-        offset = self.log.facts.last_stable_offset
-        text = f"a transaction that began before this log is open: the last stable offset is {offset}"
-        step = "End the transaction: kafkalog txn-audit names it."
-        return SpaceCause("open-transaction", gain, text, step, since_offset=offset)
+        row = self.log.facts.holder()
+        assert row is not None, "else nothing ends the dirty part before the active segment"
+        since = row["min_timestamp"]
+        text = (
+            f"a transaction of producer {row['producer_id']}, epoch {row['last_epoch']}, has been open since offset"
+            f" {row['first_offset']}, {iso(since)}: the cleaner does not pass it"
+        )
+        return SpaceCause(
+            "open-transaction", gain, text, "End the transaction: kafkalog txn-audit names it.",
+            since_ms=since if since >= 0 else None, since_offset=row["first_offset"],
+        )  # fmt: skip
 
     def _horizon(self, gain: int) -> SpaceCause:
         """Judge a cleaned log whose tombstones and markers would go later."""

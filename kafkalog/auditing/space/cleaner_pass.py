@@ -20,7 +20,7 @@ import numpy as np
 
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.columns.sorted_rows import Spans, groups, joined_ranges
-from kafkalog.columns.table import NONE
+from kafkalog.columns.table import AFTER_ALL, NONE
 from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
@@ -218,8 +218,6 @@ def _packed_size(codec: int, raw: bytes) -> int:
     return len(raw)
 
 
-_AFTER_ALL: Final = 2**63 - 1  # an offset, or a time, after every other
-
 _EMPTY_BATCH: Final = buffers.BATCH_OVERHEAD
 
 _FIRST_SLOTS: Final = 1 << 12
@@ -379,7 +377,7 @@ class _Filter:
         self.limits = limits
         self.left = left
         numbers = (offsets.secret, wanted.horizon_ms, left.until)  # by PASS_…
-        self.conditions = array("q", [min(number, _AFTER_ALL) for number in numbers])
+        self.conditions = array("q", [min(number, AFTER_ALL) for number in numbers])
         self.kept = bytearray(ROOM)
         self.share = Squeezed()
 

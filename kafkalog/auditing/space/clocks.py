@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.table import Columns
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import CHECKPOINTS
+from kafkalog.findings import Finding
 from kafkalog.folds.fold import is_open
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import LogDirectory
@@ -33,11 +34,15 @@ _MANY: Final = 10
 _MOST: Final = 1_000  # rows of a partition
 
 
-def clock_rows(logs: Sequence[LogSpace], now: int) -> Iterator[tuple[Any, ...]]:
-    """Yield what shows clocks that differ."""
-    for log in logs:
-        rows: list[tuple[Any, ...]] = [*_producers(log), *_leaders(log), *_segments(log, now), *_files(log, now)]
-        yield from rows[:_MOST]
+def clock_rows(log: LogSpace, now: int) -> tuple[list[tuple[Any, ...]], list[Finding]]:
+    """Return what shows clocks that differ in a log, and the finding that counts the rows past the limit."""
+    rows: list[tuple[Any, ...]] = [*_producers(log), *_leaders(log), *_segments(log, now), *_files(log, now)]
+    others = rows[_MOST:]
+    if not others:
+        return rows, []
+    directory = log.directory
+    message = f"{len(others):,} more clocks differ in this log, and are only counted: the first {_MOST:,} are listed."
+    return rows[:_MOST], [directory.finding("not-all-judged", directory.log, message, found=len(others))]
 
 
 def _row(

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.space.causes import judge_broker, judge_space
 from kafkalog.auditing.space.clocks import Present, clock_rows, moment_of
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, next_start_of, read_space
-from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows, tier_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
-from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
+from kafkalog.auditing.space.transaction_costs import producer_group_rows, transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -96,7 +95,7 @@ class ClusterSpace:
     metadata: Metadata | None
     limits: Limits
 
-    def sections(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+    def sections(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
         """Yield the rows of the tables about the next start, transactions, producers and clocks."""
         logs = [one.log for one in self.logs]
         if NEXT_START.name in tables:
@@ -111,7 +110,10 @@ class ClusterSpace:
             if PRODUCER_GROUPS.name in tables:
                 yield from ((PRODUCER_GROUPS, row) for row in producer_group_rows(logs, state, now))
         if CLOCKS.name in tables:
-            yield from ((CLOCKS, row) for row in clock_rows(logs, now))
+            for log in logs:
+                rows, counted = clock_rows(log, now)
+                yield from ((CLOCKS, row) for row in rows)
+                yield from counted
 
 
 @dataclass(slots=True)

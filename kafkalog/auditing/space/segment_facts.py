@@ -19,7 +19,7 @@ from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]
 
-_MOST: Final = 100  # batches that can't be read are listed
+_MOST: Final = 100  # batches of a chunk, and of the segment, that are looked into
 
 
 class Unreadable(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.columns.sorted_rows import Spans, groups, last_of_each
-from kafkalog.columns.table import NONE, AnyColumn, Columns
+from kafkalog.columns.table import AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
@@ -78,7 +78,7 @@ class CommitFates:
     def __init__(self, transactions: Columns, states: Container[str] = (COMMITTED, ABORTED, PENDING)) -> None:
         kept = [kind for kind, number in _NUMBERS.items() if STATES[number] in states]
         parts = [
-            rows.take((rows["first_offset"] != NONE) & np.isin(rows["marker_type"], kept))
+            rows.take(fold.has_data(rows) & np.isin(rows["marker_type"], kept))
             for rows in transactions.blocks(*_COLUMNS)
         ]
         rows = Columns.concat(parts, _COLUMNS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit, reach, read_log, visible_records
+from kafkalog.auditing.partition import reach, read_log, visible_records
 from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -21,7 +21,6 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
-from kafkalog.folds.fold import is_open
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.outcome import leaves_complete
@@ -84,24 +83,10 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
         facts.last_stable_offset,
         facts.epochs,
         visible,
-        _holder(facts),
+        facts.holder(),
         facts.directory.running,
         serious,
     )
-
-
-def _holder(facts: PartitionAudit) -> dict[str, int] | None:
-    """Return the open transaction that holds the last stable offset back, None where nothing does."""
-    if facts.last_stable_offset >= facts.log_end_offset:
-        return None
-    for rows in facts.transactions.blocks("producer_id", "last_epoch", "first_offset", "marker_type"):
-        held = is_open(rows) & (rows["first_offset"] <= facts.last_stable_offset)
-        for row in rows.take(held & (rows["first_offset"] != NONE)):
-            return {
-                "producer_id": row["producer_id"], "producer_epoch": row["last_epoch"],
-                "first_offset": row["first_offset"],
-            }  # fmt: skip
-    return None
 
 
 # All of them: the columns of the table ``committed`` that only the partitions' logs give.
@@ -282,5 +267,8 @@ def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limit
             for row in np.flatnonzero(np.isin(states["producer_id"], [one for _, one in producers])).tolist():
                 names[log.cluster, int(states["producer_id"][row])] = states.ids[int(states["transactional_id"][row])]
     for place, by in held.items():
-        named = {"transactional_id": names.get((place[0], by["producer_id"])), **by}
+        named = {
+            "transactional_id": names.get((place[0], by["producer_id"])), "producer_id": by["producer_id"],
+            "producer_epoch": by["last_epoch"], "first_offset": by["first_offset"],
+        }  # fmt: skip
         found[place] = found[place]._replace(stuck_by=json.dumps(named))

@@ -16,7 +16,7 @@ import numpy as np
 from kafkalog.auditing.partition import join, reach, scan_segment
 from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
 from kafkalog.columns.sorted_rows import group_begins, groups, last_of_each
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
@@ -70,13 +70,10 @@ class _Written:
             return rows
         rows = rows.take(np.lexsort([rows[key] for key in reversed(self._keys)]))
         at = np.flatnonzero(group_begins(*(rows[key] for key in self._keys)))
-        first = np.minimum.reduceat(np.where(rows["first"] < 0, _NO_TIME, rows["first"]), at)
+        first = np.minimum.reduceat(np.where(rows["first"] < 0, AFTER_ALL, rows["first"]), at)
         sums = {name: np.add.reduceat(rows[name], at) for name in _COUNTS}
-        sums |= {"first": np.where(first == _NO_TIME, -1, first), "last": np.maximum.reduceat(rows["last"], at)}
+        sums |= {"first": np.where(first == AFTER_ALL, -1, first), "last": np.maximum.reduceat(rows["last"], at)}
         return rows.take(at).with_columns(sums)
-
-
-_NO_TIME: Final = 2**63 - 1  # later than any
 
 
 class _OfLog(NamedTuple):

@@ -111,7 +111,7 @@ def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     end = fold.ends(rows)
     at = np.searchsorted(holes, rows["first_offset"])
     hole = holes[np.minimum(at, len(holes) - 1)]
-    chosen = (rows["first_offset"] != NONE) & (at < len(holes)) & (hole < end)
+    chosen = fold.has_data(rows) & (at < len(holes)) & (hole < end)
     # Under transaction.version 2 a COMMIT marker has the next epoch: it is the data's own.
     own = (rows["marker_type"] == fold.COMMIT) & (rows["marker_epoch"] == rows["last_epoch"] + 1)
     chosen &= ~(own & (rows["older_records"] == NONE))

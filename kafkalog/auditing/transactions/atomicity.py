@@ -85,7 +85,7 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     """Say which transactions were ended by a marker whose epoch no other transaction of the producer has."""
     own: NDArray[np.bool_] = (
         (~fold.is_open(rows))
-        & (rows["first_offset"] != NONE)
+        & fold.has_data(rows)
         & (rows["older_records"] == NONE)
         & (rows["marker_epoch"] > rows["last_epoch"])
     )

@@ -147,9 +147,9 @@ class Contradictions:
         An ABORT in the epoch of its data may be an administrator's.
         """
         is_own = (rows["marker_type"] == fold.COMMIT) | (
-            (rows["first_offset"] != NONE) & (rows["marker_epoch"] > rows["last_epoch"])
+            fold.has_data(rows) & (rows["marker_epoch"] > rows["last_epoch"])
         )
-        rows = rows.take(np.flatnonzero(is_own & (rows["marker_offset"] != NONE) & (rows["marker_timestamp"] >= 0)))
+        rows = rows.take(np.flatnonzero(is_own & fold.has_marker(rows) & (rows["marker_timestamp"] >= 0)))
         last = self._coordinator.last_of(rows["producer_id"])
         missing = np.zeros(len(rows), bool)
         missing[last >= 0] = self._is_after(rows.take(np.flatnonzero(last >= 0)), last[last >= 0])

@@ -12,10 +12,10 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
-from kafkalog.auditing.transactions.ended import LATEST, ReplicaMarkers, is_sole
+from kafkalog.auditing.transactions.ended import ReplicaMarkers, is_sole
 from kafkalog.auditing.transactions.judged_rows import Context
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
-from kafkalog.certainty import Inputs, certainty_of
+from kafkalog.certainty import NEVER, Inputs, certainty_of, cut
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
@@ -61,7 +61,7 @@ def _identified(found: Answered) -> NDArray[np.int64]:
     decisions = found.decisions.take(found.decisions["own"] >= 0)
     rows, epochs = found.rows.take(decisions["own"]), decisions["data_epoch"]
     certain = (
-        (rows["first_offset"] != NONE)
+        fold.has_data(rows)
         & (rows["older_records"] == NONE)
         & (rows["last_epoch"] == np.where(epochs == NONE, -1, epochs))
     )
@@ -169,7 +169,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     if not len(rows):
         return np.zeros(len(decisions), bool)
     is_open = fold.is_open(rows)
-    times = np.where(is_open, LATEST, np.clip(rows["marker_timestamp"], -LATEST, LATEST))
+    times = np.where(is_open, NEVER, cut(rows["marker_timestamp"]))
     two = rows["first_epoch"] != rows["last_epoch"]
     which, epochs, until = (
         np.concatenate([column, more[two]])
@@ -178,7 +178,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     placed = SortedRows((which, epochs), until)
     known = decisions["data_epoch"] != NONE
     group = placed.groups(decisions["producer_id"], np.where(known, decisions["data_epoch"], -1))
-    at = placed.first(group, np.clip(decisions["started"], -LATEST, LATEST))
+    at = placed.first(group, cut(decisions["started"]))
     found: NDArray[np.bool_] = placed.holds(at, group) & known
     return found
 
@@ -191,7 +191,7 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
     of brokers. Producers' clocks may be fast: they prove nothing of a copy. Only after a clean stop a log has all that
     was written to it; one of a snapshot may lack its end.
     """
-    completed = np.clip(decisions["completed"], -1, LATEST)
+    completed = np.clip(decisions["completed"], -1, NEVER)
     proved = audit.newest_broker > completed
     if context.inputs.are_of_one_moment:
         whole_to = max(context.opened_ms, context.newest_broker - context.copy_ms)

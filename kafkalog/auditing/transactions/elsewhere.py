@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
+from kafkalog.certainty import NEVER, cut
 from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
@@ -29,7 +30,6 @@ __all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
 ELSEWHERE: Final = ("decision-elsewhere", "leaderless-elsewhere", "election-elsewhere")
 _SHOWN: Final = 3
 _MARKERS_MS: Final = 60_000  # by then a healthy cluster has all markers of a decision, whatever its clocks say
-_LATEST: Final = 2**61  # times of any bytes are cut to it
 _PREPARE: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
@@ -157,7 +157,7 @@ class _Elsewhere:
         # An id whose next records are gone was completed, too.
         known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states["transactional_id"][rows]))
         newest = np.maximum(coordinator.newest_of(rows), until)
-        late = np.clip(newest, -_LATEST, _LATEST) - np.clip(decided["decided"], -_LATEST, _LATEST) > _MARKERS_MS
+        late = cut(newest) - cut(decided["decided"]) > _MARKERS_MS
         of_log = coordinator.of_log[rows]
         of_newest = [log for log in np.unique(of_log).tolist() if not snapshot and self._is_newest(coordinator, log)]
         stays = late | np.isin(of_log, of_newest)
@@ -195,7 +195,7 @@ class _Elsewhere:
         waiting: dict[bool, list[tuple[str, Mapping[str, int]]]] = {}
         for one, is_sure, log in zip(decided, stays, logs, strict=True):
             is_complete = one["completed"] >= 0
-            until = one["completed"] if is_complete else _LATEST
+            until = one["completed"] if is_complete else NEVER
             has_none = self._metadata is not None and leaderless(self._metadata, *place, one["decided"], until)
             if has_none or not is_complete:
                 waiting.setdefault(is_sure or has_none, []).append((log, one))

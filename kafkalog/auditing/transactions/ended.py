@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of
+from kafkalog.certainty import NEVER, cut
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct, group_begins, running_max
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
@@ -16,10 +17,9 @@ from kafkalog.folds import fold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "EndedRows", "ReplicaMarkers", "SentMarkers", "bounds", "in_replica_words", "is_sole", "kinds"]
+__all__ = ["EndedRows", "ReplicaMarkers", "SentMarkers", "bounds", "in_replica_words", "is_sole", "kinds"]
 
 
-LATEST: Final = 2**62  # ms
 _ROWS: Final = (
     "producer_id", "first_offset", "last_offset", "last_epoch", "older_records", "position", "marker_type",
     "marker_offset", "marker_epoch", "marker_timestamp",
@@ -32,7 +32,7 @@ class EndedRows:
     Only those whose markers are not from before `since` (ms), if it is given: all that ``last_since`` looks for.
     """
 
-    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64], since: int = -LATEST) -> None:
+    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64], since: int = -NEVER) -> None:
         self.rows = Columns.empty(_ROWS)
         if not len(producers):  # most logs of a cluster: nothing is unpacked for them
             return
@@ -40,7 +40,7 @@ class EndedRows:
         chosen, start = [np.empty(0, np.intp)], 0
         for rows in audit.transactions.blocks("producer_id", "marker_type", "marker_timestamp"):
             is_meant = ~fold.is_open(rows)
-            if since > -LATEST:
+            if since > -NEVER:
                 is_meant &= rows["marker_timestamp"] >= since
             ended = np.flatnonzero(is_meant)
             chosen.append(start + ended[among(rows["producer_id"][ended], wanted)])
@@ -51,7 +51,7 @@ class EndedRows:
     @cached_property
     def times(self) -> NDArray[np.int64]:
         """Return the markers' times (ms): in one log a producer's rows are in their order, so the times rise."""
-        return running_max(self.rows["producer_id"], np.clip(self.rows["marker_timestamp"], -LATEST, LATEST))
+        return running_max(self.rows["producer_id"], cut(self.rows["marker_timestamp"]))
 
     @cached_property
     def by_time(self) -> SortedRows:
@@ -67,9 +67,7 @@ class EndedRows:
         order = np.lexsort((-np.arange(len(rows)), rows["marker_epoch"], rows["producer_id"]))
         some = rows.take(order)
         producers, epochs = some["producer_id"], some["marker_epoch"]
-        newest = running_max(
-            np.cumsum(group_begins(producers, epochs)), np.clip(some["marker_timestamp"], -LATEST, LATEST)
-        )
+        newest = running_max(np.cumsum(group_begins(producers, epochs)), cut(some["marker_timestamp"]))
         return order, SortedRows((producers, epochs), newest)
 
     def last_since(
@@ -80,7 +78,7 @@ class EndedRows:
             return np.full(len(producers), -1, np.int64)
         order, by_time = self._from_the_end
         group = by_time.groups(producers, epochs)
-        at = by_time.first(group, np.clip(times, -LATEST, LATEST))
+        at = by_time.first(group, cut(times))
         return np.append(order, -1)[by_time.rows(at, by_time.holds(at, group))]
 
     def first_within(self, decisions: Columns) -> NDArray[np.int64]:
@@ -108,9 +106,9 @@ class SentMarkers:
         """Say whether there is a marker of each epoch not from before a time (ms), and whether the last is a COMMIT."""
         if not len(times):
             return np.zeros(0, bool), np.zeros(0, bool)
-        since = int(np.clip(times.min(), -LATEST, LATEST))
+        since = int(cut(times.min()))
         if self._ended is None or since < self._ended[0]:
-            since = since if self._ended is None else -LATEST  # at most twice
+            since = since if self._ended is None else -NEVER  # at most twice
             self._ended = since, EndedRows(self._audit, self._producers, since)
         ended = self._ended[1]
         last = ended.last_since(producers, epochs, times)
@@ -132,8 +130,8 @@ def is_sole(decisions: Columns) -> NDArray[np.bool_]:
 def bounds(decisions: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and last times (ms) at which each own marker may have been written, if clocks are equal."""
     sole, until = is_sole(decisions), decisions["until"]
-    begin = np.where(sole, 0, np.clip(decisions["started"], -LATEST, LATEST))
-    end = np.where(sole | (until == NONE), LATEST, np.clip(until, -LATEST, LATEST) - 1)
+    begin = np.where(sole, 0, cut(decisions["started"]))
+    end = np.where(sole | (until == NONE), NEVER, cut(until) - 1)
     return begin, end
 
 

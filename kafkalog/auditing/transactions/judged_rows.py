@@ -70,14 +70,14 @@ class UnreadBytes:
 
     def reach(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows with data have such a place between their first batch and their marker, or are open."""
-        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        first, has_data = rows["first_offset"], fold.has_data(rows)
         marker = fold.ends(rows)
         found: NDArray[np.bool_] = has_data & self._between(first, marker)
         return found
 
     def are_inside(self, rows: Columns) -> NDArray[np.bool_]:
         """Say whether there is such a place between each first batch and its marker, or the log's end."""
-        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        first, has_data = rows["first_offset"], fold.has_data(rows)
         marker = fold.ends(rows, self._log_end)
         inside: NDArray[np.bool_] = self._between(first, marker) | (self._at_start & (rows["batches"] == 0))
         inside &= has_data
@@ -218,7 +218,7 @@ class _Judge:
 
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
-        has_data = rows["first_offset"] != NONE
+        has_data = fold.has_data(rows)
         chosen: NDArray[np.bool_] = fold.is_open(rows)
         chosen |= (rows["older_records"] != NONE) | (has_data & (rows["batches"] == 0))
         if self._knows_decisions:
@@ -257,7 +257,7 @@ class _Judge:
         return _by_rule(
             lambda fact: ended_verdict(EndedFacts(**fact)),
             ending=rows["marker_type"],
-            has_data=rows["first_offset"] != NONE,
+            has_data=fold.has_data(rows),
             has_older_epoch=rows["older_records"] != NONE,
             nobody_decided=nobody_decided,
             begins_before_log=rows["batches"] == 0,

@@ -17,19 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.certainty import NEVER, Seen
+from kafkalog.certainty import NEVER, Seen, cut
 from kafkalog.columns.sorted_rows import group_begins, runs
 from kafkalog.columns.table import NONE, Columns
-from kafkalog.folds.fold import MARKER_COLUMNS
+from kafkalog.folds.fold import MARKER_COLUMNS, has_marker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Moments", "Read"]
-
-
-def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.clip(times, -NEVER, NEVER)
 
 
 class Read(NamedTuple):
@@ -88,10 +84,10 @@ class Moments:
         # The markers below the first offset, from it on, from the second one on, …: of each stretch its first and last.
         first, last = _MarkerOfPart(number + 1, NEVER), _MarkerOfPart(number + 1, NONE)
         for rows in chain(self._audit.transactions.blocks(*MARKER_COLUMNS), [self._audit.others]):
-            ended = np.flatnonzero(rows["marker_offset"] != NONE)
+            ended = np.flatnonzero(has_marker(rows))
             if not len(ended):
                 continue
-            offsets, times = rows["marker_offset"][ended], _time(rows["marker_timestamp"][ended])
+            offsets, times = rows["marker_offset"][ended], cut(rows["marker_timestamp"][ended])
             if _is_one(asked, offsets):  # nearly all blocks: what is asked for is at a log's end, or in few places
                 order = np.array([offsets.argmin(), len(offsets) - 1 - offsets[::-1].argmax()])
             else:
@@ -114,8 +110,8 @@ class Moments:
         log = max(self._audit.newest_broker, read.log)
         around, said, decided = self.bracket(rows["first_offset"]), read.each["said"], read.each["decided"]
         each: Iterable[dict[str, Any]] = read.each.with_columns({
-            "said": _time(said), "decided": _time(decided), "begins": _time(rows["min_timestamp"]),
-            "last": _time(rows["max_timestamp"]), "before": around["before"], "after": around["after"],
+            "said": cut(said), "decided": cut(decided), "begins": cut(rows["min_timestamp"]),
+            "last": cut(rows["max_timestamp"]), "before": around["before"], "after": around["after"],
         })  # fmt: skip
         of_all: dict[str, Any] = {"newest": newest, "log": log, "log_any": log_any, "copy_ms": read.copy_ms,
                   "max_timeout_ms": read.max_timeout_ms}  # fmt: skip

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
+from kafkalog.auditing.transactions.ended import EndedRows, bounds, kinds
+from kafkalog.certainty import cut
 from kafkalog.columns.sorted_rows import SortedRows
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
+from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.quantities import CLOCKS_MS
 
@@ -110,7 +112,7 @@ def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     by_time = ended.by_time
     begin, end = bounds(decisions)
     group = by_time.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
-    at = by_time.first(group, np.clip(decisions["decided"], -LATEST, LATEST))
+    at = by_time.first(group, cut(decisions["decided"]))
     after = by_time.holds(at, group) & (by_time.time(at) <= end)
     before = by_time.holds(at - 1, group) & (by_time.time(at - 1) >= begin)
     found = np.where(after, at, np.where(before, at - 1, -1))
@@ -140,8 +142,8 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     if not len(rows) or not len(known):
         return np.full(len(rows), -1, np.int64)
     some = decisions.take(known)
-    by_time = SortedRows((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
+    by_time = SortedRows((some["producer_id"], some["data_epoch"]), cut(some["started"]))
     group = by_time.groups(rows["producer_id"], rows["last_epoch"])
     at = by_time.first(group, ended.times, "right") - 1
-    chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & by_time.holds(at, group)
+    chosen = fold.has_data(rows) & (rows["older_records"] == NONE) & by_time.holds(at, group)
     return np.append(known, -1)[by_time.rows(at, chosen)]

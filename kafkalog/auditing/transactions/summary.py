@@ -72,7 +72,7 @@ class LogSummary(NamedTuple):
         first = log.verdicts.first_open()
         blocker = None
         # Of a narrowed audit the first open transaction may be another one than what blocks the log.
-        if first is not None and first.row["first_offset"] <= partition.last_stable_offset:
+        if first is not None and partition.is_held_by(first.row["first_offset"]):
             row = first.row
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
             blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)

@@ -156,7 +156,7 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
     counts = np.zeros((3, len(ids)), np.int64)
     for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
         at = place_of(ids, rows["producer_id"])
-        known = (at >= 0) & (rows["first_offset"] != NONE)
+        known = (at >= 0) & fold.has_data(rows)
         for number, kind in enumerate((fold.COMMIT, fold.ABORT, fold.OPEN)):
             np.add.at(counts[number], at[known & (rows["marker_type"] == kind)], 1)
     committed, aborted, opened = counts
@@ -485,7 +485,7 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
-        ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == fold.ABORT))
+        ended = np.flatnonzero(fold.has_data(rows) & (rows["marker_type"] == fold.ABORT))
         if len(told):
             chosen.append(start + np.flatnonzero(among(marker, told)))
         if len(ended):
@@ -499,8 +499,7 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
         return chosen[0]
     places = distinct(np.concatenate(chosen))
     rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
-    begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
-    return places[np.argsort(begins, kind="stable")]
+    return places[np.argsort(fold.begins(rows), kind="stable")]
 
 
 # An audit's tables as Arrow batches, for Parquet; needs pyarrow.

@@ -19,7 +19,7 @@ from kafkalog.auditing.transactions.ended import ReplicaMarkers
 from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.certainty import UNLESS_COPIED, is_proved
+from kafkalog.certainty import UNLESS_COPIED, cut, is_proved
 from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.escape import command_line, described
@@ -295,7 +295,6 @@ def _missing_states(coordinator: Coordinator) -> str:
 # When a transaction is overdue: the coordinator, or a marker, is later than it may be.
 
 _SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
-_LATEST: Final = 2**62  # ms
 
 
 class Deadlines(NamedTuple):
@@ -317,8 +316,7 @@ class Deadlines(NamedTuple):
         if self.copy_ms:
             now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
         started, updated = (
-            np.clip(column[entry], -_LATEST, _LATEST)
-            for column in (states["start_timestamp"], states["last_update_timestamp"])
+            cut(column[entry]) for column in (states["start_timestamp"], states["last_update_timestamp"])
         )
         timeout = states["timeout_ms"][entry].astype(np.int64)
         timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long

@@ -13,7 +13,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.columns.sorted_rows import among, place_of
-from kafkalog.columns.table import NONE, Columns
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
@@ -51,8 +51,7 @@ class Verdicts:
 
     def in_order(self) -> Iterator[Columns]:
         """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
-        first, marker = self.rows["first_offset"], self.rows["marker_offset"]
-        order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
+        order = np.argsort(fold.begins(self.rows), kind="stable")
         for start in range(0, len(order), _AT_ONCE):
             yield self.of_places(order[start : start + _AT_ONCE])
 
@@ -89,7 +88,7 @@ class Verdicts:
     def _numbers(self, places: NDArray[np.intp], rows: Columns) -> dict[str, NDArray[Any]]:
         """Return the verdicts on rows: most follow from their markers, some are judged."""
         name = self.coordinator.names_of(rows["producer_id"])
-        words = _OF_MARKER[:, rows["marker_type"], (rows["first_offset"] != NONE).astype(np.intp)]
+        words = _OF_MARKER[:, rows["marker_type"], fold.has_data(rows).astype(np.intp)]
         found = {"name": name, **dict(zip(_WORDS, words, strict=True))}
         if len(self.judged):
             at = place_of(self.judged["place"], places)
