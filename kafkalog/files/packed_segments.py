@@ -10,13 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import IO, Any, Final, NamedTuple, Protocol, cast
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import is_count, untrusted_json
-
-if TYPE_CHECKING:
-    from kafkalog.files.opening import SizedSource
 
 __all__ = ["INDEX_PARTS", "PackedSource", "index_part", "manifest_path", "owner_of_part", "part_path", "read_manifest"]
 
@@ -110,10 +107,20 @@ def read_manifest(data: bytes, path: str) -> SegmentManifest:
     return SegmentManifest(size, is_compressed, parts)
 
 
+class _Object(Protocol):
+    """The log object as it is stored."""
+
+    name: str
+
+    def read(self, position: int, size: int) -> bytes: ...
+    def close(self) -> None: ...
+    def changes(self) -> str | None: ...
+
+
 class _Bytes:
     """The object's bytes, one after the other."""
 
-    def __init__(self, source: SizedSource) -> None:
+    def __init__(self, source: _Object) -> None:
         self._source = source
         self._at = 0
 
@@ -129,7 +136,7 @@ class PackedSource:
     Raises UnreadableError where the chunks are no zstd, or fewer bytes than the manifest says.
     """
 
-    def __init__(self, source: SizedSource, manifest: SegmentManifest, *, max_bytes: int | None = None) -> None:
+    def __init__(self, source: _Object, manifest: SegmentManifest, *, max_bytes: int | None = None) -> None:
         self.name = source.name
         self._source = source
         self._whole = manifest.size
