@@ -106,75 +106,119 @@ def join_tiers(
     The layout of the `store` was found, `stored` are the partitions that it has. Of those, and of the metadata's,
     that no directory has, the logs are yielded as those of directories of their own.
     """
+    joining = _Joining(store, metadata, is_running=any(node.running for node in nodes))
     wanted = partitions_of(nodes)
-    running = any(node.running for node in nodes)
-    read = objects = size = 0
-
-    def joined(
-        key: PartitionKey, directory: PartitionDirectory | None, report: list[Finding], *, has_objects: bool = True
-    ) -> Tier | None:
-        nonlocal read, objects, size
-        try:
-            tier = _tier(
-                store, key, metadata.said, metadata.paths.keys(), tuple(metadata.paths.values()), report,
-                has_objects=has_objects,
-            )  # fmt: skip
-            if running and has_objects and tier is not None and _is_odd(tier, directory or _alone(tier)):
-                tier = tier_again(tier, report)
-        except UnreadableError as error:
-            report.append(Finding.of("file-unreadable", store.path, f"the remote tier could not be listed: {error}"))
-            return None
-        if tier is not None:
-            read += 1
-            objects += sum(len(one.objects) for one in tier.segments)
-            size += sum(one.object_bytes for one in tier.segments)
-        return tier
-
     for key, places in wanted.items():
+        joining.on_disk(key, places)
+    left: list[Finding] = []
+    for key, has_objects in _on_no_disk(wanted, metadata, stored):
+        node, report = joining.on_no_disk(key, nodes[0].cluster_id if nodes else None, has_objects=has_objects)
+        if node is None:
+            left += report
+        else:
+            node.findings.extend(report)
+            yield node
+    if nodes:
+        nodes[0].findings.extend((*metadata.findings, *left, joining.summary()))
+
+
+def _on_no_disk(
+    wanted: Iterable[PartitionKey], metadata: TierMetadata, stored: Sequence[PartitionKey]
+) -> Iterator[tuple[PartitionKey, bool]]:
+    """Yield the partitions that no directory has, and whether the store has objects of each."""
+    known = {place for key in wanted for place in (_place(key), (key.topic, key.partition))}
+    there = set(map(_place, stored))
+    for key in dict.fromkeys((*metadata.keys, *stored)):
+        place = _place(key)
+        if place not in known and not key.topic.startswith("__"):
+            known.add(place)
+            yield key, place in there
+
+
+def _place(key: PartitionKey) -> tuple[str, int]:
+    return key.topic_id or key.topic, key.partition
+
+
+class _Joining:
+    """Joins the tiers of one partition after the other, and counts what the store has of them."""
+
+    def __init__(self, store: Remote, metadata: TierMetadata, *, is_running: bool) -> None:
+        self._store = store
+        self._metadata = metadata
+        self._is_running = is_running
+        self._read = self._objects = self._size = 0
+
+    def on_disk(self, key: PartitionKey, places: Sequence[tuple[LogDirectory, int]]) -> None:
+        """Join a partition that directories have; what is wrong is reported to the first of them."""
         report: list[Finding] = []
         node, number = places[0]
-        tier = joined(key, node.partitions[number], report)
+        tier = self._tier(key, node.partitions[number], report)
         if tier is not None:
             for other, at in places:
                 other.partitions[at] = with_tier(other.partitions[at], tier)
             report += tier_findings(tier, node.partitions[number])
         log = node.partitions[number].log
         node.findings.extend(one._replace(log=log, topic=key.topic, partition=key.partition) for one in report)
-    known = {(key.topic_id or key.topic, key.partition) for key in wanted}
-    known |= {(key.topic, key.partition) for key in wanted}
-    left: list[Finding] = []
-    there = {(key.topic_id or key.topic, key.partition) for key in stored}
-    for key in dict.fromkeys((*metadata.keys, *stored)):
-        place = key.topic_id or key.topic, key.partition
-        if place in known or key.topic.startswith("__"):
-            continue
-        known.add(place)
-        report = []
-        tier = joined(key, None, report, has_objects=place in there)
-        findings = left
+
+    def on_no_disk(
+        self, key: PartitionKey, cluster_id: str | None, *, has_objects: bool
+    ) -> tuple[LogDirectory | None, list[Finding]]:
+        """Return what the store has of a partition as a directory of its own, None without any, and what is wrong."""
+        report: list[Finding] = []
+        node: LogDirectory | None = None
+        tier = self._tier(key, None, report, has_objects=has_objects)
         if tier is not None:
             directory = with_tier(_alone(tier), tier)
-            if tier.is_deleted or not any(one.objects for one in tier.segments):
-                report += _of_deleted(tier) if tier.is_deleted else _of_neither(tier)
+            if tier.is_deleted:
+                report += _of_deleted(tier)
+            elif not any(one.objects for one in tier.segments):
+                report += _of_neither(tier)
             else:
                 report += tier_findings(tier, directory)
             if directory.segments:
                 report.append(_is_alone(tier, directory))
-                findings = []
-                yield LogDirectory(
-                    directory.log, store.path, nodes[0].cluster_id if nodes else None, None, clean_shutdown=False,
-                    locked=False, partitions=[directory], findings=findings,
-                    identity=DirectoryIdentity(0, 0, "", is_marked=False),
+                node = LogDirectory(
+                    directory.log, self._store.path, cluster_id, None, clean_shutdown=False, locked=False,
+                    partitions=[directory], identity=DirectoryIdentity(0, 0, "", is_marked=False),
                 )  # fmt: skip
-        findings.extend(one._replace(topic=key.topic, partition=key.partition) for one in report)
-    assert store.layout is not None
-    summary = Finding.of(
-        "remote-store-read", store.path,
-        f"{store.path} has {objects} objects, {size} bytes, of {read} partitions, named as by {store.layout.name}",
-        found=objects,
-    )  # fmt: skip
-    if nodes:
-        nodes[0].findings.extend((*metadata.findings, *left, summary))
+        return node, [one._replace(topic=key.topic, partition=key.partition) for one in report]
+
+    def _tier(
+        self,
+        key: PartitionKey,
+        directory: PartitionDirectory | None,
+        report: list[Finding],
+        *,
+        has_objects: bool = True,
+    ) -> Tier | None:
+        """Read a partition's tier, again where it contradicts itself beside a broker that runs."""
+        paths = self._metadata.paths
+        try:
+            tier = _tier(
+                self._store, key, self._metadata.said, paths.keys(), tuple(paths.values()), report,
+                has_objects=has_objects,
+            )  # fmt: skip
+            if self._is_running and has_objects and tier is not None and _is_odd(tier, directory or _alone(tier)):
+                tier = tier_again(tier, report)
+        except UnreadableError as error:
+            message = f"the remote tier could not be listed: {error}"
+            report.append(Finding.of("file-unreadable", self._store.path, message))
+            return None
+        if tier is not None:
+            self._read += 1
+            self._objects += sum(len(one.objects) for one in tier.segments)
+            self._size += sum(one.object_bytes for one in tier.segments)
+        return tier
+
+    def summary(self) -> Finding:
+        """Say how much the store has."""
+        assert self._store.layout is not None
+        return Finding.of(
+            "remote-store-read", self._store.path,
+            f"{self._store.path} has {self._objects} objects, {self._size} bytes, of {self._read} partitions, named as"
+            f" by {self._store.layout.name}",
+            found=self._objects,
+        )  # fmt: skip
 
 
 def _alone(tier: Tier) -> PartitionDirectory:
