@@ -145,7 +145,7 @@ def test_the_version_needs_no_command_tree() -> None:
     assert {name for name in imported if name.startswith("kafkalog")} <= {
         "kafkalog", "kafkalog._cyutility", "kafkalog.kernel", "kafkalog.kernel.buffers", "kafkalog.kernel.headers",
         "kafkalog.kernel._shadow",
-        "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
+        "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.main",
     }  # fmt: skip
 
 
