@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,9 +22,7 @@ from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.options import in_order, topic_option, transactional_id_option
 from kafkalog_cli.output import say
-from kafkalog_cli.params import TIMES, NumberRanges, Offsets, Time
-
-__all__ = ["absolute", "newest_time"]
+from kafkalog_cli.params import TIME, TIMES, NumberRanges, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FoundFiles",
     "RecordFilters",
+    "absolute",
     "is_folder",
+    "newest_time",
     "record_filter_options",
     "tell_lost",
     "tell_unreadable",
@@ -106,8 +106,6 @@ class RecordFilters:
 
     def _timed(self, selection: Selection, files: Sequence[str], limits: Limits) -> Selection:
         """Add the times: relative ones are before the newest of the files."""
-        from dataclasses import replace
-
         newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (self.since, self.until)) else -1
         since, until = absolute("--since", self.since, newest), absolute("--until", self.until, newest)
         return replace(selection, since_ms=since, until_ms=until)
@@ -151,8 +149,8 @@ def record_filter_options(command: Command) -> Command:
                      "those that no marker has ended but hanging ones."),
         click.option("--key", metavar="TEXT", help="Only records with this key."),
         click.option("--header", metavar="NAME[=VALUE]", help="Only records with this header."),
-        click.option("--since", type=Time(), metavar="TIME", help=f"Only records from this time on: {TIMES}"),
-        click.option("--until", type=Time(), metavar="TIME", help="Only records up to this time; as --since."),
+        click.option("--since", type=TIME, metavar="TIME", help=f"Only records from this time on: {TIMES}"),
+        click.option("--until", type=TIME, metavar="TIME", help="Only records up to this time; as --since."),
         click.option("--offset", "offsets", type=Offsets(), default=(None, None),
                      help="Only these offsets; both ends are included."),
     )  # fmt: skip

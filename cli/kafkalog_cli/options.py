@@ -16,7 +16,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import TIMES, NumberRanges, Size, Time, TimeZone, form_of, names_of
+from kafkalog_cli.params import ROW_FORMS, SIZE, TIME, TIMES, NumberRanges, TimeZone, form_of, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +47,7 @@ __all__ = [
     "row_form",
     "say_reused",
     "since_audit_option",
+    "space_options",
     "status_options",
     "storage_options",
     "table_option",
@@ -67,9 +68,6 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
-
-
 def in_order(*options: Option) -> Option:
     """Return one decorator that gives a command the options in the order in which its help lists them."""
 
@@ -81,32 +79,21 @@ def in_order(*options: Option) -> Option:
     return decorate
 
 
-def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-    """Let the shell complete names of files."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(incomplete, type="file")]
-
-
 def paths_argument(metavar: str, *, required: bool = True) -> Option:
     """Declare a command's inputs, as `paths`."""
-    return click.argument(
-        "paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files, callback=_patterns_of_uris
-    )
+    path = click.Path(readable=False)  # what can't be read is said later
+    return click.argument("paths", nargs=-1, required=required, metavar=metavar, type=path, callback=_patterns_of_uris)
 
 
 def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Expand patterns in URIs, which no shell does."""
     from kafkalog.files.directories import expand
-    from kafkalog.files.names import is_remote
 
     return tuple(path for given in paths for path in (expand(given) if is_remote(given) else (given,)))
 
 
 def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
     """Take a directory that is there, or a URI. Raises BadParameter."""
-    from kafkalog.files.names import is_remote
-
     if not is_remote(path):
         click.Path(exists=True, file_okay=False).convert(path, _param, _ctx)
     return path
@@ -179,19 +166,15 @@ def _path(output: str) -> Path:
     return Path(output)
 
 
-def max_batch_bytes_option() -> Option:
-    """Declare ``--max-batch-bytes``."""
-    return click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-                        help="Largest batch that is read.")  # fmt: skip
-
-
-def max_expansion_option() -> Option:
-    """Declare ``--max-expansion``."""
-    return click.option(
-        "--max-expansion", type=Size(),
-        help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
-        " whichever is less, plus 1 GiB]",
-    )  # fmt: skip
+max_batch_bytes_option: Final = click.option(
+    "--max-batch-bytes", type=SIZE, default=Limits().max_batch_bytes, show_default=True,
+    help="Largest batch that is read.",
+)  # fmt: skip
+max_expansion_option: Final = click.option(
+    "--max-expansion", type=SIZE,
+    help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
+    " whichever is less, plus 1 GiB]",
+)  # fmt: skip
 
 
 def limits_of(params: Mapping[str, Any]) -> Limits:
@@ -214,7 +197,7 @@ def remote_options(command: Command) -> Command:
             return command(*arguments, **others)
 
     options = in_order(
-        click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+        click.option("--remote", type=click.Path(readable=False), metavar="DIR|URI",
                      help="The remote store of tiered storage: its segments are the earlier part of the logs."),
         click.option("--remote-layout", metavar="PATTERN",
                      help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
@@ -233,10 +216,10 @@ def limit_options(command: Command) -> Command:
         return command(*arguments, limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), **others)
 
     options = in_order(
-        max_batch_bytes_option(),
-        click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes,
+        max_batch_bytes_option,
+        click.option("--max-decompressed-bytes", type=SIZE, default=Limits().max_decompressed_bytes,
                      show_default=True, help="Largest size that a batch may decompress to."),
-        max_expansion_option(),
+        max_expansion_option,
     )  # fmt: skip
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
@@ -249,7 +232,7 @@ def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) 
 
 
 unpacked_option: Final = click.option(
-    "--max-unpacked-bytes", type=Size(), default="8GiB", show_default=True, expose_value=False,
+    "--max-unpacked-bytes", type=SIZE, default="8GiB", show_default=True, expose_value=False,
     callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
 )  # fmt: skip
 
@@ -335,6 +318,17 @@ storage_options: Final = in_order(
     click.option("--region", help="The object store's region, if the environment does not set it."),
     click.option("--anonymous", is_flag=True, help="Do not sign requests to the object store."),
 )
+
+
+_FILE: Final = click.Path(exists=True, dir_okay=False)
+space_options: Final = in_order(
+    click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB."),
+    click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
+    click.option("--topic-configs", type=_FILE,
+                 help="The topics' settings if there is no metadata log: JSON, settings by topic."),
+    click.option("--now", type=TIME, metavar="TIME",
+                 help="The present.  [default: the clock if a broker runs, else the newest time]"),
+)  # fmt: skip
 
 
 def status_options(default: Severity = Severity.WARNING) -> Option:
@@ -423,7 +417,7 @@ since_audit_option: Final = click.option(
 
 audit_options: Final = in_order(
     table_option(TABLE_NAMES),
-    click.option("--now", type=Time(), metavar="TIME",
+    click.option("--now", type=TIME, metavar="TIME",
                  help=f"Treat this time as the present: {TIMES}  [default: newest broker time]"),
     click.option(
         "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,8 @@ import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.files.watch import watch
+from kafkalog.outcome import Outcome
 from kafkalog.tables import TABLES
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
@@ -23,7 +24,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, Target, is_terminal, say
+from kafkalog_cli.output import STDOUT, Target, say
 
 if TYPE_CHECKING:
     from kafkalog.segments.salvage import Salvaged
@@ -46,8 +47,8 @@ _NAMES: Final = ("stretches", "findings")
               help="Format of the list of what was copied and what was left out.")  # fmt: skip
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
-@max_batch_bytes_option()
-@max_expansion_option()
+@max_batch_bytes_option
+@max_expansion_option
 @unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
@@ -77,7 +78,7 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
+            sink = sink_of(form, report, columns, wanted, replace(STDOUT, csv_safe=target.csv_safe))
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
