@@ -6,13 +6,12 @@ whole batch with higher offsets, the file's end, a zero tail, or a torn or damag
 offset; whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and the
 search for the next whole batch starts inside the damaged one.
 
-`decide` says what is damaged; ``damage_chunk.py`` makes the chunk and the findings of it.
+What a reader gets is a chunk: the row of the batch, as far as it can be read, and the findings about it.
 """
 
 from __future__ import annotations
 
 from array import array
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from kafkalog.findings import Finding
@@ -20,7 +19,10 @@ from kafkalog.kafka.batch import (
     MAGIC_AT,
     SIZE_UP_TO_MAGIC,
     CellTable,
+    checked_from,
     magic_of,
+    set_magic,
+    set_size,
     smallest_size,
 )
 from kafkalog.kafka.layout import RECORD_BATCH
@@ -29,7 +31,7 @@ from kafkalog.segments.chunk import Chunk, Resumed
 from kafkalog.segments.cursor import DOUBTED, WINDOW, Cursor
 from kafkalog.segments.resync import WholeBatch
 
-__all__ = ["Beyond", "Damage", "Wrong", "decide", "passed_over", "read_over_damage"]
+__all__ = ["Beyond", "next_damage", "read_over_damage"]
 
 _ENDLESS: Final = 1 << 62
 
@@ -212,58 +214,53 @@ _TRIES: Final = 64  # whole batches after a damaged one up to which its CRC is t
 _LONGEST: Final = 2**31  # a length has 32 bits
 
 
-class Wrong(StrEnum):
-    """What is wrong with bytes that were not read as batches."""
-
-    MAGIC = "magic"  # of a batch in which only this byte is wrong
-    OVER_LIMIT = "over-limit"  # a whole batch that is larger than a reader accepts
-    LENGTH = "length"  # of a batch in which only this field is wrong
-    CHECKSUM = "checksum"  # the CRC of a batch whose length may be right
-    END_LOST = "end-lost"  # a batch whose length and CRC are both wrong
-    TORN = "torn"  # the file ends inside a batch
-    PREALLOCATED = "preallocated"  # zeros to the file's end
-    ZEROS = "zeros"  # zeros elsewhere, outside batches
-    NO_BATCH = "no-batch"  # other bytes outside batches
-    PASSED_OVER = "passed-over"  # bytes that were not examined closely, in a file with much damage
-
-
-class Damage(NamedTuple):
-    """What is wrong at a position, and where reading goes on.
-
-    `size` is the number of bytes concerned, for a batch the length that is believed. `declared` is the size that the
-    header gives or that a torn batch needs, `head` the header as it should be read, as far as there is one.
-    `false_magic` is the magic in a header whose CRC proves another; `is_decoded` says whether records of a damaged
-    batch may be read; `before` is the last offset of the whole batch that follows bytes outside batches.
-    """
-
-    wrong: Wrong
-    position: int
-    size: int
-    resumed: Resumed
-    head: bytes = b""
-    declared: int = 0
-    false_magic: int | None = None
-    is_decoded: bool = False
-    before: int | None = None
-
-
-def decide(cursor: Cursor) -> Damage:
-    """Say what is wrong at the cursor, where there is no whole batch, and where reading goes on."""
+def next_damage(cursor: Cursor) -> Chunk:
+    """Make the chunk of the damage at the cursor, where there is no whole batch: one row if there is a batch."""
     here = cursor.window.here
     cursor.resync.forget(here)
     cursor.damages += 1
+    cursor.heads.count = 0
     if cursor.has_much_damage:
-        return _next_batch(cursor, here)
+        return _up_to_next_batch(cursor, here)
     begun = _Begun(cursor, here)
     if begun.magic in (0, 1):
         cursor.legacy = True
     return (
         begun.whole_but_for_magic_or_limit()
-        or begun.preallocated()
+        or _preallocated(cursor, here, begun.head)
         or begun.whole_but_for_length()
         or begun.no_header()
         or begun.broken()
     )
+
+
+def _preallocated(cursor: Cursor, here: int, head: bytes) -> Chunk | None:
+    """Zeros up to the file's end, which a broker preallocates."""
+    zeros = None if any(head) else zero_tail(cursor, here)
+    if zeros is None:
+        return None
+    message = f"the file ends in {zeros} zero bytes"
+    finding = cursor.finding("tail-preallocated", message, position=here, length=zeros, found=zeros)
+    return _chunk(cursor, Resumed(here + zeros, is_proved=False, expected=None), finding)
+
+
+def _up_to_next_batch(cursor: Cursor, here: int) -> Chunk:
+    """All bytes up to where reading goes on as one damage that is not examined closely."""
+    if zeros := _preallocated(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
+        return zeros
+    window, beyond = cursor.window, Beyond(cursor)
+    state = beyond.now()
+    at = headers.pass_over(memoryview(window.buffer)[: window.stop], window.start, _NO_SUMS, state, beyond)
+    resumed = _resumed(window.position + at, state[buffers.GOES_ON_PROVED], state[buffers.GOES_ON_OFFSET])
+    return _chunk(cursor, resumed, passed_over(cursor, here, resumed.position - here))
+
+
+def _chunk(cursor: Cursor, resumed: Resumed, *findings: Finding) -> Chunk:
+    """Make a chunk of the row in the table, if there is one."""
+    chunk = cursor.chunk()
+    chunk.findings += findings
+    chunk.resumed.append(resumed)
+    return chunk
 
 
 class _Begun:
@@ -287,32 +284,86 @@ class _Begun:
         resync = self.cursor.resync
         return resync.holds_message(self.here, size) if self.magic < 2 else resync.holds(self.here, size)
 
-    def whole_but_for_magic_or_limit(self) -> Damage | None:
+    def whole_but_for_magic_or_limit(self) -> Chunk | None:
         """A batch whose CRC matches with the size in its header: its magic is wrong, or it is above a limit."""
-        wrong_magic = self.magic != 2 and self.is_there and self.cursor.resync.holds(self.here, self.size)
-        if not wrong_magic and not (self.is_there and self.is_over_limit and self.holds(self.size)):
+        cursor, here, size = self.cursor, self.here, self.size
+        has_wrong_magic = self.magic != 2 and self.is_there and cursor.resync.holds(here, size)
+        if not has_wrong_magic and not (self.is_there and self.is_over_limit and self.holds(size)):
             return None
-        return Damage(
-            Wrong.OVER_LIMIT if self.is_over_limit else Wrong.MAGIC,
-            self.here,
-            self.size,
-            Resumed(self.here + self.size, is_proved=True, expected=None),
-            head=self.head[:MAGIC_AT] + b"\x02" + self.head[SIZE_UP_TO_MAGIC:] if wrong_magic else self.head,
-            false_magic=self.magic if wrong_magic else None,
+        if has_wrong_magic:
+            self.head = self.head[:MAGIC_AT] + b"\x02" + self.head[SIZE_UP_TO_MAGIC:]
+        if self.is_over_limit:
+            self._header_row(size)
+            cursor.heads.set(buffers.VALID, 0, 1)
+            chunk = cursor.ordered(cursor.chunk())
+            chunk.findings.append(self._over_limit())
+        else:
+            data = bytearray(cursor.source.read(here, size))
+            set_magic(data, 2)
+            chunk = cursor.ordered(self._read_as(data))
+        if has_wrong_magic:
+            chunk.findings.append(self._wrong_magic())
+        chunk.resumed.append(Resumed(here + size, is_proved=True, expected=None))
+        return chunk
+
+    def _over_limit(self) -> Finding:
+        """Report a batch above the limit whose CRC, computed in pieces, matches: its records are not read."""
+        limit = self.cursor.limits.max_batch_bytes
+        return self.cursor.finding(
+            "batch-over-limit",
+            f"the batch has {self.size} bytes, more than --max-batch-bytes {limit}: its records were not read",
+            position=self.here,
+            length=self.size,
+            offset=self.cursor.heads.cell(buffers.BASE_OFFSET, 0),
+            needed=limit,
+            found=self.size,
         )
 
-    def preallocated(self) -> Damage | None:
-        return _zeros(self.cursor, self.here, self.head)
+    def _wrong_magic(self) -> Finding:
+        """Report the wrong magic of a batch whose CRC is that of magic 2.
 
-    def whole_but_for_length(self) -> Damage | None:
+        The row keeps a magic above 2; 0 and 1 would give it another layout.
+        """
+        heads = self.cursor.heads
+        if self.magic > 2:
+            heads.set(buffers.MAGIC, 0, self.magic)
+        offset = heads.cell(buffers.BASE_OFFSET, 0)
+        return self.cursor.finding(
+            "magic-wrong",
+            f"the batch at offset {offset} has magic {self.magic}, but its CRC matches as that of a magic 2 batch",
+            position=self.here + MAGIC_AT,
+            length=1,
+            offset=offset,
+            needed=2,
+            found=self.magic,
+        )
+
+    def whole_but_for_length(self) -> Chunk | None:
         """A batch whose CRC matches with another size, which proves that size: the CRC does not cover the length."""
         if len(self.head) < RECORD_BATCH.size or self.magic > 2:
             return None
         real = self.real_size()
         if real is None or not smallest_size(self.magic) <= real < _LONGEST:
             return None
-        resumed = Resumed(self.here + real, is_proved=True, expected=None)
-        return Damage(Wrong.LENGTH, self.here, real, resumed, declared=self.size)
+        data = bytearray(self.cursor.source.read(self.here, real))
+        set_size(data, real)
+        chunk = self.cursor.ordered(self._read_as(data))
+        chunk.findings.append(self._wrong_length(real, None))
+        chunk.resumed.append(Resumed(self.here + real, is_proved=True, expected=None))
+        return chunk
+
+    def _wrong_length(self, real: int, lost: int | None) -> Finding:
+        """Report a length that does not lead to the next batch; `lost` is the lost bytes, None if the batch is read."""
+        return self.cursor.finding(
+            "batch-length-wrong",
+            f"the batch has {self.size} bytes by its header, but the next whole batch or the end of the file is"
+            f" {real} bytes after its start",
+            position=self.here,
+            length=lost,
+            offset=self.cursor.heads.cell(buffers.LAST_OFFSET, 0),
+            needed=real,
+            found=self.size,
+        )
 
     def real_size(self) -> int | None:
         """Return the size, up to a whole batch after this one or the file's end, with which the CRC matches."""
@@ -330,7 +381,7 @@ class _Begun:
         size = 0 if end is None or cursor.source.is_cut else end - self.here
         return size if 0 < size <= limit and size != self.size and self.holds(size) else None
 
-    def no_header(self) -> Damage | None:
+    def no_header(self) -> Chunk | None:
         """Bytes without a header, up to the next whole batch or to the end."""
         if self.magic >= 0 and self.size >= smallest_size(self.magic):
             return None
@@ -339,52 +390,107 @@ class _Begun:
         if found is None and len(self.head) < RECORD_BATCH.size:
             return self.torn(len(self.head), RECORD_BATCH.size)
         end = end_of_file(cursor) if found is None else found.position
-        wrong = Wrong.ZEROS if is_zero(cursor, here, end) else Wrong.NO_BATCH
-        return Damage(
-            wrong, here, end - here, self.resumed(end), before=None if found is None else found.last_offset
-        )  # fmt: skip
+        is_zeros = is_zero(cursor, here, end)
+        what = "zero bytes" if is_zeros else "bytes that are no batch"
+        where = (
+            "at the end of the file" if found is None else f"before the batch that ends at offset {found.last_offset}"
+        )
+        finding = cursor.finding(
+            "bytes-zero" if is_zeros else "bytes-unreadable",
+            f"{end - here} {what}, {where}",
+            position=here,
+            length=end - here,
+            needed="a batch",
+            found=what,
+        )
+        return _chunk(cursor, self.resumed(end), finding)
 
-    def torn(self, size: int, needed: int) -> Damage:
-        """A batch that the file ends in."""
-        resumed = Resumed(self.here + size, is_proved=False, expected=None)
-        return Damage(Wrong.TORN, self.here, size, resumed, declared=needed)
+    def torn(self, size: int, needed: int) -> Chunk:
+        """The part of a batch that the file ends in; no finding if the reader asked for that end."""
+        chunk = _chunk(self.cursor, Resumed(self.here + size, is_proved=False, expected=None))
+        if self.cursor.source.is_cut:
+            return chunk
+        last = self.cursor.order.last_offset
+        after = "" if last is None else f" after offset {last}"
+        chunk.findings.append(
+            self.cursor.finding(
+                "batch-truncated",
+                f"the file ends inside a batch{after}: the batch needs {needed} bytes, {size} are there",
+                position=self.here,
+                length=size,
+                needed=needed,
+                found=size,
+            )
+        )
+        return chunk
 
-    def broken(self) -> Damage:
+    def broken(self) -> Chunk:
         """A batch whose CRC does not match or that runs past the end, and whose length is not proved wrong."""
-        end = self.here + self.size
-        if self.is_there and not self.is_over_limit and end_is_believed(self.cursor, end, self.head):
+        cursor, end = self.cursor, self.here + self.size
+        if self.is_there and not self.is_over_limit and end_is_believed(cursor, end, self.head):
             return self.mismatch(is_proved=True)
-        found = next_whole(self.cursor, self.here + 1)
+        found = next_whole(cursor, self.here + 1)
         if found is None and not self.is_there:
-            return self.torn(end_of_file(self.cursor) - self.here, self.size)
+            return self.torn(end_of_file(cursor) - self.here, self.size)
         if found is None or (self.is_there and found.position >= end):
             # No whole batch inside: the length may be right, and what follows is examined by itself.
             return self.mismatch(is_proved=False)
-        real = found.position - self.here
-        resumed = self.resumed(found.position)
-        return Damage(Wrong.END_LOST, self.here, real, resumed, head=self.head, declared=self.size)
+        lost = found.position - self.here  # up to the next whole batch
+        self._header_row(self.size)
+        return _chunk(cursor, self.resumed(found.position), self._wrong_length(lost, lost))
 
-    def mismatch(self, *, is_proved: bool) -> Damage:
+    def mismatch(self, *, is_proved: bool) -> Chunk:
         """A batch that has the size in its header, but whose CRC does not match."""
-        resumed = self.resumed(self.here + self.size, is_proved=is_proved)
-        return Damage(Wrong.CHECKSUM, self.here, self.size, resumed, head=self.head, is_decoded=not self.is_over_limit)
+        cursor, here, size = self.cursor, self.here, self.size
+        if self.is_over_limit:
+            self._header_row(size)
+            chunk = cursor.chunk()
+        else:
+            chunk = self._read_as(bytearray(cursor.source.read(here, size)))
+        stored, offset = (cursor.heads.cell(column, 0) for column in (buffers.CRC, buffers.LAST_OFFSET))
+        computed = self._checksum()
+        chunk.findings.append(
+            cursor.finding(
+                "crc-mismatch",
+                f"the CRC of the batch that ends at offset {offset} does not match: stored {stored:#010x},"
+                f" computed {computed:#010x}",
+                position=here,
+                length=size,
+                offset=offset,
+                needed=stored,
+                found=computed,
+            )
+        )
+        chunk.resumed.append(self.resumed(here + size, is_proved=is_proved))
+        last = cursor.order.last_offset
+        if last is not None and offset > last:
+            following = cursor.resync.whole(here + size)
+            if following is not None and following.base_offset is not None:
+                cursor.order.reach(min(offset, following.base_offset - 1))  # its highest possible offset
+        return chunk
 
+    def _checksum(self) -> int:
+        crc, stop = 0, self.here + self.size
+        sum_of = headers.crc32 if self.magic < 2 else headers.crc32c
+        for at in range(self.here + checked_from(self.magic), stop, WINDOW):
+            data = self.cursor.source.read(at, min(WINDOW, stop - at))
+            crc = sum_of(data, 0, len(data), crc)
+        return crc
 
-def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:
-    """Zeros up to the file's end, which a broker preallocates."""
-    zeros = None if any(head) else zero_tail(cursor, here)
-    if zeros is None:
-        return None
-    return Damage(Wrong.PREALLOCATED, here, zeros, Resumed(here + zeros, is_proved=False, expected=None))
+    def _read_as(self, data: bytearray) -> Chunk:
+        """Make a chunk of the one batch in `data`, whether its CRC matches or not."""
+        headers.read(data, 0, len(data), self.here, self.cursor.heads.cells, 0)
+        self.cursor.heads.count = 1
+        return self.cursor.chunk(data, self.here)
 
-
-def _next_batch(cursor: Cursor, here: int) -> Damage:
-    """All bytes up to where reading goes on as one damage."""
-    if zeros := _zeros(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
-        return zeros
-    window, beyond = cursor.window, Beyond(cursor)
-    state = beyond.now()
-    at = headers.pass_over(memoryview(window.buffer)[: window.stop], window.start, _NO_SUMS, state, beyond)
-    position = window.position + at
-    resumed = _resumed(position, state[buffers.GOES_ON_PROVED], state[buffers.GOES_ON_OFFSET])
-    return Damage(Wrong.PASSED_OVER, here, position - here, resumed)
+    def _header_row(self, size: int) -> None:
+        """Put the header's fields into the table though the batch is not whole; the row says that its CRC is wrong."""
+        heads = self.cursor.heads
+        padded = bytearray(self.head.ljust(RECORD_BATCH.size, b"\0"))
+        smallest = smallest_size(magic_of(padded))
+        set_size(padded, smallest)
+        headers.read(padded, 0, smallest, self.here, heads.cells, 0)
+        heads.set(buffers.SIZE, 0, size)
+        heads.set(buffers.VALID, 0, 0)
+        heads.set(buffers.SECTION_START, 0, -1)
+        heads.count = 1

@@ -94,7 +94,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
             break
         if why != headers.FULL:
             before = window.here
-            from kafkalog.segments.damage_chunk import next_damage  # a whole segment does not need it
+            from kafkalog.segments.damage import next_damage  # a whole segment does not need it
 
             chunk = next_damage(cursor)
             yield chunk
