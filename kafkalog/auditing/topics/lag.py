@@ -14,11 +14,10 @@ from kafkalog.auditing.partition import reach, read_log, visible_records
 from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
-from kafkalog.auditing.topics.topic_logs import Report, topic_logs
+from kafkalog.auditing.topics.topic_logs import Report, transactional_ids
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
@@ -254,18 +253,11 @@ def _led(cluster: Cluster, topic: str, partition: int, limits: Limits) -> list[d
 def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limits: Limits, report: Report) -> None:
     """Say which transactions hold logs back, with their transactional ids where the coordinator's records name them."""
     held = {place: one.read.held_by for place, one in found.items() if one.read.held_by is not None}
-    producers = {(place[0], by["producer_id"]) for place, by in held.items()}
-    names: dict[tuple[int, int], str] = {}
-    findings_of_state: list[Finding] = []
-    state = topic_logs(clusters, STATE_TOPIC, limits, findings_of_state.append, optional=True) if producers else []
-    for finding in findings_of_state:
+    of_state: list[Finding] = []
+    names = transactional_ids(clusters, limits, of_state.append) if held else {}
+    for finding in of_state:
         if not leaves_complete(finding.code):
             report(finding)
-    for log in state:
-        for scan in log.scans:
-            states = scan.states
-            for row in np.flatnonzero(np.isin(states["producer_id"], [one for _, one in producers])).tolist():
-                names[log.cluster, int(states["producer_id"][row])] = states.ids[int(states["transactional_id"][row])]
     for place, by in held.items():
         named = {
             "transactional_id": names.get((place[0], by["producer_id"])), "producer_id": by["producer_id"],

@@ -61,7 +61,7 @@ from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
+__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "with_own_epoch"]
 
 
 # Offset commits in transactions: which groups wait for which transaction, and which commits were discarded.
