@@ -259,9 +259,7 @@ def _judge(
         listing = listing[share.has(coordinator.states["producer_id"][listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
-        coordinator, around.inputs(node, directory), around.newest_broker,
-        options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
-        metadata, around.only_counted.get(directory.log), node.alone,
+        around, around.inputs(node, directory), own_markers, others, around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)

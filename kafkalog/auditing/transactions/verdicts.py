@@ -45,7 +45,7 @@ class Verdicts:
     @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
-        return cls(audit.transactions, context.coordinator, judged_rows(audit, context))
+        return cls(audit.transactions, context.around.coordinator, judged_rows(audit, context))
 
     def in_order(self) -> Iterator[Columns]:
         """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
