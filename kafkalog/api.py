@@ -180,9 +180,9 @@ def verify(
     if mirror:
         from kafkalog.queries.mirrors import compare_mirror
 
-        compare_mirror([os.fspath(path) for path in _paths(paths)], limits or Limits(), topics, jobs).add_to(found)
+        compare_mirror(_paths(paths), limits or Limits(), topics, jobs).add_to(found)
     if restorable:
-        add_restorable(found, [os.fspath(path) for path in _paths(paths)], limits or Limits(), jobs, kafka_version)
+        add_restorable(found, _paths(paths), limits or Limits(), jobs, kafka_version)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))
@@ -287,8 +287,8 @@ def space(
     return _result([*_unreadable(found.unreadable), *items_of_space(found, tables)], tables)
 
 
-def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:
-    return [paths] if isinstance(paths, str | os.PathLike) else paths
+def _paths(paths: Paths) -> list[str]:
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def _ms(time: int | str | None) -> When | None:

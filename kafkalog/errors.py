@@ -2,13 +2,14 @@
 
 KafkaLogError
 ├── NothingMatchesError a filter leaves nothing to look at
+├── OutputError         the output can't be written
 ├── UnreadableError     a file can't be opened or read, or is no file of the kind asked for
 └── UnsupportedError    a request that this version can't answer
 """
 
 from __future__ import annotations
 
-__all__ = ["KafkaLogError", "NothingMatchesError", "UnreadableError", "UnsupportedError"]
+__all__ = ["KafkaLogError", "NothingMatchesError", "OutputError", "UnreadableError", "UnsupportedError"]
 
 
 class KafkaLogError(Exception):
@@ -17,6 +18,10 @@ class KafkaLogError(Exception):
 
 class NothingMatchesError(KafkaLogError):
     """A filter names what is not there; the message says what is."""
+
+
+class OutputError(KafkaLogError):
+    """The output could not be written, or is refused."""
 
 
 class UnreadableError(KafkaLogError):

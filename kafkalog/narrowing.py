@@ -35,12 +35,8 @@ def nothing_matches(what: str, wanted: Iterable[object], known: Iterable[object]
         return NothingMatchesError(f"no {what} matches {asked}: there is none")
     more = ", …" if len(there) > _SHOWN else ""
     shown = ", ".join(map(str, there[:_SHOWN])) + more
-    hint = ""
-    for one in wanted:
-        begins = isinstance(one, str) and any(isinstance(name, str) and name.startswith(one) for name in there)
-        if begins:
-            hint = f" (a pattern matches whole names: try '{one}*')"
-            break
+    begin = (one for one in wanted if isinstance(one, str) and any(str(name).startswith(one) for name in there))
+    hint = next((f" (a pattern matches whole names: try '{one}*')" for one in begin), "")
     return NothingMatchesError(
         f"no {what} matches {asked}{hint}; {len(there)} {what}{'s' * (len(there) != 1)}: {shown}"
     )

@@ -18,7 +18,7 @@ from hypothesis import settings
 # Files whose tests share a browser, or audits.
 TOGETHER: Final = {f"tests/test_{name}.py" for name in ("docs", "page_actions", "report_page", "space_page")}
 
-settings.register_profile("kafkalog", deadline=None, max_examples=40)  # how long one takes depends on the machine
+settings.register_profile("kafkalog", deadline=None, max_examples=25)  # how long one takes depends on the machine
 settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # make exhaustive
 settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler

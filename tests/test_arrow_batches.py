@@ -9,7 +9,7 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
@@ -76,7 +76,6 @@ def _narrowed(row: dict[str, Any], table: Table) -> dict[str, Any]:
 
 @FORMS
 @pytest.mark.parametrize("table", ["batches", "records"])
-@settings(max_examples=60)
 @given(segments, st.sampled_from([Selection(), Selection(first_offset=2), Selection(since_ms=0), Selection(key=b"")]))
 @example(MANY, Selection(first_offset=5, last_offset=60))
 @example(MANY, Selection(key=b"\x05"))

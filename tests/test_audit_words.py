@@ -12,8 +12,8 @@ import pytest
 import build
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.outcome import Exit
 from kafkalog.tables.audit_tables import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
-from kafkalog_cli.exit import Exit
 from metadata_topic import write_policy
 from official import FIXTURES, cases
 from plain import Batch, table, write_checkpoint, write_segments

@@ -15,8 +15,8 @@ from kafkalog.columns.table import NONE, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR
-from kafkalog_cli.render.column_lines import write_columns
-from kafkalog_cli.render.sinks import sink_of
+from kafkalog_cli.output import Target
+from kafkalog_cli.render.sinks import sink_of, write_columns
 from official import FIXTURES
 from test_text_columns import json_column
 
@@ -28,7 +28,7 @@ numbers = st.sampled_from([NONE, -1, 0, 2**63 - 1]) | st.integers(-(2**63), 2**6
 def written(form: str, name: str, columns: tuple[str, ...], parts: list, *, by_row: bool, safe: bool = False) -> bytes:
     """Return what a sink writes of columns, at once or row by row."""
     stream = io.BytesIO()
-    sink = sink_of(form, stream, columns, (name,), terminal=False, csv_safe=safe)
+    sink = sink_of(form, stream, columns, (name,), Target(csv_safe=safe))
     if by_row:
         for part in parts:
             for row in part.rows():

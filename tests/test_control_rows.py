@@ -97,7 +97,6 @@ def alone(data: bytes) -> Iterator[tuple[Any, ...] | Finding]:
 
 @FORMS
 @given(pairs=st.lists(controls(), max_size=9), most=st.sampled_from([0, 30, 1 << 21]))
-@settings(max_examples=40, deadline=None)
 def test_rows_of_any_control_records_are_those_of_each_alone(compiled: bool, pairs: list[Pair], most: int) -> None:
     """In both dialects of JSON, with findings at their places, however much text is made at once."""
     data = written(pairs)

@@ -13,12 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
-from kafkalog.columns.table import Columns
 from kafkalog.files.opening import BytesSource
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.segments import damage
-from kafkalog.segments.salvage import stretch_at, stretches
+from kafkalog.segments.salvage import Stretch, stretches
 from kafkalog.segments.segment import scan_source
 from scanned import in_small_steps, scanned
 
@@ -64,12 +63,7 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     for form in (headers, _BLIND, apart):
         with mock.patch.object(damage, "headers", form):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
-            parts = [
-                stretch_at(part, row)
-                for part in stretches(chunks, size=len(data), hints=hints)
-                if isinstance(part, Columns)
-                for row in range(len(part))
-            ]
+            parts = [part for part in stretches(chunks, size=len(data), hints=hints) if isinstance(part, Stretch)]
             answers.append((scanned(data), parts))
     assert answers[0] == answers[1] == answers[2]
 

@@ -11,7 +11,7 @@ from crowds import CROWDS
 from measured import measured
 
 # Each input in a small part of its full size, and full with `make soak`.
-PARTS: Final = [pytest.param(1 / 256, id="small"), pytest.param(1.0, id="full", marks=pytest.mark.soak)]
+PARTS: Final = [pytest.param(1 / 512, id="small"), pytest.param(1.0, id="full", marks=pytest.mark.soak)]
 COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "verify": ("verify", "{root}"),
     "txn-audit": ("txn-audit", "{root}"),
@@ -23,14 +23,14 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "space": ("space", "--keys", "{root}"),
     "timeline": ("timeline", "{root}"),
 }
-SECONDS: Final = {1 / 256: 10.0, 1.0: 60.0}
+SECONDS: Final = {1 / 512: 5.0, 1.0: 60.0}
 MEMORY: Final = 512
 
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_a_crowd_is_bounded(crowd: str, part: float, tmp_path: Path) -> None:
-    """Every command ends with 0, 1 or 3, in a minute of a core, a small part in ten seconds, and with at most 512 MiB."""
+    """Every command ends with 0, 1 or 3, in a minute of a core, a small part in five seconds, and with at most 512 MiB."""
     root = tmp_path / "in"
     CROWDS[crowd](root, part)
     (file,) = root.glob("*-0/*.log")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import official
+import sampled
 from handmade import batch, damaged, each, one, record, segment
 from invoke import PARTITION, SEGMENT, files_of, kafkalog, rows_of
 from kafkalog.tables import TABLES
@@ -41,7 +42,7 @@ def dump(path: Path, *options: str) -> bytes:
     return kafkalog("dump", "--format", "csv", *options, path).out
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@sampled.each("case", CASES)
 def test_a_csv_holds_what_ndjson_holds(case: Path) -> None:
     """Read back, a csv of any table has the declared columns and the values of ndjson, all of them."""
     files = [name for name in files_of(case) if name.startswith("data")]

@@ -15,8 +15,8 @@ import pytest
 
 from build import batch, record
 from invoke import PARTITION, SEGMENT, Ended, kafkalog
+from kafkalog.outcome import Exit
 from kafkalog.tables.words import SPACE_CAUSES
-from kafkalog_cli.exit import Exit
 from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent

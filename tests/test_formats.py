@@ -12,6 +12,7 @@ import pytest
 
 import kafkalog as library
 import official
+import sampled
 from handmade import batch, damaged, each, one, record, segment
 from invoke import HEAD, PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
 from kafkalog.segments.file_rows import TABLES_OF
@@ -52,7 +53,7 @@ def test_every_row_is_as_declared(case: Path) -> None:
         assert not wrong, table.name
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@sampled.each("case", CASES)
 def test_json_is_one_object_of_the_rows_of_ndjson(case: Path) -> None:
     """Json holds schema_version and a list for each table, with what ndjson has, and is ASCII."""
     files = [name for name in files_of(case) if name.startswith("data")]

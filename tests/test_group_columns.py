@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import build
@@ -71,7 +71,6 @@ moments = st.sampled_from([Moment(), Moment(3), Moment(8), Moment(None, T + 5000
 
 
 @pytest.mark.parametrize("group", [None, "g", "\\xff", "nobody"])
-@settings(deadline=None, max_examples=60)
 @given(written, moments)
 def test_the_columns_are_what_each_record_alone_says(
     tmp_path_factory: pytest.TempPathFactory, group: str | None, records: list[Write | Marker], moment: Moment

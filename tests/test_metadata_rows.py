@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from invoke import kafkalog
@@ -48,7 +48,6 @@ def _held(path: Path, log: Path) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_rows_of_any_records_are_those_of_each_alone(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

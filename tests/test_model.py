@@ -10,7 +10,7 @@ import aiokafka.record.memory_records as aiokafka_records
 import kafka.record.memory_records as kafka_records
 import pytest
 import snappy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import build
@@ -170,7 +170,6 @@ def test_what_is_written_is_read(pieces: list[Piece]) -> None:
 
 
 @pytest.mark.parametrize("path", ["file", "columns"])
-@settings(max_examples=60, deadline=None)
 @given(logs())
 def test_the_library_reads_the_same_from_a_file(
     path: str, tmp_path_factory: pytest.TempPathFactory, pieces: list[Piece]

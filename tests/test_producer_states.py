@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import build
@@ -136,7 +136,6 @@ def partition(folder: Path, log: list[Batch], cuts: list[int]) -> Path:
 LEGAL = plain.logs(("data", "data", "plain", "commit", "abort", "fence", "bump", "idempotent", "again"), count=1)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_side_files_of_any_legal_log_are_told_nothing_of(data: st.DataObject) -> None:
     """Whatever producers do, and wherever segments are rolled."""

@@ -7,7 +7,7 @@ import pytest
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.quantities import bytes_of, ms_of
-from kafkalog_cli.params import Size, Time
+from kafkalog_cli.params import SIZE, TIME
 
 SIZES = {
     "128": 128, "128b": 128, "128B": 128, "128k": 128 << 10, "128kb": 128 << 10, "128Ki": 128 << 10,
@@ -25,13 +25,13 @@ NO_TIMES = ("", "today", "1795230000000.5", "2026-13-01", "10:00")
 @pytest.mark.parametrize(("text", "value"), SIZES.items())
 def test_a_size_may_have_a_unit(text: str, value: int) -> None:
     """Bytes, or powers of 1024 with or without the i and the B."""
-    assert bytes_of(text) == value == Size().convert(text, None, None)
+    assert bytes_of(text) == value == SIZE.convert(text, None, None)
 
 
 @pytest.mark.parametrize(("text", "value"), TIMES.items())
 def test_a_time_is_a_number_of_ms_or_iso(text: str, value: int) -> None:
     """Without a zone it is UTC."""
-    assert ms_of(text) == value == Time().convert(text, None, None)
+    assert ms_of(text) == value == TIME.convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", NO_SIZES)
@@ -39,7 +39,7 @@ def test_what_is_no_size_is_refused_in_the_same_words(text: str) -> None:
     """The command and the data source print one sentence."""
     request = pytest.importorskip("kafkalog_spark.request", reason="the data source's options need pyspark").Request
     with pytest.raises(click.BadParameter) as by_command:
-        Size().convert(text, None, None)
+        SIZE.convert(text, None, None)
     with pytest.raises(UnsupportedError) as by_source:
         request.of({"path": "x", "splitBytes": text}, ("transactions",))
 
@@ -52,7 +52,7 @@ def test_what_is_no_time_is_refused_in_the_same_words(text: str) -> None:
     """The command and the data source print one sentence."""
     request = pytest.importorskip("kafkalog_spark.request", reason="the data source's options need pyspark").Request
     with pytest.raises(click.BadParameter) as by_command:
-        Time().convert(text, None, None)
+        TIME.convert(text, None, None)
     with pytest.raises(UnsupportedError) as by_source:
         request.of({"path": "x", "now": text}, ("transactions",))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import plain
@@ -60,7 +60,6 @@ def test_other_epochs_at_an_offset_of_both_are_a_fork_of_compacted_replicas(tmp_
 steps = st.lists(st.integers(0, 1), max_size=12).map(lambda rises: [sum(rises[: at + 1]) for at in range(len(rises))])
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps, steps, st.integers(0, 12), st.sets(st.integers(0, 24)), st.sets(st.integers(0, 24)))
 def test_a_fork_is_the_first_offset_of_both_with_other_epochs(
     mine: list[int], theirs: list[int], common: int, gone: set[int], lost: set[int]

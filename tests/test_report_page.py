@@ -15,6 +15,7 @@ from kafkalog.quantities import iso
 from kafkalog.reports import AuditSource, page, source_of, source_of_verification
 from kafkalog.reports.source import transaction_rows
 from made_audits import HOSTILE, hostile_audit, many_transactions
+from sampled import each
 
 FIXTURES = sorted(
     path.parent
@@ -36,7 +37,7 @@ def _written(source: AuditSource, file: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.name))
+@each("fixture", FIXTURES)
 def test_a_report_opens_without_a_word(running: Any, fixture: Path, tmp_path: Path) -> None:
     """No console message, no violation of the policy, no request but for the file itself."""
     file = _written(source_of(audit([str(fixture)])), tmp_path / "report.html")

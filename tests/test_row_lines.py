@@ -12,7 +12,7 @@ from typing import Any, Final
 from unittest import mock
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
@@ -98,7 +98,6 @@ EXAMPLE: Final = build.batch(
 @FORMS
 @pytest.mark.parametrize("room", [2500, 1 << 16], ids=["in pieces", "whole"])
 @pytest.mark.parametrize("table", [BATCHES, RECORDS], ids=lambda table: table.name)
-@settings(max_examples=80)
 @given(segments)
 @example(EXAMPLE)
 def test_json_is_what_python_writes(form: dict[str, ModuleType], room: int, table: Any, data: bytes) -> None:
@@ -114,7 +113,6 @@ def test_json_is_what_python_writes(form: dict[str, ModuleType], room: int, tabl
 
 @FORMS
 @pytest.mark.parametrize("room", [2500, 1 << 16], ids=["in pieces", "whole"])
-@settings(max_examples=80)
 @given(segments)
 @example(EXAMPLE)
 def test_csv_is_what_the_rows_are(form: dict[str, ModuleType], room: int, data: bytes) -> None:
@@ -167,7 +165,6 @@ VALUES = TEXTS | st.binary(max_size=12) | st.binary(min_size=1, max_size=8).map(
 
 @FORMS
 @pytest.mark.parametrize("room", [2500, 1 << 16], ids=["in pieces", "whole"])
-@settings(max_examples=80)
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
 @example([(b"\xfb\xff", b"\t x"), (b"=1", b"\t"), (b"-1", b"\tx ")])
 def test_lines_are_those_of_the_rows(form: dict[str, ModuleType], room: int, pairs: list[tuple[bytes, bytes]]) -> None:

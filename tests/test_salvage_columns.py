@@ -12,7 +12,6 @@ import build
 import kafkalog
 from invoke import kafkalog as run
 from kafkalog import Salvaged, UnreadableError
-from kafkalog.segments.salvage import salvaged
 from kafkalog.tables.dump_tables import GRADES, STRETCHES
 
 
@@ -53,7 +52,7 @@ def test_many_stretches_are_copied_byte_for_byte(wholes: tuple[bool, ...], tmp_p
 def test_a_stretch_that_changes_before_it_is_copied_is_refused(tmp_path: Path) -> None:
     """Every CRC is computed again: a byte that changes after a batch was graded ends the salvage."""
     path = _alternating(tmp_path, True, True, False)
-    items = salvaged(path, lambda _: None)
+    items = kafkalog.salvage(path, lambda _: None)
     with pytest.raises(UnreadableError, match="changed while it was read"):
         next(items)
         with path.open("r+b") as file:

@@ -19,7 +19,8 @@ import pytest
 
 from invoke import SEGMENT
 from kafkalog.segments import damage
-from kafkalog_cli.render.columnar import arrow_stream
+from kafkalog.tables import TABLES
+from kafkalog_cli.render.columnar import ArrowSink
 from official import FIXTURES
 
 CASE: Final = FIXTURES / "k4-b-codecs" / "data"
@@ -120,7 +121,7 @@ def test_a_file_that_is_given_up_ends_silently(
     stream = io.BytesIO()
 
     def interrupted() -> int:
-        sink = arrow_stream(form, stream, (), "batches", ["x"])
+        sink = ArrowSink(form, stream, (), TABLES["batches"], ["x"])
         size = len(stream.getvalue())
         if closed:
             stream.close()

@@ -19,6 +19,7 @@ from kafkalog.reports.page.treemap import Box, Tile, squares, treemap
 from kafkalog.tables.space_tables import SPACE
 from made_audits import HOSTILE
 from official import FIXTURES
+from sampled import each
 
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's package chromium")
 CASES = sorted(path.parent.name for path in FIXTURES.glob("*/data") if path.is_dir())
@@ -92,7 +93,7 @@ def running() -> Iterator[Any]:
 
 
 @in_browser
-@pytest.mark.parametrize("case", CASES)
+@each("case", CASES)
 def test_a_page_opens_without_a_word(running: Any, case: str, tmp_path: Path) -> None:
     """No console message, no violation of the policy, no request but for the file itself, no link to nowhere."""
     file = tmp_path / "space.html"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import build
@@ -58,7 +58,6 @@ def written(folder: Path, pairs: list[Pair]) -> Path:
 
 @pytest.mark.parametrize("internal", [Internal.TRANSACTION_LOG, Internal.CLUSTER_METADATA])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
 def test_rows_of_a_log_are_those_of_each_record_alone(
     tmp_path_factory: pytest.TempPathFactory, internal: Internal, data: st.DataObject
 ) -> None:

@@ -30,6 +30,7 @@ from kafkalog.auditing.pipeline import (
     verdict_of,
 )
 from kafkalog.auditing.transactions import Audit, Summary
+from kafkalog.errors import OutputError
 from kafkalog.outcome import Exit
 from kafkalog.provenance import (
     BEGUN,
@@ -50,9 +51,8 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run
-from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target, parquet_engine, say, write_provenance
-from kafkalog_cli.render.folders import write_tables
+from kafkalog_cli.render.sinks import write_folder
 
 __all__ = ["AuditFolder", "audit_folder", "files_of", "write_audit", "write_directory"]
 
@@ -221,7 +221,7 @@ def write_audit(
     if form == "parquet":
         write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables), run=run)
     else:
-        write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
+        write = partial(write_folder, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
     screen = first_screen(source, list(source.rows(INCIDENTS.name)))
     answer = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
     folder.write(partial(_write_all, write, verdict_of(summary, status, run) | answer, origin), run)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from kafkalog import Chunk, FileName, Finding, Limits, UnreadableError
 from kafkalog.files.watch import watch
 from kafkalog.kernel import buffers
+from kafkalog.outcome import Outcome
 from kafkalog.segments.selection import Selection
-from kafkalog_cli.exit import Outcome
-from kafkalog_cli.inputs import STDIN, check_segment, known_size, name_of
+from kafkalog_cli.inputs import STDIN, check_segment, chunks_of, known_size, name_of
 from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
@@ -29,7 +29,6 @@ class DumpRequest:
     files: tuple[str, ...]
     limits: Limits
     selection: Selection
-    max_bytes: int | None = None
     limit: int | None = None
     options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
@@ -62,33 +61,38 @@ class Enough(Exception):  # noqa: N818  # no error: --limit is reached
 class DumpRun:
     """One command's files: counts findings, shows them, continues after what can't be read."""
 
-    def __init__(
-        self,
-        request: DumpRequest,
-        outcome: Outcome,
-        show: Callable[[Finding], None],
-        unreadable: Callable[[str, str], None],
-    ) -> None:
+    def __init__(self, request: DumpRequest, outcome: Outcome) -> None:
         self.request = request
         self.outcome = outcome
-        self.show = show
-        self.unreadable = unreadable
         self.given = 0
         self.is_segment = False
         self.producers: set[int] = set()
         sizes = [size for size in map(known_size, request.files) if size is not None]
         watch().begin(sum(sizes), len(sizes))
 
+    def show(self, finding: Finding) -> None:
+        """Show a finding."""
+        say(str(finding))
+
+    def unreadable(self, _file: str, message: str) -> None:
+        """Say why a file can't be read."""
+        say(f"error: {message}")
+
+    def one(self, file: str, name: FileName) -> None:
+        """Write what is in a file."""
+        raise NotImplementedError
+
     def report(self, finding: Finding) -> None:
         self.outcome.count(finding.code, finding.severity)
         watch().found([finding])
         self.show(finding)
 
-    def each(self, handle: Callable[[str, FileName], None]) -> None:
+    def all(self) -> None:
+        """Write what is in the files."""
         try:
             for file in self.request.files:
                 try:
-                    handle(file, name_of(file))
+                    self.one(file, name_of(file))
                 except UnreadableError as error:
                     self.outcome.unread()
                     self.unreadable(file, str(error))
@@ -101,18 +105,20 @@ class DumpRun:
             self.outcome.nothing_matched()
             say(f"error: {nothing_matches('producer', [wanted], self.producers)}")
 
-    def of_producers(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Pass chunks on; where one producer is wanted, note which there are."""
+    def chunks(
+        self, file: str, name: FileName, before_waiting: Callable[[], object], room: int | None = None
+    ) -> Iterator[Chunk]:
+        """Check that a file may be a segment, and read it; where one producer is wanted, note which there are."""
+        if file != STDIN:
+            check_segment(file, name)
         self.is_segment = True
+        return self._noted(chunks_of(file, self.request.limits, self.request.options.max_bytes, before_waiting, room))
+
+    def _noted(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
             if self.request.selection.producer_id is not None:
                 self.producers.update(chunk.heads.column(buffers.PRODUCER_ID))
             yield chunk
-
-    def begin(self, file: str, name: FileName) -> None:
-        """Look at a segment before it is read."""
-        if file != STDIN:
-            check_segment(file, name)
 
     def took(self, rows: int) -> None:
         """Count rows given; raises Enough at --limit."""

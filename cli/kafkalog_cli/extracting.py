@@ -14,20 +14,19 @@ import click
 from kafkalog import Finding, Limits, UnsupportedError
 from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
 from kafkalog.narrowing import Narrowing
+from kafkalog.outcome import Outcome
 from kafkalog.quantities import many
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.dumping import DumpRequest
-from kafkalog_cli.dumping_rows import dump_rows, dump_sink
-from kafkalog_cli.exit import Outcome
+from kafkalog_cli.dumping_rows import dump_stream
 from kafkalog_cli.output import Target, say, write_provenance
 
 if TYPE_CHECKING:
     from kafkalog.segments.selection import Met
     from kafkalog.values.value import Decode
     from kafkalog_cli.filters import FoundFiles, RecordFilters
-    from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = [
     "at_stake",
@@ -93,14 +92,7 @@ def write_rows(
     request = DumpRequest(
         found.files, limits, found.selection, limit=limit, tables=(RECORDS.name,), given=found.given, decoders=decoders
     )
-    with target.stream(found.files) as stream:
-        if form in ("arrow", "parquet"):
-            from kafkalog_cli.render.columnar import arrow_stream
-
-            sink: BlockSink = arrow_stream(form, stream, columns, RECORDS.name, request.files)
-        else:
-            sink = dump_sink(form, stream, request, columns, target, raw=False)
-        dump_rows(request, sink, outcome, findings_as_rows=False)
+    dump_stream(form, target, request, columns, found.files, outcome, findings_as_rows=False)
 
 
 def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:

@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kafkalog.outcome import Exit
 from kafkalog.version import version_line
-from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 
 if TYPE_CHECKING:
     import click
+
+    from kafkalog_cli.progress import Progress
 
 __all__ = ["Signals", "main"]
 
@@ -143,10 +145,6 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 
 
 def _run(command: click.Command | None, signals: Signals) -> int:
-    import click
-
-    from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
-    from kafkalog.escape import escape_line
     from kafkalog.files.watch import set_watch
     from kafkalog_cli.progress import Progress
 
@@ -164,47 +162,59 @@ def _run(command: click.Command | None, signals: Signals) -> int:
             )
         finally:
             signals.is_heard = bool(signals.number)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.UsageError as error:
-        shown = "\n".join(map(escape_line, error.format_message().split("\n")))  # it may quote arguments
-        click.UsageError(shown, error.ctx).show()
-        return Exit.USAGE
-    except (click.Abort, KeyboardInterrupt):
-        progress.hide()
-        for line in progress.so_far():
-            _say(line)
-        return Exit.INTERRUPTED
-    except (BrokenPipeError, PipeClosedError):
-        return Exit.CLOSED_PIPE
     except SystemExit:
         if sys.stdout is stdout:
             raise
         sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
-    except (NothingMatchesError, UnreadableError) as error:
-        _say(f"error: {error}")
-        return Exit.INCOMPLETE
-    except UnsupportedError as error:
-        click.UsageError(escape_line(str(error))).show()
-        return Exit.USAGE
-    except OutputError as error:
-        _say(f"error: {error}")
-        return Exit.OUTPUT_FAILED
-    except OSError as error:  # those of the evidence are UnreadableError
-        _say(f"error: output: {error.strerror}")
-        return Exit.OUTPUT_FAILED
-    except Exception as error:  # the last resort: one line for the user, the rest for a bug report
-        if signals.number:  # some packages make an ImportError of it
-            return 128 + signals.number
-        if os.environ.get("KAFKALOG_TRACEBACK"):
-            raise
-        _say(f"internal error: {type(error).__name__}: {error}")
-        _say("set KAFKALOG_TRACEBACK=1 to see where")
-        return Exit.INTERNAL
+    except (Exception, KeyboardInterrupt) as error:  # each has its status
+        return _status_of(error, progress, signals)
     finally:
         progress.hide()
     return int(result or 0)
+
+
+def _status_of(error: Exception | KeyboardInterrupt, progress: Progress, signals: Signals) -> int:
+    """Say what ended the command, and return the exit status that it has."""
+    import click
+
+    from kafkalog.errors import NothingMatchesError, OutputError, UnreadableError, UnsupportedError
+    from kafkalog.escape import escape_line
+    from kafkalog_cli.output import PipeClosedError
+
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.UsageError():
+            shown = "\n".join(map(escape_line, error.format_message().split("\n")))  # it may quote arguments
+            click.UsageError(shown, error.ctx).show()
+            return Exit.USAGE
+        case UnsupportedError():
+            click.UsageError(escape_line(str(error))).show()
+            return Exit.USAGE
+        case click.Abort() | KeyboardInterrupt():
+            progress.hide()
+            for line in progress.so_far():
+                _say(line)
+            return Exit.INTERRUPTED
+        case BrokenPipeError() | PipeClosedError():
+            return Exit.CLOSED_PIPE
+        case NothingMatchesError() | UnreadableError():
+            _say(f"error: {error}")
+            return Exit.INCOMPLETE
+        case OutputError():
+            _say(f"error: {error}")
+            return Exit.OUTPUT_FAILED
+        case OSError():  # those of the evidence are UnreadableError
+            _say(f"error: output: {error.strerror}")
+            return Exit.OUTPUT_FAILED
+    if signals.number:  # some packages make an ImportError of it
+        return 128 + signals.number
+    if os.environ.get("KAFKALOG_TRACEBACK"):
+        raise error
+    _say(f"internal error: {type(error).__name__}: {error}")  # for the user one line, the rest for a bug report
+    _say("set KAFKALOG_TRACEBACK=1 to see where")
+    return Exit.INTERNAL
 
 
 def _say(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import click
@@ -16,7 +17,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import TIMES, NumberRanges, Size, Time, TimeZone, form_of, names_of
+from kafkalog_cli.params import ROW_FORMS, SIZE, TIME, TIMES, NumberRanges, TimeZone, form_of, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +41,14 @@ __all__ = [
     "limits_of",
     "max_batch_bytes_option",
     "max_expansion_option",
-    "narrowing_options",
     "output_options",
+    "partition_option",
     "paths_argument",
     "remote_options",
     "row_form",
     "say_reused",
     "since_audit_option",
+    "space_options",
     "status_options",
     "storage_options",
     "table_option",
@@ -67,9 +69,6 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
-
-
 def in_order(*options: Option) -> Option:
     """Return one decorator that gives a command the options in the order in which its help lists them."""
 
@@ -81,32 +80,36 @@ def in_order(*options: Option) -> Option:
     return decorate
 
 
-def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
-    """Let the shell complete names of files."""
-    from click.shell_completion import CompletionItem
+def as_one(name: str, make: Callable[..., Any], *options: Option) -> Option:
+    """Return a decorator that gives a command options as one argument: what `make` makes of them, by their names."""
+    taken = tuple(signature(make).parameters)
 
-    return [CompletionItem(incomplete, type="file")]
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*arguments: Any, **others: Any) -> Any:
+            given = {one: others.pop(one) for one in taken if one in others}
+            return command(*arguments, **{name: make(**given)}, **others)
+
+        return in_order(*options)(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
+    return decorate
 
 
 def paths_argument(metavar: str, *, required: bool = True) -> Option:
     """Declare a command's inputs, as `paths`."""
-    return click.argument(
-        "paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files, callback=_patterns_of_uris
-    )
+    path = click.Path(readable=False)  # what can't be read is said later
+    return click.argument("paths", nargs=-1, required=required, metavar=metavar, type=path, callback=_patterns_of_uris)
 
 
 def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Expand patterns in URIs, which no shell does."""
     from kafkalog.files.directories import expand
-    from kafkalog.files.names import is_remote
 
     return tuple(path for given in paths for path in (expand(given) if is_remote(given) else (given,)))
 
 
 def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
     """Take a directory that is there, or a URI. Raises BadParameter."""
-    from kafkalog.files.names import is_remote
-
     if not is_remote(path):
         click.Path(exists=True, file_okay=False).convert(path, _param, _ctx)
     return path
@@ -141,36 +144,25 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
 
     Without `folders` a command writes no directories.
     """
+    again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+    return as_one(
+        "target", _target,
+        click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
+                     help=f"{text} `-` is standard output."),
+        click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
+        *((again,) if folders else ()),
+        click.option("--csv-safe", is_flag=True,
+                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
+    )  # fmt: skip
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def run(
-            *arguments: Any,
-            output: str | None,
-            no_clobber: bool,
-            csv_safe: bool,
-            overwrite: bool = False,
-            **others: Any,
-        ) -> Any:
-            if no_clobber and overwrite:
-                raise click.UsageError("--no-clobber and --overwrite exclude each other.")
-            path = None if output in (None, "-") else _path(output or "")
-            remote = output if output and is_remote(output) else None
-            name = click.get_current_context().command.name or ""
-            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote, name), **others)
 
-        again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
-        options = in_order(
-            click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
-                         help=f"{text} `-` is standard output."),
-            click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
-            *((again,) if folders else ()),
-            click.option("--csv-safe", is_flag=True,
-                         help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
-        )  # fmt: skip
-        return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
-    return decorate
+def _target(*, output: str | None, no_clobber: bool, csv_safe: bool, overwrite: bool = False) -> Target:
+    if no_clobber and overwrite:
+        raise click.UsageError("--no-clobber and --overwrite exclude each other.")
+    path = None if output in (None, "-") else _path(output or "")
+    remote = output if output and is_remote(output) else None
+    name = click.get_current_context().command.name or ""
+    return Target(path, overwrite, no_clobber, csv_safe, remote, name)
 
 
 def _path(output: str) -> Path:
@@ -179,19 +171,15 @@ def _path(output: str) -> Path:
     return Path(output)
 
 
-def max_batch_bytes_option() -> Option:
-    """Declare ``--max-batch-bytes``."""
-    return click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-                        help="Largest batch that is read.")  # fmt: skip
-
-
-def max_expansion_option() -> Option:
-    """Declare ``--max-expansion``."""
-    return click.option(
-        "--max-expansion", type=Size(),
-        help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
-        " whichever is less, plus 1 GiB]",
-    )  # fmt: skip
+max_batch_bytes_option: Final = click.option(
+    "--max-batch-bytes", type=SIZE, default=Limits().max_batch_bytes, show_default=True,
+    help="Largest batch that is read.",
+)  # fmt: skip
+max_expansion_option: Final = click.option(
+    "--max-expansion", type=SIZE,
+    help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
+    " whichever is less, plus 1 GiB]",
+)  # fmt: skip
 
 
 def limits_of(params: Mapping[str, Any]) -> Limits:
@@ -214,7 +202,7 @@ def remote_options(command: Command) -> Command:
             return command(*arguments, **others)
 
     options = in_order(
-        click.option("--remote", type=click.Path(), metavar="DIR|URI", shell_complete=_files,
+        click.option("--remote", type=click.Path(readable=False), metavar="DIR|URI",
                      help="The remote store of tiered storage: its segments are the earlier part of the logs."),
         click.option("--remote-layout", metavar="PATTERN",
                      help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
@@ -223,24 +211,13 @@ def remote_options(command: Command) -> Command:
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
-def limit_options(command: Command) -> Command:
-    """Declare how much of a file is read and decompressed, as `limits`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None, **others: Any
-    ) -> Any:
-        return command(*arguments, limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), **others)
-
-    options = in_order(
-        max_batch_bytes_option(),
-        click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes,
-                     show_default=True, help="Largest size that a batch may decompress to."),
-        max_expansion_option(),
-    )  # fmt: skip
-    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
-
+limit_options: Final = as_one(
+    "limits", Limits,
+    max_batch_bytes_option,
+    click.option("--max-decompressed-bytes", type=SIZE, default=Limits().max_decompressed_bytes,
+                 show_default=True, help="Largest size that a batch may decompress to."),
+    max_expansion_option,
+)  # fmt: skip
 _MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
 
 
@@ -249,7 +226,7 @@ def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) 
 
 
 unpacked_option: Final = click.option(
-    "--max-unpacked-bytes", type=Size(), default="8GiB", show_default=True, expose_value=False,
+    "--max-unpacked-bytes", type=SIZE, default="8GiB", show_default=True, expose_value=False,
     callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
 )  # fmt: skip
 
@@ -308,33 +285,26 @@ topic_option: Final = click.option(
 )
 
 
-def narrowing_options(command: Command) -> Command:
-    """Declare what an audit can be narrowed to, as `narrowing`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], producer_ids: tuple[int, ...],
-        transactional_ids: tuple[str, ...], **others: Any,
-    ) -> Any:  # fmt: skip
-        from kafkalog.narrowing import Narrowing  # imports fnmatch
-
-        return command(*arguments, narrowing=Narrowing(topics, partitions, producer_ids, transactional_ids), **others)
-
-    options = in_order(
-        topic_option,
-        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
-        click.option("--producer-id", "producer_ids", type=int, multiple=True,
-                     help="Only this producer; repeat for more."),
-        transactional_id_option,
-    )  # fmt: skip
-    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
+partition_option: Final = click.option(
+    "--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."
+)
 
 storage_options: Final = in_order(
     click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it."),
     click.option("--region", help="The object store's region, if the environment does not set it."),
     click.option("--anonymous", is_flag=True, help="Do not sign requests to the object store."),
 )
+
+
+_FILE: Final = click.Path(exists=True, dir_okay=False)
+space_options: Final = in_order(
+    click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB."),
+    click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
+    click.option("--topic-configs", type=_FILE,
+                 help="The topics' settings if there is no metadata log: JSON, settings by topic."),
+    click.option("--now", type=TIME, metavar="TIME",
+                 help="The present.  [default: the clock if a broker runs, else the newest time]"),
+)  # fmt: skip
 
 
 def status_options(default: Severity = Severity.WARNING) -> Option:
@@ -423,7 +393,7 @@ since_audit_option: Final = click.option(
 
 audit_options: Final = in_order(
     table_option(TABLE_NAMES),
-    click.option("--now", type=Time(), metavar="TIME",
+    click.option("--now", type=TIME, metavar="TIME",
                  help=f"Treat this time as the present: {TIMES}  [default: newest broker time]"),
     click.option(
         "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."

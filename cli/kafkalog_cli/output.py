@@ -12,17 +12,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from kafkalog.errors import OutputError
 from kafkalog.escape import escape, escape_line
 from kafkalog.files.names import local_path, unpacked_places
 from kafkalog.files.watch import watch
-from kafkalog_cli.exit import OutputError, PipeClosedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STDOUT", "Target", "is_terminal", "parquet_engine", "say", "say_official", "write_provenance"]
+    from _typeshed import SupportsWrite
+
+__all__ = [
+    "STDOUT",
+    "Buffer",
+    "PipeClosedError",
+    "Target",
+    "is_terminal",
+    "parquet_engine",
+    "say",
+    "say_official",
+    "write_provenance",
+]
 
 FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
+
+
+class PipeClosedError(Exception):
+    """The reader of the output has closed it. Not an OSError: click would turn that into a status of its own."""
 
 
 def is_terminal() -> bool:
@@ -71,6 +87,31 @@ class _Checked:
             raise PipeClosedError from error
         except OSError as error:
             raise OutputError(f"{self._name}: {error.strerror}") from error
+
+
+class Buffer:
+    """Collects data for `out`; the kernel fills it, too: ``buffer[:used]`` is not written yet."""
+
+    def __init__(self, out: SupportsWrite[memoryview | bytes], size: int) -> None:
+        self.buffer = bytearray(size)
+        self.used = 0
+        self._out = out
+
+    def flush(self) -> None:
+        """Give all so far to `out`."""
+        if self.used:
+            self._out.write(memoryview(self.buffer)[: self.used])
+            self.used = 0
+
+    def write(self, data: bytes) -> None:
+        """Write data that is ready."""
+        if self.used + len(data) > len(self.buffer):
+            self.flush()
+        if len(data) > len(self.buffer):
+            self._out.write(data)
+            return
+        self.buffer[self.used : self.used + len(data)] = data
+        self.used += len(data)
 
 
 def _only_ours(path: str, flags: int) -> int:

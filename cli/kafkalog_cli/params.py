@@ -22,18 +22,20 @@ __all__ = [
     "PROSE_SUFFIXES",
     "REPORT_FORMS",
     "REPORT_SUFFIXES",
+    "ROW_FORMS",
+    "SIZE",
+    "TIME",
     "TIMES",
     "At",
     "NumberRanges",
     "Offsets",
-    "Size",
-    "Time",
     "TimeZone",
     "check_name",
     "form_of",
     "names_of",
 ]
 
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
 # What the help of an option says of the times that it takes.
 TIMES: Final = (
@@ -54,32 +56,24 @@ REPORT_SUFFIXES: Final = {
 }  # fmt: skip
 
 
-class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A number of bytes, optionally with KiB, MiB or GiB after it."""
+class Quantity(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """What a function reads that says in its ValueError what is wrong."""
 
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return bytes_of(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time: ISO-8601, ms since 1970, or relative to the newest one; without a zone it is UTC."""
-
-    name = "time"
+    def __init__(self, name: str, read: Callable[[str], When]) -> None:
+        self.name = name
+        self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> When:
         if isinstance(value, int | Ago):
             return value
         try:
-            return time_of(str(value))
+            return self._read(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+SIZE: Final = Quantity("bytes", bytes_of)  # with KiB, MiB or GiB after it, or without
+TIME: Final = Quantity("time", time_of)  # ISO-8601, ms since 1970, or relative to the newest one; by default in UTC
 
 
 class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -95,7 +89,7 @@ class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time 
         text = str(value).removeprefix("offset:")
         if re.fullmatch(r"\d{1,19}", text) and (text != value or int(text) < 10**11):
             return Moment(offset=int(text))
-        return Moment(timestamp=Time().convert(value, param, ctx))
+        return Moment(timestamp=TIME.convert(value, param, ctx))
 
 
 class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -19,27 +19,30 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from kafkalog.errors import UnreadableError
+from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.escape import escape
 from kafkalog.findings import Severity
+from kafkalog.outcome import Exit, Outcome
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
-from kafkalog_cli.exit import Exit, Outcome, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
+    Option,
     audit_options,
     audit_options_of,
+    in_order,
     limit_options,
     limits_of,
     remote_options,
     say_reused,
     since_audit_option,
+    space_options,
     status_options,
     storage_options,
 )
 from kafkalog_cli.output import say
-from kafkalog_cli.params import Size, Time
+from kafkalog_cli.params import SIZE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,43 +70,38 @@ class SparkJob:
 
 @contextmanager
 def spark_job(
-    paths: Sequence[str], output: str, command: str, *, overwrite: bool, known: Set[str], master: str | None = None,
+    paths: Sequence[str], output: str, command: str, *, overwrite: bool, master: str | None = None,
     arguments: Sequence[str] | None = None, check: Callable[[Output, dict[str, Any]], object] = lambda *_: None,
 ) -> Iterator[SparkJob]:  # fmt: skip
     """Hold an output and open a session; what can be refused without a session is refused before it.
 
-    `known` are the options that the session's settings may fill in. An unfinished output of a run with the same
-    `arguments` is gone on with. `check` raises what the command refuses.
+    An unfinished output of a run with the same `arguments` is gone on with. `check` raises what the command refuses.
     """
-
     check_packages()
     from kafkalog.files.directories import expand
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.files.off_limits import refuse_evidence
-    from kafkalog_spark.job_output import Output, OutputFailedError
+    from kafkalog_spark.job_output import Output
     from kafkalog_spark.session import active_session, configured, open_session, stop
 
     params = click.get_current_context().params | {"output": output, "overwrite": overwrite}
     set_storage_options(_storage(params))
     paths = [path for pattern in paths for path in expand(absolute(pattern))]
-    try:
-        target = Output(output, command)
-        refuse_evidence(output, paths)
-        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=arguments)
-        check(target, params)
-        mine = active_session() is None
-        with target.held(), jvm_in_words():
-            session = open_session(master)
-            try:
-                _take_settings(session, params, known)
-                set_storage_options(_storage(params))
-                target.reach()  # by the options that the session's configuration may have set
-                yield SparkJob(session, paths, target, params)
-            finally:
-                if mine:
-                    stop(session)
-    except OutputFailedError as error:
-        raise OutputError(str(error)) from error
+    target = Output(output, command)
+    refuse_evidence(output, paths)
+    target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=arguments)
+    check(target, params)
+    mine = active_session() is None
+    with target.held(), jvm_in_words():
+        session = open_session(master)
+        try:
+            _take_settings(session, params)
+            set_storage_options(_storage(params))
+            target.reach()  # by the options that the session's configuration may have set
+            yield SparkJob(session, paths, target, params)
+        finally:
+            if mine:
+                stop(session)
 
 
 def absolute(pattern: str) -> str:
@@ -117,12 +115,12 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
 
-def _take_settings(session: SparkSession, params: dict[str, Any], known: Set[str]) -> None:
+def _take_settings(session: SparkSession, params: dict[str, Any]) -> None:
     """Let the session's settings fill in what was left out. Raises UsageError for one that does not exist."""
     from kafkalog_spark.session import setting_of, settings
 
     given, ctx = settings(session), click.get_current_context()
-    options = {setting_of(option) for option in known}
+    options = {setting_of(option) for option in _settings()}
     for name in sorted(given.keys() - options):
         close = difflib.get_close_matches(name, options, 1)
         hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(sorted(options))}"
@@ -228,25 +226,28 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__context__
 
 
-_output_option = click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-_overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+_output_options = in_order(
+    click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output."),
+    click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote."),
+)
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
+
+
+def _input_option(*, required: bool) -> Option:
+    text = "A broker's log directory, or a pattern; repeat for more."
+    return click.option("--input", "inputs", multiple=True, required=required, metavar="DIR", help=text)
+
+
+def _split_option(more: str = ".") -> Option:
+    text = f"How much one task reads, approximately{more}"
+    return click.option("--split-bytes", type=SIZE, default="128MiB", show_default=True, help=text)
 
 
 @click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
 @click.argument("more", nargs=-1, metavar="[DIR]...")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="DIR",
-    help="A broker's log directory, or a pattern; repeat for more.",
-)
-@_output_option
-@_overwrite_option
-@click.option(
-    "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
-)
+@_input_option(required=False)
+@_output_options
+@_split_option()
 @click.option(
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
@@ -271,14 +272,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     started = time.time()
     with spark_job(
-        paths,
-        output,
-        "txn-audit",
-        overwrite=overwrite,
-        master=master,
-        arguments=sys.argv[1:],
-        known=_settings(),
-        check=_earlier,
+        paths, output, "txn-audit", overwrite=overwrite, master=master, arguments=sys.argv[1:], check=_earlier
     ) as job:
         return _run_audit(job, started)
 
@@ -344,41 +338,11 @@ _OF_SPACE = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
 
 
 @click.command("bulk_space")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    required=True,
-    metavar="DIR",
-    help="A broker's log directory, or a pattern; repeat for more.",
-)
-@_output_option
-@_overwrite_option
-@click.option(
-    "--split-bytes",
-    type=Size(),
-    default="128MiB",
-    show_default=True,
-    help="How much one task reads, approximately; at least one partition.",
-)
+@_input_option(required=True)
+@_output_options
+@_split_option("; at least one partition.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(_OF_SPACE), help="Table to write; repeat for more.")
-@click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB.")
-@click.option(
-    "--server-properties",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The brokers' settings that the metadata log does not have.",
-)
-@click.option(
-    "--topic-configs",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The topics' settings if there is no metadata log: JSON, settings by topic.",
-)
-@click.option(
-    "--now",
-    type=Time(),
-    metavar="TIME",
-    help="The present.  [default: the clock if a broker runs, else the newest time]",
-)
+@space_options
 @storage_options
 @remote_options
 @limit_options
@@ -390,7 +354,7 @@ def bulk_space(inputs: tuple[str, ...], output: str, overwrite: bool, **_params:
         spark-submit bulk_space.py --input '/backups/broker-*' --output /space/2026-11-21
     """
     started = time.monotonic()
-    with spark_job(inputs, output, "space", overwrite=overwrite, known=_settings()) as job:
+    with spark_job(inputs, output, "space", overwrite=overwrite) as job:
         return _run_space(job, started)
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
+from kafkalog.outcome import Exit, Outcome
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
@@ -34,7 +35,7 @@ from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
-    from kafkalog_cli.render.row_formats import BlockSink, RowSink
+    from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["ViewOutput", "view_options"]
 
@@ -73,22 +74,12 @@ class ViewOutput:
     def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
         """Write the rows of the wanted tables, findings as rows or to standard error."""
         wanted = self.names
-        distinct = DistinctIds()
         with self._sink() as sink:
-            try:
-                for item in rows:
-                    if isinstance(item, Finding):
-                        self._finding(item, sink, distinct)
-                        continue
-                    if isinstance(item, Rows):
-                        sink.block(item)
-                        continue
-                    table, row = item
-                    if table.name in wanted:
-                        sink.row(table, row)
-            except NothingMatchesError as error:  # the rows before are findings
-                self.outcome.nothing_matched()
-                say(f"error: {error}")
+            for item in self._without_findings(rows, sink):
+                if isinstance(item, Rows):
+                    sink.block(item)
+                elif item[0].name in wanted:
+                    sink.row(*item)
             sink.close()
         return self.outcome.status(exit_zero=self.exit_zero)
 
@@ -103,51 +94,47 @@ class ViewOutput:
         """Write lines of text that are made of the rows, findings to standard error."""
         from kafkalog_cli.render.people import encoded
 
-        distinct = DistinctIds()
-
-        def named() -> Iterator[dict[str, Any]]:
-            try:
-                for item in rows:
-                    if isinstance(item, Finding):
-                        self._finding(item, None, distinct)
-                    else:
-                        yield dict(zip(item[0].names, item[1], strict=True))
-            except NothingMatchesError as error:
-                self.outcome.nothing_matched()
-                say(f"error: {error}")
-
+        items = self._without_findings(rows, None)
+        named = (dict(zip(item[0].names, item[1], strict=True)) for item in items if not isinstance(item, Rows))
         with self.target.stream(self.paths) as stream:
-            for line in drawn(named()):
+            for line in drawn(named):
                 stream.write(encoded(f"{line}\n"))
         return self.outcome.status(exit_zero=self.exit_zero)
+
+    def _without_findings(
+        self, rows: Iterable[tuple[Table, Row] | Rows | Finding], sink: BlockSink | None
+    ) -> Iterator[tuple[Table, Row] | Rows]:
+        """Yield the rows; count and show the findings, in the sink if it has them as rows."""
+        as_rows = sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form))
+        distinct = DistinctIds()
+        try:
+            for item in rows:
+                if not isinstance(item, Finding):
+                    yield item
+                    continue
+                self.outcome.count(item.code, item.severity)
+                if sink is not None and as_rows:
+                    sink.row(FINDINGS, distinct(finding_row(item)))
+                elif item.severity > Severity.NOTE:
+                    say(str(item))
+        except NothingMatchesError as error:  # the rows before are findings
+            self.outcome.nothing_matched()
+            say(f"error: {error}")
 
     @contextmanager
     def _sink(self) -> Iterator[BlockSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
-        tables = [*self.tables, FINDINGS]
+        from kafkalog_cli.render.sinks import folder_sink, sink_of
+
+        names = [table.name for table in (*self.tables, FINDINGS)]
         if self.target.is_folder(self.form):
             with self.target.folder(self.paths) as folder:
-                from kafkalog_cli.render.folders import folder_sink
-
-                with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
+                with folder_sink(self.form, folder, (), names) as sink:
                     yield sink
                 write_provenance(folder, self.target.command)
-            return
-        from kafkalog_cli.render.sinks import sink_of
-
-        with self.target.stream(self.paths) as stream:
-            names = [table.name for table in tables]
-            yield sink_of(
-                self.form, stream, self.columns, names, terminal=self.target.on_terminal,
-                csv_safe=self.target.csv_safe,
-            )  # fmt: skip
-
-    def _finding(self, finding: Finding, sink: RowSink | None, distinct: DistinctIds) -> None:
-        self.outcome.count(finding.code, finding.severity)
-        if sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form)):
-            sink.row(FINDINGS, distinct(finding_row(finding)))
-        elif finding.severity > Severity.NOTE:
-            say(str(finding))
+        else:
+            with self.target.stream(self.paths) as stream:
+                yield sink_of(self.form, stream, self.columns, names, self.target)
 
 
 def view_options(
@@ -160,6 +147,7 @@ def view_options(
     by_name = {table.name: table for table in tables}
 
     def decorate(command: _Command) -> _Command:
+        @wraps(command)
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
             target: Target, limits: Limits, fail_on: str, exit_zero: bool, **own: Any,
@@ -175,8 +163,6 @@ def view_options(
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 
-        run.__doc__ = command.__doc__
-        run.__dict__ |= command.__dict__
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     shown = ", ".join(table.name for table in default)

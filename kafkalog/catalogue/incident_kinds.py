@@ -9,7 +9,7 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.record_codes import ACCEPTED, RECORDS
 from kafkalog.severity import Severity
 
-__all__ = ["INCIDENT_KINDS", "INFORMATIVE", "KIND_OF", "kind_of"]
+__all__ = ["INCIDENT_KINDS", "INFORMATIVE", "KIND_OF", "IncidentKind", "kind_of"]
 
 
 @dataclass(frozen=True, slots=True)

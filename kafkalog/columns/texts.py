@@ -15,7 +15,7 @@ import numpy as np
 
 from kafkalog.kernel import messages, plans
 from kafkalog.kernel import text as kernel_text
-from kafkalog.kernel.buffers import SPAN_CELLS, Bytes, as_table
+from kafkalog.kernel.buffers import Bytes
 from kafkalog.kernel.slots import secret_bits
 
 if TYPE_CHECKING:
@@ -36,48 +36,48 @@ class Numbered:
     which only some extras have.
     """
 
-    __slots__ = ("_arena", "_slots", "_spans", "_state")
+    __slots__ = ("arena", "slots", "spans", "state")
 
     def __init__(self) -> None:
-        self._slots = array("q", bytes(8 * 2 * _FIRST))
-        self._spans = array("q", bytes(8 * 3 * _FIRST))
-        self._arena = bytearray(1 << 10)
-        self._state = array("q", (0, 0, 256 + secret_bits(30)))
+        self.slots = array("q", bytes(8 * 2 * _FIRST))
+        self.spans = array("q", bytes(8 * 3 * _FIRST))
+        self.arena = bytearray(1 << 10)
+        self.state = array("q", (0, 0, 256 + secret_bits(30)))
 
     def __len__(self) -> int:
-        return self._state[0]
+        return self.state[0]
 
     def __iter__(self) -> Iterator[bytes]:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: int) -> bytes:
-        start, size, _ = self._spans[3 * number : 3 * number + 3]
-        return bytes(self._arena[start : start + size])
+        start, size, _ = self.spans[3 * number : 3 * number + 3]
+        return bytes(self.arena[start : start + size])
 
     @property
     def data(self) -> bytes:
         """Return the strings, one after the other."""
-        return bytes(self._arena[: self.size])
+        return bytes(self.arena[: self.size])
 
     @property
     def sizes(self) -> array[int]:
         """Return how many bytes each string has."""
-        return self._spans[1 : 3 * len(self) : 3]
+        return self.spans[1 : 3 * len(self) : 3]
 
     @property
     def size(self) -> int:
         """Return how many bytes the strings have."""
-        return self._state[1]
+        return self.state[1]
 
     def only(self, numbers: Iterable[int]) -> Numbered:
         """Return these strings alone, numbered in this order."""
         found = Numbered()
         starts, sizes = array("q"), array("q")
         for number in numbers:
-            start, size, _ = self._spans[3 * number : 3 * number + 3]
+            start, size, _ = self.spans[3 * number : 3 * number + 3]
             starts.append(start)
             sizes.append(size)
-        found.numbers(self._arena, memoryview(starts), memoryview(sizes))
+        found.numbers(self.arena, memoryview(starts), memoryview(sizes))
         return found
 
     def numbers(self, buf: Bytes, starts: memoryview, sizes: memoryview) -> array[int]:
@@ -85,29 +85,19 @@ class Numbered:
         found = array("q", bytes(8 * len(starts)))
         done = 0
         while True:
-            done = messages.number(
-                buf,
-                starts,
-                sizes,
-                done,
-                found,
-                self._slots,
-                as_table(self._spans, SPAN_CELLS),
-                self._arena,
-                self._state,
-            )
+            done = messages.number(buf, starts, sizes, done, found, self)
             if done == len(starts):
                 return found
             self._grow(sizes[done])
 
     def _grow(self, size: int) -> None:
-        count, used, _ = self._state
-        if size > len(self._arena) - used:
-            self._arena += bytes(max(size, len(self._arena)))
-        if (count + 1) * 2 > len(self._slots):
-            self._spans += array("q", bytes(8 * len(self._spans)))
-            self._slots = array("q", bytes(16 * len(self._slots)))
-            messages.place(as_table(self._spans, SPAN_CELLS), count, self._slots)
+        count, used, _ = self.state
+        if size > len(self.arena) - used:
+            self.arena += bytes(max(size, len(self.arena)))
+        if (count + 1) * 2 > len(self.slots):
+            self.spans += array("q", bytes(8 * len(self.spans)))
+            self.slots = array("q", bytes(16 * len(self.slots)))
+            messages.place(self)
 
 
 _AT_ONCE: Final = 4096  # texts that are made together

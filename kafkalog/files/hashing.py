@@ -22,7 +22,6 @@ class HashedSource:
     def __init__(self, source: SizedSource, name: str) -> None:
         self.name = source.name
         self.is_cut = source.is_cut
-        self.hash = name
         self.source = source
         self._digest = hashlib.new(name)
         self._hashed = 0

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkalog.findings import Finding
 
-__all__ = ["OVER_BUDGET", "Expansion", "Limits", "default_expansion"]
+__all__ = ["OVER_BUDGET", "Expansion", "Limits"]
 
 OVER_BUDGET: Final = "expansion-over-budget"
 _MOST: Final = 8 << 30
@@ -38,13 +38,10 @@ class Limits:
 
     def expansion(self, size: int | None) -> Expansion:
         """Begin to count what a file of `size` bytes decompresses to; None is the size of a stream."""
-        return default_expansion(size) if self.max_expansion is None else Expansion(self.max_expansion)
-
-
-def default_expansion(size: int | None) -> Expansion:
-    """Begin to count for a file of `size` bytes; a stream's size is not known."""
-    size = _MOST if size is None else size
-    return Expansion(min(_MOST, _TIMES * size) + _ALWAYS, min(_MOST, size) + _RECORDS)
+        if self.max_expansion is not None:
+            return Expansion(self.max_expansion)
+        size = _MOST if size is None else size
+        return Expansion(min(_MOST, _TIMES * size) + _ALWAYS, min(_MOST, size) + _RECORDS)
 
 
 class Expansion:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
 ]
 
 NO_UUID: Final = "A" * 22  # the id of nothing, which a broker refuses for a topic
-_SMALL: Final = 1 << 10  # bytes of a file whose content is remembered
 _NUMBER: Final = re.compile(r"[+-]?\d{1,30}")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _LIMITS: Final = (2**31, 2**63)  # an entry ends with an int and a long; a broker refuses what is beyond these
@@ -124,32 +122,11 @@ def partition_offsets(data: bytes) -> Checkpoint:
 
 def leader_epochs(data: bytes) -> Checkpoint:
     """Read a leader-epoch-checkpoint: lines of epoch, start offset (LeaderEpochCheckpointFile)."""
-    if len(data) > _SMALL:
-        return _checkpoint(data, 2, LeaderEpoch)
-    version, rows, wrong = _known_epochs(data)
-    return Checkpoint(version, [*rows], [*wrong])
-
-
-# The small files of many partitions are the same: each content is read once.
-@lru_cache(maxsize=1024)
-def _known_epochs(data: bytes) -> Checkpoint:
     return _checkpoint(data, 2, LeaderEpoch)
 
 
 def partition_metadata(data: bytes) -> Properties:
     """Read a partition.metadata: a version and a topic's id, whatever stands before each (PartitionMetadataFile)."""
-    if len(data) > _SMALL:
-        return _partition_metadata(data)
-    values, wrong = _known_metadata(data)
-    return Properties({**values}, [*wrong])
-
-
-@lru_cache(maxsize=1024)
-def _known_metadata(data: bytes) -> Properties:
-    return _partition_metadata(data)
-
-
-def _partition_metadata(data: bytes) -> Properties:
     if not data:
         return Properties({}, [(1, "the file is empty: a broker fails to load the partition, and does not start")])
     values: dict[str, str] = {}

@@ -250,27 +250,25 @@ _FIRST_ROOM: Final = 1 << 16
 
 
 class JsonTexts:
-    """Writes the messages of `tables` by the programs of `json`; their texts are in `content`."""
+    """Writes the messages of `tables` by the programs of `json`; their texts are the `used` bytes of `content`."""
 
     def __init__(self, json: JsonPrograms, tables: MessageTables) -> None:
         self.content = bytearray(_FIRST_ROOM)
-        self._json = json
-        self._tables = tables
-        self._stack = array("q", bytes(8 * ops.FRAME * 2 * (tables.programs.depth + 2)))
-        self._used = 0
+        self.json = json
+        self.tables = tables
+        self.stack: array[int] | memoryview = array("q", bytes(8 * ops.FRAME * 2 * (tables.programs.depth + 2)))
+        self.used = 0
 
     def clear(self) -> None:
         """Forget all texts."""
-        self._used = 0
+        self.used = 0
 
     def write(self, buf: Bytes, messages: CellTable, starts: memoryview, sizes: memoryview) -> set[int]:
         """Write messages, whose bytes are `buf`, and where each of them is; return those that only `put` can write."""
         done = 0
         special: set[int] = set()
         while True:
-            done, self._used, why = kernel_messages.write(
-                buf, messages, done, self._json, self._tables, self._stack, self.content, self._used, starts, sizes
-            )
+            done, self.used, why = kernel_messages.write(buf, messages, done, self, starts, sizes)
             if why == kernel_messages.DONE:
                 return special
             if why == kernel_messages.NO_ROOM:
@@ -282,7 +280,7 @@ class JsonTexts:
     def put(self, text: str) -> tuple[int, int]:
         """Add a text: return where it begins, and its size."""
         data = text.encode("utf-8", "surrogateescape")
-        start = self._used
+        start = self.used
         self.content[start : start + len(data)] = data
-        self._used += len(data)
+        self.used += len(data)
         return start, len(data)

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: auto_pickle=False
 """Runs the programs of generated messages over many of them, into tables; see ``message_ops.py`` for what they are.
 
 It reads as Kafka's own code does and is as lenient; what Kafka only tolerates becomes a row of the table of remarks.
@@ -871,8 +872,8 @@ def embedded(
 # value. A tagged field is left out where it has its default; then a comma that its literal begins with is, too, after
 # a brace.
 
-# Why ``write`` stopped: all done, no room in `out`, or the caller must write this message.
-DONE, NO_ROOM, SPECIAL = range(3)
+# Why ``write`` stopped: all done, no room in `out`, the caller must write this message, or the stack is too short.
+DONE, NO_ROOM, SPECIAL, TOO_DEEP = range(4)
 
 
 @cython.cfunc
@@ -910,267 +911,492 @@ def put_string(
     return put(out, w, data, 0, len(data))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put_literal(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    literals: cython.const[cython.uchar][::1],
-    steps: cython.const[cython.longlong][::1],
-    s: cython.Py_ssize_t,
-    gap: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Write a step's literal; the first one after a brace without its first `gap` bytes, the comma before it."""
-    if gap and out[w - 1] != BRACE:
-        gap = 0
-    return put(out, w, literals, steps[s + 1] + gap, steps[s + 2] - gap)
+@cython.final
+@cython.cclass
+class Writing:
+    """A message that is being written: how far, by which step, of which row; and why it ends too early.
+
+    Each method writes one step. Those that say whether the message goes on are the ones that may end it.
+    """
+
+    buf: cython.const[cython.uchar][::1]
+    programs: cython.const[cython.longlong][::1]
+    steps: cython.const[cython.longlong][::1]
+    literals: cython.const[cython.uchar][::1]
+    tables: cython.const[cython.longlong][::1]
+    cells: cython.const[cython.longlong][::1]
+    stack: cython.longlong[::1]
+    out: cython.uchar[::1]
+    dialect: cython.int
+    gap: cython.Py_ssize_t  # bytes of what is between two fields
+    w: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    table: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    top: cython.Py_ssize_t  # of the stack
+    why: cython.int
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def ends(self, why: cython.int) -> cython.bint:
+        self.why = why
+        return False
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def fits(self, size: cython.longlong) -> cython.bint:
+        """Say whether there is room for so many bytes, otherwise end."""
+        if size > len(self.out) - self.w:
+            return self.ends(NO_ROOM)
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def cell(self, number: cython.Py_ssize_t) -> cython.longlong:
+        """Return what is in one of the columns of the step's field."""
+        room: cython.Py_ssize_t = self.tables[self.table * TABLE + 1]
+        return self.cells[self.tables[self.table * TABLE] + (self.steps[self.s + 3] + number) * room + self.row]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def is_left_out(self, value: cython.longlong) -> cython.bint:
+        """Say whether a tagged field has its default; the step is then done."""
+        return self.steps[self.s + 4] and value == self.steps[self.s + 5]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def byte(self, value: cython.uchar) -> cython.void:
+        self.out[self.w] = value
+        self.w += 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def word_at(self, start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+        """Write a piece of the literals."""
+        self.w = put(self.out, self.w, self.literals, start, size)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def literal(self) -> cython.void:
+        """Write the step's literal; right after a brace, that of a tagged field has no comma before it."""
+        gap: cython.Py_ssize_t = self.gap if self.steps[self.s + 4] and self.out[self.w - 1] == BRACE else 0
+        self.word_at(self.steps[self.s + 1] + gap, self.steps[self.s + 2] - gap)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def base64(self, start: cython.Py_ssize_t, size: cython.Py_ssize_t, url: cython.bint) -> cython.void:
+        self.w = put_base64(self.out, self.w, self.buf, start, size, url)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def push(self, n: cython.longlong) -> cython.bint:
+        """Keep the step, its row and `n` until what is inside of the field is written."""
+        if self.top + FRAME > len(self.stack):
+            return self.ends(TOO_DEEP)
+        self.stack[self.top] = self.s
+        self.stack[self.top + 1] = self.row
+        self.stack[self.top + 2] = self.table
+        self.stack[self.top + 3] = n
+        self.top += FRAME
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def pop(self) -> cython.void:
+        """Go back to the field's step and its row."""
+        self.top -= FRAME
+        self.s = self.stack[self.top]
+        self.row = self.stack[self.top + 1]
+        self.table = self.stack[self.top + 2]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def begin(self, program: cython.longlong, row: cython.Py_ssize_t) -> cython.void:
+        """Go on with the message in a row of a program's table."""
+        self.s = self.programs[2 * program]
+        self.table = self.programs[2 * program + 1]
+        self.row = row
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def run(self) -> cython.bint:
+        """Write the message up to its end: whether it has one."""
+        op: cython.longlong
+        while True:
+            op = self.steps[self.s]
+            if not self.fits(self.steps[self.s + 2] + 32):
+                return False
+            if op == W_INTEGER:
+                self.integer()
+            elif op in (W_STRING, W_BASE64):
+                if not self.string(op):
+                    return False
+            elif op == W_LITERAL:
+                self.literal()
+                self.s += STEP
+            elif op == W_ARRAY:
+                if not self.array():
+                    return False
+            elif op == W_ELEMENT_END:
+                self.element_end()
+            elif op == W_STRUCT:
+                if not self.struct():
+                    return False
+            elif op == W_UUID:
+                self.uuid()
+            elif op == W_BOOL:
+                self.flag()
+            elif op == W_WORD:
+                self.word()
+            elif op == W_EMBEDDED:
+                if not self.embedded():
+                    return False
+            elif op == W_UNKNOWN:
+                if not self.unknown_tags():
+                    return False
+            elif op == W_RETURN:
+                if not self.top:
+                    return True
+                self.pop()
+                self.s += STEP
+            else:
+                return self.ends(SPECIAL)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def integer(self) -> cython.void:
+        v: cython.longlong = self.cell(0)
+        if not self.is_left_out(v):
+            self.literal()
+            self.w = put_integer(self.out, self.w, v)
+        self.s += STEP
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def flag(self) -> cython.void:
+        v: cython.longlong = self.cell(0)
+        if not self.is_left_out(v):
+            self.literal()
+            self.word_at(TRUE_LITERAL if v else FALSE_LITERAL, 4 if v else 5)
+        self.s += STEP
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def string(self, op: cython.longlong) -> cython.bint:
+        n: cython.longlong = self.cell(1)
+        if self.steps[self.s + 4] and n in (self.steps[self.s + 6], -2):
+            self.s += STEP
+            return True
+        if n > 0 and not self.fits(self.steps[self.s + 2] + 32 + (6 * n if op == W_STRING else 2 * n)):
+            return False
+        self.literal()
+        if n < 0:
+            self.word_at(NULL_LITERAL, NULL_SIZE)
+        else:
+            self.byte(QUOTE)
+            if op == W_STRING:
+                self.w = put_string(self.out, self.w, self.buf, self.cell(0), n, self.dialect)
+            else:
+                self.base64(self.cell(0), n, False)
+            self.byte(QUOTE)
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def embedded(self) -> cython.bint:
+        """Write bytes, or go into the message that they are."""
+        program: cython.longlong = self.cell(2)
+        row: cython.Py_ssize_t = self.cell(3)
+        if row < 0:
+            return self.string(W_BASE64)
+        if not self.push(0):
+            return False
+        self.literal()
+        self.begin(program, row)
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def array(self) -> cython.bint:
+        """Write an array that is null or empty, or go into its first element."""
+        n: cython.longlong = self.cell(1)
+        row: cython.Py_ssize_t = self.cell(0)
+        if self.is_left_out(n):
+            self.s = self.steps[self.s + 7]
+            return True
+        self.literal()
+        if n < 0:
+            self.word_at(NULL_LITERAL, NULL_SIZE)
+            self.s = self.steps[self.s + 7]
+            return True
+        self.byte(OPENING)
+        if n == 0:
+            self.byte(CLOSING)
+            self.s = self.steps[self.s + 7]
+            return True
+        if not self.push(n):
+            return False
+        self.row = row
+        self.table = self.steps[self.s + 6]
+        self.s += STEP
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def element_end(self) -> cython.void:
+        k: cython.Py_ssize_t = self.top - FRAME
+        self.stack[k + 3] -= 1
+        if self.stack[k + 3] > 0:
+            self.byte(COMMA)
+            if self.dialect == SPACED_JSON:
+                self.byte(BLANK)
+            self.row += 1
+            self.s = self.stack[k] + STEP
+        else:
+            self.byte(CLOSING)
+            self.pop()
+            self.s = self.steps[self.s + 7]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def struct(self) -> cython.bint:
+        """Go into a structure, or write that it is null."""
+        v: cython.longlong = self.cell(0)
+        if self.is_left_out(v):
+            self.s = self.steps[self.s + 7]
+            return True
+        if v > 0 and self.steps[self.s + 4]:  # it may equal its default
+            return self.ends(SPECIAL)
+        self.literal()
+        if v > 0:
+            self.s += STEP
+        else:
+            self.word_at(NULL_LITERAL, NULL_SIZE)
+            self.s = self.steps[self.s + 7]
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def uuid(self) -> cython.void:
+        v: cython.longlong = self.cell(0)
+        bits: cython.int = 0
+        k: cython.Py_ssize_t
+        if v >= 0:
+            for k in range(16):
+                bits |= self.buf[v + k]
+        if bits or not self.steps[self.s + 4]:
+            self.literal()
+            self.byte(QUOTE)
+            if bits:
+                self.base64(v, 16, True)
+            else:
+                self.word_at(ZERO_UUID_LITERAL, ZERO_UUID_SIZE)
+            self.byte(QUOTE)
+        self.s += STEP
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def word(self) -> cython.void:
+        """Write the word that a number stands for, or the number, as a string."""
+        v: cython.longlong = self.cell(0)
+        k: cython.Py_ssize_t
+        self.literal()
+        self.byte(QUOTE)
+        if 0 <= v < self.steps[self.s + 5]:
+            k = self.steps[self.s + 6] + 2 * v
+            self.word_at(self.steps[k], self.steps[k + 1])
+        else:
+            self.w = put_integer(self.out, self.w, v)
+        self.byte(QUOTE)
+        self.s += STEP
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def unknown_tags(self) -> cython.bint:
+        """Write the tagged fields that the version does not have, if there are any: their tags, and bytes in base64."""
+        n: cython.longlong = self.cell(1)
+        t: cython.Py_ssize_t = self.steps[self.s + 6] * TABLE
+        k: cython.Py_ssize_t = self.tables[t] + self.cell(0)
+        room: cython.Py_ssize_t = self.tables[t + 1]
+        around: cython.Py_ssize_t = self.steps[self.s + 7]
+        if n > 0:
+            self.literal()
+            self.word_at(self.steps[around], self.steps[around + 1])
+        while n > 0:
+            if not self.fits(2 * self.cells[k + 2 * room] + 128):
+                return False
+            self.w = put_integer(self.out, self.w, self.cells[k])
+            self.word_at(self.steps[around + 2], self.steps[around + 3])
+            self.base64(self.cells[k + room], self.cells[k + 2 * room], False)
+            n -= 1
+            k += 1
+            if n > 0:
+                self.word_at(self.steps[around + 4], self.steps[around + 5])
+            else:
+                self.word_at(self.steps[around + 6], self.steps[around + 7])
+        self.s += STEP
+        return True
 
 
 def write(
     buf: cython.const[cython.uchar][::1],
     messages: Any,
     first: cython.Py_ssize_t,
-    json: Any,
-    found: Any,
-    stack: cython.longlong[::1],
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
+    texts: Any,
     starts: cython.longlong[::1],
     sizes: cython.longlong[::1],
 ) -> tuple[int, int, int]:
-    """Write a table of messages from row `first` on to ``out[w:]``, and where each of them is.
+    """Write a table of messages from row `first` on to the texts, and where each of them is.
 
-    Of `json` are `programs`, the first step for each program that reads, `steps`, `literals`, and `dialect`; of what
-    was `found` are `tables` and `cells`. Answers (next message, bytes in `out`, why it stopped): ``DONE``; ``NO_ROOM``
-    in `out`; or ``SPECIAL``: the message has what this can't write. A message that was not read is passed over.
+    Of the `texts` are `content`, of which `used` bytes are used, `json` with `programs`, the first step for each
+    program that reads, `steps`, `literals` and `dialect`, and `tables`, what was read: `tables` and `cells`. Answers
+    (next message, bytes used, why it stopped): ``DONE``; ``NO_ROOM`` in the content; or ``SPECIAL``: the message has
+    what this can't write. A message that was not read is passed over.
     """
     rows: cython.const[cython.longlong][:, ::1] = messages.cells
     count: cython.Py_ssize_t = messages.count
-    programs: cython.const[cython.longlong][::1] = json.programs
-    steps: cython.const[cython.longlong][::1] = json.steps
-    literals: cython.const[cython.uchar][::1] = json.literals
-    dialect: cython.int = json.dialect
-    tables: cython.const[cython.longlong][::1] = found.tables
-    cells: cython.const[cython.longlong][::1] = found.cells
     i: cython.Py_ssize_t
-    s: cython.Py_ssize_t
     k: cython.Py_ssize_t
     start: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    table: cython.Py_ssize_t
-    top: cython.Py_ssize_t
-    limit: cython.Py_ssize_t = len(out)
-    op: cython.longlong
-    v: cython.longlong
-    n: cython.longlong
-    g: cython.longlong
-    needed: cython.longlong
-    gap: cython.Py_ssize_t = 2 if dialect == SPACED_JSON else 1  # of what is between two fields
-    if len(rows) < MESSAGE_CELLS or count > rows.shape[1] or first < 0:
+    one: Writing = Writing.__new__(Writing)
+    one.buf = buf
+    one.programs = texts.json.programs
+    one.steps = texts.json.steps
+    one.literals = texts.json.literals
+    one.dialect = texts.json.dialect
+    one.gap = 2 if one.dialect == SPACED_JSON else 1
+    one.tables = texts.tables.tables
+    one.cells = texts.tables.cells
+    one.stack = texts.stack
+    one.out = texts.content
+    one.w = texts.used
+    if len(rows) < MESSAGE_CELLS or count > rows.shape[1] or first < 0 or one.w < 0:
         raise IndexError
     if len(starts) < count or len(sizes) < count:
         raise IndexError
-    for k in range(len(tables) // TABLE):
-        if tables[k * TABLE] + tables[k * TABLE + 1] * tables[k * TABLE + 4] > len(cells):
+    for k in range(len(one.tables) // TABLE):
+        if one.tables[k * TABLE] + one.tables[k * TABLE + 1] * one.tables[k * TABLE + 4] > len(one.cells):
             raise IndexError
     for i in range(first, count):
-        g = rows[M_PROGRAM, i]
-        row = rows[M_ROW, i]
-        if g < 0 or row < 0:
+        if rows[M_PROGRAM, i] < 0 or rows[M_ROW, i] < 0:
             continue
-        s = programs[2 * g]
-        table = programs[2 * g + 1]
-        start = w
-        top = 0
-        while True:
-            op = steps[s]
-            needed = steps[s + 2] + 32
-            if needed > limit - w:
-                return i, start, NO_ROOM
-            at = tables[table * TABLE] + steps[s + 3] * tables[table * TABLE + 1] + row
-            if op == W_INTEGER:
-                v = cells[at]
-                if steps[s + 4] and v == steps[s + 5]:
-                    s += STEP
-                    continue
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                w = put_integer(out, w, v)
-                s += STEP
-            elif op in (W_STRING, W_BASE64, W_EMBEDDED):
-                n = cells[at + tables[table * TABLE + 1]]
-                if steps[s + 4] and n in (steps[s + 6], -2):
-                    s += STEP
-                    continue
-                if op == W_EMBEDDED and cells[at + 3 * tables[table * TABLE + 1]] >= 0:
-                    if top + FRAME > len(stack):
-                        raise IndexError
-                    w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                    stack[top] = s
-                    stack[top + 1] = row
-                    stack[top + 2] = table
-                    top += FRAME
-                    g = cells[at + 2 * tables[table * TABLE + 1]]
-                    row = cells[at + 3 * tables[table * TABLE + 1]]
-                    s = programs[2 * g]
-                    table = programs[2 * g + 1]
-                    continue
-                if n > 0:
-                    needed += 6 * n if op == W_STRING else 2 * n
-                    if needed > limit - w:
-                        return i, start, NO_ROOM
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                if n < 0:
-                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
-                else:
-                    out[w] = QUOTE
-                    if op == W_STRING:
-                        w = put_string(out, w + 1, buf, cells[at], n, dialect)
-                    else:
-                        w = put_base64(out, w + 1, buf, cells[at], n, False)
-                    out[w] = QUOTE
-                    w += 1
-                s += STEP
-            elif op == W_LITERAL:
-                w = put_literal(out, w, literals, steps, s, 0)
-                s += STEP
-            elif op == W_ARRAY:
-                n = cells[at + tables[table * TABLE + 1]]
-                if steps[s + 4] and n == steps[s + 5]:
-                    s = steps[s + 7]
-                    continue
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                if n < 0:
-                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
-                    s = steps[s + 7]
-                elif n == 0:
-                    out[w] = OPENING
-                    out[w + 1] = CLOSING
-                    w += 2
-                    s = steps[s + 7]
-                else:
-                    out[w] = OPENING
-                    w += 1
-                    if top + FRAME > len(stack):
-                        raise IndexError
-                    stack[top] = s
-                    stack[top + 1] = row
-                    stack[top + 2] = table
-                    stack[top + 3] = n
-                    top += FRAME
-                    row = cells[at]
-                    table = steps[s + 6]
-                    s += STEP
-            elif op == W_ELEMENT_END:
-                k = top - FRAME
-                n = stack[k + 3] - 1
-                if n > 0:
-                    stack[k + 3] = n
-                    out[w] = COMMA
-                    if dialect == SPACED_JSON:
-                        w += 1
-                        out[w] = BLANK
-                    row += 1
-                    s = stack[k] + STEP
-                else:
-                    out[w] = CLOSING
-                    top = k
-                    row = stack[k + 1]
-                    table = stack[k + 2]
-                    s = steps[stack[k] + 7]
-                w += 1
-            elif op == W_STRUCT:
-                v = cells[at]
-                if steps[s + 4] and (v == steps[s + 5] or v > 0):
-                    if v > 0:  # it may equal its default
-                        return i, start, SPECIAL
-                    s = steps[s + 7]
-                    continue
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                if v > 0:
-                    s += STEP
-                else:
-                    w = put(out, w, literals, NULL_LITERAL, NULL_SIZE)
-                    s = steps[s + 7]
-            elif op == W_UUID:
-                v = cells[at]
-                n = 0
-                if v >= 0:
-                    for k in range(16):
-                        n |= buf[v + k]
-                if steps[s + 4] and not n:
-                    s += STEP
-                    continue
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                out[w] = QUOTE
-                if n:
-                    w = put_base64(out, w + 1, buf, v, 16, True)
-                else:
-                    w = put(out, w + 1, literals, ZERO_UUID_LITERAL, ZERO_UUID_SIZE)
-                out[w] = QUOTE
-                w += 1
-                s += STEP
-            elif op == W_BOOL:
-                v = cells[at]
-                if steps[s + 4] and v == steps[s + 5]:
-                    s += STEP
-                    continue
-                w = put_literal(out, w, literals, steps, s, gap if steps[s + 4] else 0)
-                w = put(out, w, literals, TRUE_LITERAL if v else FALSE_LITERAL, 4 if v else 5)
-                s += STEP
-            elif op == W_WORD:
-                v = cells[at]
-                w = put_literal(out, w, literals, steps, s, 0)
-                out[w] = QUOTE
-                w += 1
-                if 0 <= v < steps[s + 5]:
-                    k = steps[s + 6] + 2 * v
-                    w = put(out, w, literals, steps[k], steps[k + 1])
-                else:
-                    w = put_integer(out, w, v)
-                out[w] = QUOTE
-                w += 1
-                s += STEP
-            elif op == W_UNKNOWN:
-                n = cells[at + tables[table * TABLE + 1]]
-                if n > 0:
-                    w = put_literal(out, w, literals, steps, s, gap)
-                    g = tables[steps[s + 6] * TABLE] + cells[at]
-                    v = tables[steps[s + 6] * TABLE + 1]
-                    at = steps[s + 7]
-                    w = put(out, w, literals, steps[at], steps[at + 1])
-                    while n > 0:
-                        needed = 2 * cells[g + 2 * v] + 128
-                        if needed > limit - w:
-                            return i, start, NO_ROOM
-                        w = put_integer(out, w, cells[g])
-                        w = put(out, w, literals, steps[at + 2], steps[at + 3])
-                        w = put_base64(out, w, buf, cells[g + v], cells[g + 2 * v], False)
-                        n -= 1
-                        k = at + 4 if n > 0 else at + 6
-                        w = put(out, w, literals, steps[k], steps[k + 1])
-                        g += 1
-                s += STEP
-            elif op == W_RETURN:
-                if not top:
-                    break
-                top -= FRAME
-                s = stack[top] + STEP
-                row = stack[top + 1]
-                table = stack[top + 2]
-            else:
-                return i, start, SPECIAL
+        start = one.w
+        one.top = 0
+        one.begin(rows[M_PROGRAM, i], rows[M_ROW, i])
+        if not one.run():
+            if one.why == TOO_DEEP:
+                raise IndexError
+            return i, start, one.why
         starts[i] = start
-        sizes[i] = w - start
-    return count, w, DONE
+        sizes[i] = one.w - start
+    return count, one.w, DONE
 
 
 # Numbers for strings of bytes: equal ones get one number, in the order in which they first occur.
-#
-# The hash is a polynomial in a secret number, modulo 2**31 - 1: who writes the evidence can't make strings collide.
-# `slots` hold numbers plus one, `spans` three cells for each string: where it begins in `arena`, its size and its
-# hash.
+
+
+@cython.final
+@cython.cclass
+class Numbering:
+    """Strings that have numbers, in `arena`, and those of `buf` that get theirs.
+
+    `slots` hold numbers plus one, `spans` the cells ``SPAN_…`` of each string.
+    """
+
+    buf: cython.const[cython.uchar][::1]
+    slots: cython.longlong[::1]
+    spans: cython.longlong[::1]
+    arena: cython.uchar[::1]
+    state: cython.longlong[::1]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def has(self, n: cython.Py_ssize_t, p: cython.Py_ssize_t, size: cython.longlong) -> cython.bint:
+        """Say whether the string at `p` is that of a number."""
+        at: cython.Py_ssize_t = self.spans[n * SPAN_CELLS + SPAN_START]
+        k: cython.Py_ssize_t = 0
+        if self.spans[n * SPAN_CELLS + SPAN_SIZE] != size:
+            return False
+        while k < size and self.arena[at + k] == self.buf[p + k]:
+            k += 1
+        return k == size
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def hash_of(self, p: cython.Py_ssize_t, size: cython.longlong) -> cython.longlong:
+        """Return a polynomial in a secret number: who writes the evidence can't make strings collide."""
+        secret: cython.longlong = self.state[NUMBER_SECRET]
+        prime: cython.longlong = 2147483647
+        h: cython.longlong = size % prime
+        end: cython.Py_ssize_t = p + size
+        while p + 3 <= end:
+            h = h * secret + ((self.buf[p] << 16) | (self.buf[p + 1] << 8) | self.buf[p + 2])
+            h = (h & prime) + (h >> 31)
+            h = (h & prime) + (h >> 31)
+            p += 3
+        while p < end:
+            h = h * secret + self.buf[p]
+            h = (h & prime) + (h >> 31)
+            h = (h & prime) + (h >> 31)
+            p += 1
+        return h
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def slot_of(self, h: cython.longlong, p: cython.Py_ssize_t, size: cython.longlong) -> cython.Py_ssize_t:
+        """Return the slot that has the string's number, or the empty one where it belongs."""
+        mask: cython.longlong = len(self.slots) - 1
+        s: cython.Py_ssize_t = h & mask
+        n: cython.Py_ssize_t
+        while self.slots[s]:
+            n = self.slots[s] - 1
+            if self.spans[n * SPAN_CELLS + SPAN_HASH] == h and self.has(n, p, size):
+                break
+            s = (s + 1) & mask
+        return s
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def add(
+        self, slot: cython.Py_ssize_t, h: cython.longlong, p: cython.Py_ssize_t, size: cython.longlong
+    ) -> cython.bint:
+        """Give the string at `p` the next number; say whether there was room."""
+        n: cython.Py_ssize_t = self.state[NUMBERED]
+        at: cython.Py_ssize_t = self.state[ARENA_USED]
+        k: cython.Py_ssize_t
+        if (n + 1) * 2 > len(self.slots) or (n + 1) * SPAN_CELLS > len(self.spans) or size > len(self.arena) - at:
+            return False
+        for k in range(size):
+            self.arena[at + k] = self.buf[p + k]
+        self.spans[n * SPAN_CELLS + SPAN_START] = at
+        self.spans[n * SPAN_CELLS + SPAN_SIZE] = size
+        self.spans[n * SPAN_CELLS + SPAN_HASH] = h
+        self.slots[slot] = n + 1
+        self.state[NUMBERED] = n + 1
+        self.state[ARENA_USED] = at + size
+        return True
 
 
 def number(
@@ -1179,30 +1405,28 @@ def number(
     sizes: cython.const[cython.longlong][::1],
     first: cython.Py_ssize_t,
     numbers: cython.longlong[::1],
-    slots: cython.longlong[::1],
-    spans: cython.longlong[:, ::1],
-    arena: cython.uchar[::1],
-    state: cython.longlong[::1],
+    strings: Any,
 ) -> int:
     """Set the `numbers` of the strings at `starts` in `buf` from the `first` one on; one of size below 0 gets -1.
 
-    `state` is (how many strings there are, bytes of the arena that they take, the secret). Answers the next string that
-    there is no room for, or how many there are.
+    Of the numbered `strings` are `slots`, `spans`, `arena` and `state`: how many there are, bytes of the arena that
+    they take, the secret. Answers the next string that there is no room for, or how many there are.
     """
+    one: Numbering = Numbering.__new__(Numbering)
     i: cython.Py_ssize_t
     p: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     s: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    last: cython.longlong = -1
+    last: cython.Py_ssize_t = -1
     size: cython.longlong
     h: cython.longlong
-    n: cython.longlong
-    secret: cython.longlong = state[NUMBER_SECRET]
-    prime: cython.longlong = 2147483647
-    mask: cython.longlong = len(slots) - 1
-    if len(sizes) < len(starts) or len(numbers) < len(starts) or len(slots) & mask or not len(slots):
+    one.buf = buf
+    one.slots = strings.slots
+    one.spans = strings.spans
+    one.arena = strings.arena
+    one.state = strings.state
+    if len(sizes) < len(starts) or len(numbers) < len(starts) or len(one.slots) & (len(one.slots) - 1):
+        raise IndexError
+    if not len(one.slots) or len(one.state) < NUMBER_CELLS:
         raise IndexError
     for i in range(first, len(starts)):
         size = sizes[i]
@@ -1212,66 +1436,28 @@ def number(
         p = starts[i]
         if p < 0 or p > len(buf) or size > len(buf) - p:
             raise IndexError
-        if last >= 0 and spans[last, SPAN_SIZE] == size:  # neighbours are often equal
-            at = spans[last, SPAN_START]
-            k = 0
-            while k < size and arena[at + k] == buf[p + k]:
-                k += 1
-            if k == size:
-                numbers[i] = last
-                continue
-        h = size % prime
-        k = p
-        end = p + size
-        while k + 3 <= end:
-            h = h * secret + ((buf[k] << 16) | (buf[k + 1] << 8) | buf[k + 2])
-            h = (h & prime) + (h >> 31)
-            h = (h & prime) + (h >> 31)
-            k += 3
-        while k < end:
-            h = h * secret + buf[k]
-            h = (h & prime) + (h >> 31)
-            h = (h & prime) + (h >> 31)
-            k += 1
-        s = h & mask
-        while True:
-            n = slots[s] - 1
-            if n < 0:
-                break
-            if spans[n, SPAN_HASH] == h and spans[n, SPAN_SIZE] == size:
-                at = spans[n, SPAN_START]
-                k = 0
-                while k < size and arena[at + k] == buf[p + k]:
-                    k += 1
-                if k == size:
-                    break
-            s = (s + 1) & mask
-        if n < 0:
-            n = state[NUMBERED]
-            if (n + 1) * 2 > len(slots) or n == len(spans) or size > len(arena) - state[ARENA_USED]:
+        if last < 0 or not one.has(last, p, size):  # neighbours are often equal
+            h = one.hash_of(p, size)
+            s = one.slot_of(h, p, size)
+            if not one.slots[s] and not one.add(s, h, p, size):
                 return i
-            at = state[ARENA_USED]
-            arena[at : at + size] = buf[p : p + size]
-            spans[n, SPAN_START] = at
-            spans[n, SPAN_SIZE] = size
-            spans[n, SPAN_HASH] = h
-            slots[s] = n + 1
-            state[NUMBERED] = n + 1
-            state[ARENA_USED] = at + size
-        numbers[i] = n
-        last = n
+            last = one.slots[s] - 1
+        numbers[i] = last
     return len(starts)
 
 
-def place(spans: cython.const[cython.longlong][:, ::1], count: cython.Py_ssize_t, slots: cython.longlong[::1]) -> None:
-    """Put `count` strings into slots that are empty."""
+def place(strings: Any) -> None:
+    """Put numbered strings into slots that are empty."""
+    slots: cython.longlong[::1] = strings.slots
+    spans: cython.const[cython.longlong][::1] = strings.spans
+    count: cython.Py_ssize_t = strings.state[NUMBERED]
     n: cython.Py_ssize_t
     s: cython.Py_ssize_t
     mask: cython.longlong = len(slots) - 1
-    if count > len(spans) or count * 2 > len(slots) or len(slots) & mask:
+    if count * SPAN_CELLS > len(spans) or count * 2 > len(slots) or len(slots) & mask:
         raise IndexError
     for n in range(count):
-        s = spans[n, SPAN_HASH] & mask
+        s = spans[n * SPAN_CELLS + SPAN_HASH] & mask
         while slots[s]:
             s = (s + 1) & mask
         slots[s] = n + 1

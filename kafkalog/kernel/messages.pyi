@@ -1,5 +1,6 @@
 """What Python sees of the loops; the source beside this file says what each does."""
 
+from array import array
 from typing import Protocol
 
 from kafkalog.kernel.buffers import Bytes, Cells, Table
@@ -44,27 +45,26 @@ class ReadTables(Protocol):
     @property
     def cells(self) -> Cells: ...
 
+class Texts(Protocol):
+    content: bytearray
+    used: int
+    stack: Cells
+    @property
+    def json(self) -> WritingPrograms: ...
+    @property
+    def tables(self) -> ReadTables: ...
+
 def write(
-    buf: Bytes,
-    messages: Table,
-    first: int,
-    json: WritingPrograms,
-    found: ReadTables,
-    stack: Cells,
-    out: bytearray,
-    w: int,
-    starts: Cells,
-    sizes: Cells,
+    buf: Bytes, messages: Table, first: int, texts: Texts, starts: Cells, sizes: Cells
 ) -> tuple[int, int, int]: ...
-def number(
-    buf: Bytes,
-    starts: Cells,
-    sizes: Cells,
-    first: int,
-    numbers: Cells,
-    slots: Cells,
-    spans: Cells,
-    arena: bytearray,
-    state: Cells,
-) -> int: ...
-def place(spans: Cells, count: int, slots: Cells) -> None: ...
+
+class Numbered(Protocol):
+    """Strings that have numbers: what ``number`` fills."""
+
+    slots: array[int]
+    spans: array[int]
+    arena: bytearray
+    state: array[int]
+
+def number(buf: Bytes, starts: Cells, sizes: Cells, first: int, numbers: Cells, strings: Numbered) -> int: ...
+def place(strings: Numbered) -> None: ...

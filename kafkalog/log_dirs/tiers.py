@@ -56,22 +56,9 @@ def _read(segment: Segment, found: RemoteLogMetadata) -> None:
     for block in internal_blocks(segment.path, Internal.REMOTE_LOG_METADATA, max_bytes=segment.size):
         if not isinstance(block, InternalRecords):
             continue  # damaged bytes are findings of the log itself
-        numbers = range(block.count)
-        for number, record in zip(*_whole(block, numbers), strict=True):
-            key = block.block.record(number).key if block.key_size[number] >= 0 else None
-            found.apply(record, key)
-
-
-def _whole(block: InternalRecords, numbers: Collection[int]) -> tuple[list[int], list[dict[str, object] | None]]:
-    """Return the records whose content could be read, with their numbers; None stands for a tombstone."""
-    import numpy as np
-
-    places, contents = [], []
-    for number, item in block.numbered(np.array(list(numbers), np.int64)):
-        if not isinstance(item, Finding) and item.content is not None:
-            places.append(number)
-            contents.append(item.content.value)
-    return places, contents
+        for number, item in block.numbered():
+            if not isinstance(item, Finding) and item.content is not None:
+                found.apply(item.content.value, block.block.key(number))
 
 
 def partitions_of(nodes: Sequence[LogDirectory]) -> dict[PartitionKey, list[tuple[LogDirectory, int]]]:

@@ -15,7 +15,7 @@ from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import by_number, iso, many
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
-from kafkalog.reports.source import AuditSource, ClusterRead
+from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
 __all__ = ["TORN", "Line", "age", "also", "listed", "number_of"]
 
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: set[str]) -> list[Line]:
     """Return the lines of an audit, kind by kind."""
     about = source.about()
-    ends = about[0].ends_ms if len(about) == 1 else None
+    ends = ends_of(about)
     starts = {
         (row["topic"], row["partition"]): row["log_start_offset"]
         for row in source.rows("partitions")

@@ -5,6 +5,7 @@ What no record of the coordinator is about is counted in each of its partitions;
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -131,32 +132,52 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     ended = _EndedAlone(found, ends, source)
     known = {one.producer_id: one for one in found.opened}
     alone: dict[int, OpenTransaction] = {}
-    unended: dict[str, set[tuple[Any, ...]]] = {"hanging": set(), "undecided": set()}
+    unended: dict[tuple[str, ...], list[NDArray[np.int64]]] = {}
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
         chosen &= columns.texts("log").among(logs)
-        is_over = chosen & columns.texts("state").among(("committed", "aborted"))
-        ended.add(columns, is_over)
-        for row in _rows(columns, chosen & ~is_over):
+        states = columns.texts("state")
+        ended.add(columns, chosen & states.among(("committed", "aborted")))
+        without_end = chosen & states.among(("hanging", "undecided")) & ~columns.texts("cause").among(_DECIDED)
+        _add_unended(unended, columns.take(np.flatnonzero(without_end)), found)
+        for row in _rows(columns, chosen & states.among(("ongoing",))):
             place = TopicPartition.of(row)
-            if row["state"] in unended and row["cause"] not in _DECIDED:
-                # As in an incident: an epoch of a producer is one transaction, in however many partitions.
-                unended[row["state"]].add((row["producer_id"], row["producer_epoch"], row["cause"], row["certainty"]))
-                found.places.add(place)
-            elif row["state"] == "ongoing":
-                opened = known.get(row["producer_id"])
-                if opened is None:
-                    opened = alone.setdefault(
-                        row["producer_id"], OpenTransaction(row["transactional_id"], row["producer_id"], None, None)
-                    )
-                    found.places.add(place)
-                opened.data.append(
-                    OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
+            opened = known.get(row["producer_id"])
+            if opened is None:
+                opened = alone.setdefault(
+                    row["producer_id"], OpenTransaction(row["transactional_id"], row["producer_id"], None, None)
                 )
+                found.places.add(place)
+            opened.data.append(
+                OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
+            )
     ended.last()
-    found.hanging, found.undecided = len(unended["hanging"]), len(unended["undecided"])
+    numbers = Counter[str]()
+    for (state, *_), keys in unended.items():
+        numbers[state] += len(np.unique(np.concatenate(keys)))
+    found.hanging, found.undecided = numbers["hanging"], numbers["undecided"]
     found.opened += alone.values()
     return found
+
+
+def _add_unended(unended: dict[tuple[str, ...], list[NDArray[np.int64]]], columns: Columns, found: Counted) -> None:
+    """Add transactions without an end, by state, cause and certainty.
+
+    As in an incident, an epoch of a producer is one transaction, in however many partitions.
+    """
+    if not len(columns):
+        return
+    found.places |= _places(columns)
+    keys = _key(columns["producer_id"], columns["producer_epoch"])
+    words = [columns.texts(name) for name in ("state", "cause", "certainty")]
+    for rows in groups(*(column.numbered()[0] for column in words)):
+        unended.setdefault(tuple(column[int(rows[0])] for column in words), []).append(keys[rows])
+
+
+def _places(columns: Columns) -> set[TopicPartition]:
+    topics, partitions = columns["topic"], columns["partition"]
+    firsts = group_begins(topics, partitions)
+    return set(map(TopicPartition, topics[firsts].tolist(), partitions[firsts].tolist()))
 
 
 class _EndedAlone:
@@ -183,9 +204,7 @@ class _EndedAlone:
         places = np.flatnonzero(left)
         if not len(places):
             return
-        topics, partitions = columns["topic"][places], columns["partition"][places]
-        firsts = group_begins(topics, partitions)
-        found.places.update(map(TopicPartition, topics[firsts].tolist(), partitions[firsts].tolist()))
+        found.places |= _places(columns.take(places, "topic", "partition"))
         found.by_administrator += int(np.count_nonzero(by_hand & left))
         plain = places[~by_hand[places]]
         commits = columns.texts("state").among(("committed",))[plain]

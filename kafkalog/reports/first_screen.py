@@ -17,7 +17,7 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import by_number, iso
 from kafkalog.reports.also import TORN, Line, age, also, number_of
 from kafkalog.reports.counted import counted, leading_logs
-from kafkalog.reports.source import AuditSource
+from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.verify_tables import RESTORABLE
 
@@ -86,7 +86,7 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     counts = counted(source, logs, asked)
     lines = also(source, incidents, counts, logs)
     about = source.about()
-    ends = about[0].ends_ms if len(about) == 1 else None
+    ends = ends_of(about)
     word, parts = _worst(source, incidents, ends)
     if word == "OK":
         parts = _fine(counts.words(), incidents, lines)
@@ -110,8 +110,7 @@ def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
 
     An audit that has not all tables of which the first screen tells has the verdict of its counts then.
     """
-    about = source.about()
-    word, parts = _worst(source, incidents, about[0].ends_ms if len(about) == 1 else None)
+    word, parts = _worst(source, incidents, ends_of(source.about()))
     if word != "OK":
         return FirstScreen(word, parts, source.scope, (), (), calm=False).headline
     if not source.tables >= _TOLD:
@@ -143,10 +142,16 @@ def _restored(rows: Sequence[Row]) -> list[Line]:
     shown = [row for row in rows if row["severity"] is not None or row["subject"] in ("cluster", "transaction")]
     lines: list[Line] = []
     for subject in dict.fromkeys(row["subject"] for row in shown):
-        some = [row["message"] for row in shown if row["subject"] == subject]
-        lines += [Line(subject, text) for text in some[:_SHOWN]]
-        lines += [Line(subject, f"{len(some) - _SHOWN:,} more, see --table restorable")] * (len(some) > _SHOWN)
+        lines += _few(
+            subject, [row for row in shown if row["subject"] == subject], f"more, see --table {RESTORABLE.name}"
+        )
     return lines
+
+
+def _few(label: str, rows: Sequence[Row], more: str) -> list[Line]:
+    """Return the messages of the first rows as lines, and one that counts the others."""
+    lines = [Line(label, row["message"]) for row in rows[:_SHOWN]]
+    return [*lines, Line(label, f"{len(rows) - _SHOWN:,} {more}")] if len(rows) > _SHOWN else lines
 
 
 def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
@@ -426,9 +431,7 @@ def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
               if count > _SHOWN]  # fmt: skip
     lines += _of_groups(groups)
     for label, what in (("still there", "still-there"), ("over", "over")):
-        lines += [Line(label, row["message"]) for row in incidents[what][:_SHOWN]]
-        if len(incidents[what]) > _SHOWN:
-            lines.append(Line(label, f"{len(incidents[what]) - _SHOWN:,} more incidents, see --table changes"))
+        lines += _few(label, incidents[what], "more incidents, see --table changes")
     appended = totals.get("appended", _Total())
     said = f"{number_of(appended.count, 'offset')} appended to {number_of(appended.logs, 'log')}"
     return said if logs else "no log changed", lines
@@ -447,10 +450,7 @@ def _of_totals(totals: Mapping[str, _Total]) -> Iterator[Line]:
 
 def _of_groups(groups: Mapping[str, list[Row]]) -> Iterator[Line]:
     for what, label in (("stalled", "stalled"), ("went-back", "went back")):
-        rows = groups.get(what, [])
-        yield from (Line(label, row["message"]) for row in rows[:_SHOWN])
-        if len(rows) > _SHOWN:
-            yield Line(label, f"{len(rows) - _SHOWN:,} more, see --table changes")
+        yield from _few(label, groups.get(what, []), "more, see --table changes")
     if moved := groups.get("went-forward"):
         count = len({row["name"] for row in moved})
         read = sum(row["count"] for row in moved)

@@ -45,6 +45,7 @@ __all__ = [
     "WrittenAudit",
     "about_cluster",
     "columns_of",
+    "ends_of",
     "leader_changes",
     "leader_words",
     "source_of",
@@ -72,6 +73,11 @@ class ClusterRead(NamedTuple):
     versions: tuple[tuple[int, int], ...]
     trimmed: tuple[tuple[str, int], ...] = ()
     cleanings: tuple[tuple[str, int], ...] = ()
+
+
+def ends_of(about: Sequence[ClusterRead]) -> int | None:
+    """Return the newest time (ms) in the files of one cluster; of several there is none that all have."""
+    return about[0].ends_ms if len(about) == 1 else None
 
 
 _AT_ONCE: Final = 1 << 16  # of the coordinator's records

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, producer_name
 from kafkalog.reports.lanes import is_time
 from kafkalog.reports.source import AuditSource, leader_changes, leader_words, transaction_rows
 
@@ -39,9 +39,7 @@ def timesketch(source: AuditSource) -> Iterator[bytes]:
 
 def _of_transaction(row: Mapping[str, Any]) -> Iterator[bytes]:
     log = f"{row['topic']}-{row['partition']}"
-    who = f"producer {row['producer_id']}"
-    if row["transactional_id"] is not None:
-        who = f"{row['transactional_id']} ({who})"
+    who = producer_name(row["transactional_id"], row["producer_id"])
     state = row["state"]
     if row["first_offset"] is not None:
         ended = {"committed": "was committed", "aborted": "was aborted"}.get(state, f"is {state}")

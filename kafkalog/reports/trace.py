@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kafkalog.quantities import producer_name
 from kafkalog.reports.lanes import is_time, span_of
 from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 
@@ -168,9 +169,7 @@ def _of_transaction(row: Mapping[str, Any], tracks: _Tracks, decisions: _Decisio
         return
     first, last = span
     log = tracks.of(f"{row['topic']}-{row['partition']}", ("log", row["log"]), root)
-    who = f"producer {row['producer_id']}"
-    if row["transactional_id"] is not None:
-        who = f"{row['transactional_id']} ({who})"
+    who = producer_name(row["transactional_id"], row["producer_id"])
     is_open = row["marker_offset"] is None
     identity = ("producer", row["log"], row["producer_id"], row["first_offset"] if is_open else None)
     track = tracks.of(who + " open" * is_open, identity, log.uuid)

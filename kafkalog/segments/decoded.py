@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Iterator
-from sys import getrefcount
 from typing import Final, NamedTuple
 
 from kafkalog.files.limits import Expansion
@@ -78,12 +76,6 @@ RECORD_ERRORS: Final = {
 
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
-
-_KEPT: Final = 4  # buffers of a thread that may be used again
-
-_UNUSED: Final = 3  # references to a buffer while it is looked at
-
-_of_thread = threading.local()
 
 
 class RecordBlock:
@@ -179,17 +171,6 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
 def record_cells(room: int, more: int = 0) -> CellTable:
     """Return a table for so many records, with `more` columns after the kernel's."""
     return CellTable(len(buffers.RECORD_COLUMNS) + more, room)
-
-
-def _content() -> bytearray:
-    """Return a buffer for decompressed records that no decoder and no block of records has: a new one costs faults."""
-    known: list[bytearray] = getattr(_of_thread, "contents", [])
-    for buffer in known:
-        if getrefcount(buffer) <= _UNUSED:
-            return buffer
-    buffer = bytearray(kernel_records.ROOM)
-    _of_thread.contents = [*known[1 - _KEPT :], buffer]
-    return buffer
 
 
 class Decoder:
@@ -345,7 +326,7 @@ class Decoder:
         heads = self.heads
         positions = heads.column(buffers.POSITION)
         if self._content is None:
-            self._content = _content()
+            self._content = bytearray(kernel_records.ROOM)
         if self.expansion.room_together(positions[first], positions[-1]) < kernel_records.ROOM:
             return first, memoryview(b"")
         content = memoryview(self._content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import attrgetter
@@ -315,7 +315,6 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
     Raises UnreadableError if the file can't be read.
     """
     from kafkalog.segments import readers
-    from kafkalog.segments.indexes import check_offset_index, check_time_index
 
     findings: list[Finding] = []
     file, table = os.fspath(path), TABLES_OF[kind][0]
@@ -324,17 +323,14 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
             yield table, table.of(file=file, key=key, value=value)
         yield from findings
         return
-    entries: Sequence[Any]
-    if kind is FileKind.OFFSET_INDEX:
-        index = check_offset_index(path)
-        entries, findings = index.listed, index.findings
-    elif kind is FileKind.TIME_INDEX:
-        times = check_time_index(path)
-        entries, findings = times.listed, times.findings
-    elif kind is FileKind.TXN_INDEX:
-        entries = readers.read_aborted_transactions(path, on_finding=findings.append)
-    elif kind is FileKind.PRODUCER_SNAPSHOT:
-        entries = readers.read_snapshot(path, on_finding=findings.append)
+    read: dict[FileKind, Callable[..., Sequence[Any]]] = {
+        FileKind.OFFSET_INDEX: readers.offset_index,
+        FileKind.TIME_INDEX: readers.time_index,
+        FileKind.TXN_INDEX: readers.read_aborted_transactions,
+        FileKind.PRODUCER_SNAPSHOT: readers.read_snapshot,
+    }
+    if kind in read:
+        entries = read[kind](path, on_finding=findings.append)
     else:
         entries = readers.read_checkpoint(path, on_finding=findings.append).rows
     yield from ((table, row) for row in _entry_rows(table, file, entries))

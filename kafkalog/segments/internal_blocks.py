@@ -260,10 +260,11 @@ class InternalRecords:
 
     def written(self, rows: NDArray[Any] | None = None) -> Iterator[Written | Finding]:
         """Yield what records say, all or those of these rows, and what is wrong with each."""
-        return (item for _, item in self.numbered(np.arange(self.count) if rows is None else rows))
+        return (item for _, item in self.numbered(rows))
 
-    def numbered(self, rows: NDArray[Any]) -> Iterator[tuple[int, Written | Finding]]:
+    def numbered(self, rows: NDArray[Any] | None = None) -> Iterator[tuple[int, Written | Finding]]:
         """Yield the same with the rows' numbers."""
+        rows = np.arange(self.count) if rows is None else rows
         columns = (
             self.offset, self.timestamp, self.of_batches(buffers.LEADER_EPOCH), self.is_transactional,
             self.of_batches(buffers.PRODUCER_ID), self.type, self.version, self._key_row, self._value_row,

@@ -141,21 +141,14 @@ def batch_columns(
 
     A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
     """
-    return _columns(path, buffers.BATCH_COLUMNS[: buffers.SECTION_START], limits, on_finding or warn)
-
-
-def _columns(
-    path: PathLike, names: tuple[str, ...], limits: Limits | None, report: OnFinding
-) -> dict[str, NDArray[np.int64]]:
     import numpy as np
 
-    parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in names}
+    names = buffers.BATCH_COLUMNS[: buffers.SECTION_START]
+    parts = [np.empty((len(names), 0), np.int64)]
     for chunk in segment_chunks(path, limits=limits):
-        for name in names:
-            parts[name].append(np.array(chunk.heads.column(buffers.BATCH_COLUMNS.index(name)), np.int64))
-        for finding in chunk.findings:
-            report(finding)
-    return {name: np.concatenate(part) for name, part in parts.items()}
+        parts.append(chunk.heads.numpy()[: len(names)].copy())
+        _report_all(chunk.findings, on_finding)
+    return dict(zip(names, np.concatenate(parts, axis=1), strict=True))
 
 
 def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:

@@ -53,11 +53,6 @@ class DamagedPlaces(_Many):
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self.positions, self.lengths, strict=True)
 
-    def extend(self, positions: array[int], lengths: array[int]) -> None:
-        """Take in the next places."""
-        self.positions.extend(positions)
-        self.lengths.extend(lengths)
-
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
         super().add(finding)
@@ -150,14 +145,6 @@ class FileFindings:
             if len(many) > limit.IN_A_FILE:
                 return
         self._kept.append(finding)
-
-    def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
-        """Count these places if those of the code are only counted; say whether they are."""
-        damaged = self._damaged.get(code)
-        if damaged is None or len(damaged) <= limit.IN_A_FILE:
-            return False
-        damaged.extend(positions, lengths)
-        return True
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""

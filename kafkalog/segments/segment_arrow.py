@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -73,17 +72,11 @@ MOST_BYTES: Final = 2**31 - 1  # bytes of a column of strings: its offsets are i
 
 _LISTED: Final = 1 << 12  # headers at once
 
-_KEPT: Final = 16  # buffers that may be given again
+_ALIGNED: Final = 64
 
-_ALIGNED: Final = 64  # what smaller ones are a multiple of
-
-_PIECE: Final = 1 << 20  # big ones are multiples of it, so that the next batch finds them large enough
-
-_UNUSED: Final = 3  # references to a buffer while it is looked at
+_LEAST_GROWN: Final = 1 << 20  # bytes that a column of strings has room for once it has grown
 
 _KINDS: Final = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-
-_NOTHING: Final = np.empty(0, np.uint8)
 
 Bytes = bytes | bytearray | memoryview
 
@@ -102,33 +95,21 @@ def all_null(rows: int) -> Strings:
     return Strings(constant(4, 0).view(np.int32)[: rows + 1], constant(0, 0)[:0], constant(0, 0), again=True)
 
 
-class Buffers:
-    """Hands out buffers. One that no batch holds any more is given again: a new one's pages must be cleared."""
+def _room(size: int) -> NDArray[np.uint8]:
+    """Return room for `size` bytes, whatever they are; Arrow wants multiples of 64."""
+    return np.empty(-(-size // _ALIGNED) * _ALIGNED, np.uint8)
 
-    def __init__(self) -> None:
-        self._known: list[NDArray[np.uint8]] = []
 
-    def take(self, size: int) -> NDArray[np.uint8]:
-        """Return a buffer of at least `size` bytes, whatever they are."""
-        for buffer in self._known:
-            if size <= len(buffer) <= 4 * size and getrefcount(buffer) <= _UNUSED:
-                return buffer
-        piece = _PIECE if size > _PIECE else _ALIGNED
-        buffer = np.empty(-(-size // piece) * piece, np.uint8)
-        self._known = [*self._known[1 - _KEPT :], buffer]
-        return buffer
-
-    def numbers(self, count: int) -> NDArray[np.int32]:
-        """Return a buffer of at least `count` numbers."""
-        return self.take(4 * count).view(np.int32)
+def _offsets(count: int) -> NDArray[np.int32]:
+    """Return room for so many offsets."""
+    return _room(4 * count).view(np.int32)
 
 
 class Texts:
     """Bytes as two columns: what is UTF-8 as text, anything else in base64."""
 
-    def __init__(self, room: int, buffers: Buffers) -> None:
+    def __init__(self, room: int) -> None:
         self.wanted = 0
-        self._buffers = buffers
         self.room = self._first_room = room
         self.state = np.zeros(GATHER_CELLS, np.int64)
         self.begin()
@@ -138,12 +119,10 @@ class Texts:
         rows, *hints = (self.state[ROWS : CODED_END + 1] * 9 // 8).tolist()
         self.room = self._first_room or rows
         self.state = np.zeros(GATHER_CELLS, np.int64)
-        self.offsets = _NOTHING.view(np.int32)  # so that what nobody else holds is given again
-        self.valid = self.text = self.coded = _NOTHING
-        self.offsets = self._buffers.numbers(2 * self.room + 2)
+        self.offsets = _offsets(2 * self.room + 2)
         self.offsets[0] = 0
-        self.valid = self._buffers.take(2 * (-(-self.room // 8)))
-        self.text, self.coded = (self._buffers.take(hint) for hint in hints)
+        self.valid = _room(2 * (-(-self.room // 8)))
+        self.text, self.coded = map(_room, hints)
 
     @property
     def size(self) -> int:
@@ -188,15 +167,15 @@ class Texts:
         """
         if needed > MOST_BYTES:
             raise UnsupportedError(f"a column of strings holds at most {MOST_BYTES} bytes; one row has {needed}")
-        larger = self._buffers.take(min(max(needed, 2 * used, _PIECE), MOST_BYTES))
+        larger = _room(min(max(needed, 2 * used, _LEAST_GROWN), MOST_BYTES))
         larger[:used] = data[:used]
         return larger
 
     def _reserve(self, rows: int) -> None:
         """Make room for so many rows."""
         room = max(rows, 2 * self.room)
-        offsets = self._buffers.numbers(2 * room + 2)
-        valid = self._buffers.take(2 * (-(-room // 8)))
+        offsets = _offsets(2 * room + 2)
+        valid = _room(2 * (-(-room // 8)))
         for part in range(2):
             old, new = part * (self.room + 1), part * (room + 1)
             offsets[new : new + self.rows + 1] = self.offsets[old : old + self.rows + 1]
@@ -223,10 +202,9 @@ class Texts:
 class Headers:
     """Headers as lists of structures: nothing is written before the first record that has one."""
 
-    def __init__(self, room: int, buffers: Buffers) -> None:
+    def __init__(self, room: int) -> None:
         self._room = room
-        self._buffers = buffers
-        self._fields = (Texts(0, buffers), Texts(0, buffers))
+        self._fields = (Texts(0), Texts(0))
         for field in self._fields:
             field.wanted = TEXT | CODED
         self._found = np.empty((HEADER_COLUMNS, 0), np.int64)
@@ -235,8 +213,7 @@ class Headers:
     def begin(self) -> None:
         """Begin a batch."""
         self._rows = 0
-        self._offsets = _NOTHING.view(np.int32)
-        self._offsets = self._buffers.numbers(self._room + 1)
+        self._offsets = _offsets(self._room + 1)
         self._offsets[0] = 0
         for field in self._fields:
             field.begin()
@@ -325,15 +302,14 @@ class ArrowColumns:
         }
         self._plans: dict[tuple[bool, int], memoryview] = {}
         self._scratch = np.empty((SCRATCH_COLUMNS, 0), np.int64)
-        self._buffers = Buffers()
         self._texts: dict[str, Texts] = {}
         self._headers: dict[str, Headers] = {}
         for column in columns:
             if column.kind in _TEXTS:
-                texts = self._texts.setdefault(column.name.removesuffix(_CODED), Texts(ROOM, self._buffers))
+                texts = self._texts.setdefault(column.name.removesuffix(_CODED), Texts(ROOM))
                 texts.wanted |= CODED if column.kind is Kind.BASE64 else TEXT
             elif column.kind is Kind.HEADERS:
-                self._headers[column.name] = Headers(ROOM, self._buffers)
+                self._headers[column.name] = Headers(ROOM)
         self.begin()
 
     def suits(self, columns: Sequence[BlockColumn]) -> bool:
@@ -349,8 +325,7 @@ class ArrowColumns:
         self._places, size = _laid_out(self._widths, order)
         self._plans.clear()
         self._state = np.zeros((len(self._widths), COLUMN_CELLS), np.int64)
-        self._arena = constant(0, 0)[:0]
-        self._arena = self._buffers.take(size)
+        self._arena = _room(size)
         for grown in self._grown():
             grown.begin()
 

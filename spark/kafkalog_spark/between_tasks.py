@@ -20,8 +20,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.object_stores import StorageOptions, set_storage_options
 
-__all__ = ["Row", "Seal", "cells", "rows_of", "spare_modules"]
+__all__ = ["Row", "Seal", "begin_task", "cells", "rows_of"]
 
 _SIGNATURE: Final = 32  # bytes
 
@@ -79,13 +80,15 @@ def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(cells, kind) for cells, kind in columns], schema=schema)
 
 
-def spare_modules() -> None:
-    """Let later collections pass over what is there now, if modules were imported since the last call.
+def begin_task(storage: StorageOptions | None = None) -> None:
+    """Set how object stores are reached, and let later collections pass over the modules that are there now.
 
-    Called as a task begins: the garbage of the task before is gone then. A worker collects garbage after each task, and
-    looks at every object of every imported module for it: 45 ms with ours, more than a small task takes.
+    The garbage of the task before is gone then. A worker collects garbage after each task, and looks at every object of
+    every imported module for it: 45 ms with ours, more than a small task takes.
     """
     _freeze(len(sys.modules))
+    if storage is not None:
+        set_storage_options(storage)
 
 
 @cache

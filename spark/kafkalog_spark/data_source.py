@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -140,31 +140,26 @@ def _narrowed(request: Request, one: Filter) -> Request:
     if inner or value is None:
         return request
     values = value if kind == "In" else (value,)
-    if column == "partition" and kind in ("EqualTo", "In"):
-        known = frozenset(values)
-        return replace(request, partitions=known if request.partitions is None else request.partitions & known)
-    if column == "topic" and kind in ("EqualTo", "In"):
-        known = frozenset(values)
-        return replace(request, topics=known if request.topics is None else request.topics & known)
-    if column == "log" and kind in ("EqualTo", "In"):
-        known = frozenset(values)
-        return replace(request, logs=known if request.logs is None else request.logs & known)
+    if column in _SETS and kind in ("EqualTo", "In"):
+        before = getattr(request, _SETS[column])
+        both: dict[str, Any] = {_SETS[column]: frozenset(values).intersection(values if before is None else before)}
+        return replace(request, **both)
     selection = request.selection
     if column == "producer_id" and kind == "EqualTo":
         return replace(request, selection=replace(selection, producer_id=value))
     low, high = selection.first_offset, selection.last_offset
-    if column in _LAST_OFFSETS.get(request.view, ()) and kind in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):
+    first, last = _OFFSETS.get(request.view, ("", ""))
+    if column == last and kind in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):
         low = value if low is None else max(low, value)
-    if column in _FIRST_OFFSETS.get(request.view, ()) and kind in ("EqualTo", "LessThan", "LessThanOrEqual"):
+    if column == first and kind in ("EqualTo", "LessThan", "LessThanOrEqual"):
         high = value if high is None else min(high, value)
     return replace(request, selection=replace(selection, first_offset=low, last_offset=high))
 
 
-# By view: the columns by which a filter limits offsets from below, and from above.
-_LAST_OFFSETS: Mapping[str, tuple[str, ...]] = {
-    "batches": ("last_offset",), "records": ("offset",), "control": ("offset",),
-}  # fmt: skip
+# Columns of which only some values are wanted, and what a request calls these.
+_SETS: Final = {"partition": "partitions", "topic": "topics", "log": "logs"}
 
-_FIRST_OFFSETS: Mapping[str, tuple[str, ...]] = {
-    "batches": ("base_offset",), "records": ("offset",), "control": ("offset",),
+# By view: the columns with a row's first and last offset.
+_OFFSETS: Final = {
+    "batches": ("base_offset", "last_offset"), "records": ("offset", "offset"), "control": ("offset", "offset"),
 }  # fmt: skip

@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
-from kafkalog_spark.between_tasks import Seal, spare_modules
+from kafkalog.files.object_stores import StorageOptions
+from kafkalog_spark.between_tasks import Seal, begin_task
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
 __all__ = [
@@ -128,7 +128,7 @@ def sealed_tasks(
 def _run_sealed(
     batches: Batches, seal: Seal, rows_of: Callable[[Any], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    spare_modules()
+    begin_task()
     for batch in batches:
         for content in batch["content"].to_pylist():
             yield from rows_of(seal.unpacked(content))
@@ -193,8 +193,7 @@ def read_sent(batches: Batches, folder: str, storage: StorageOptions) -> Iterato
 
     Raises OSError, with `NOT_SHARED` first, on a machine that does not have what the driver wrote.
     """
-    spare_modules()
-    set_storage_options(storage)
+    begin_task(storage)
     filesystem, path = filesystem_of(folder)
     for batch in batches:
         for number in batch[0].to_pylist():

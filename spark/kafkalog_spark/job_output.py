@@ -19,8 +19,8 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, ScanFolder, as_text, begun_before, begun_text
-from kafkalog.errors import KafkaLogError
+from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, as_text, begun_before, begun_text
+from kafkalog.errors import OutputError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.object_stores import with_advice
 from kafkalog.files.off_limits import real_place
@@ -43,7 +43,7 @@ from kafkalog.tables.arrow import ParquetFile, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
-__all__ = ["HELD", "HeldError", "Output", "OutputFailedError", "held_in_store", "held_on_disk", "task_folder"]
+__all__ = ["HELD", "HeldError", "Output", "TaskFolder", "held_in_store", "held_on_disk"]
 
 
 # One job at a time writes to an output: on a disk it holds a lock, in an object store an object that it renews.
@@ -161,48 +161,28 @@ def _write(filesystem: fs.FileSystem, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _OnDisk:
-    """A folder on a disk, whose errors the driver knows."""
-
-    folder: LocalFolder
-
-    @property
-    def path(self) -> str:
-        return self.folder.path
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file."""
-        with _in_words():
-            self.folder.put(name, data)
-
-    def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Link a file, or write it."""
-        with _in_words():
-            self.folder.take_over(path, name, data)
-
-
-@dataclass(frozen=True, slots=True)
-class _InStore:
-    """A folder in an object store, where an object appears when it is whole."""
+class TaskFolder:
+    """A folder that tasks write to, by its path or its URI in a store; the driver knows its errors."""
 
     path: str
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object."""
+        """Write a file; an object of a store appears when it is whole."""
         with _in_words():
+            if not is_remote(self.path):
+                LocalFolder(self.path).put(name, data)
+                return
             filesystem, folder = filesystem_of(self.path)
             with filesystem.open_output_stream(f"{folder}/{name}") as stream:
                 stream.write(data)
 
     def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Write an object that another folder has; one that is here already stays."""
-        if path != f"{self.path}/{name}":
+        """Link a file that another folder has, or write it; an object that is here already stays."""
+        if not is_remote(self.path):
+            with _in_words():
+                LocalFolder(self.path).take_over(path, name, data)
+        elif path != f"{self.path}/{name}":
             self.put(name, data)
-
-
-def task_folder(name: str) -> ScanFolder:
-    """Return the folder of a path or a URI of a store; it goes to tasks."""
-    return _InStore(name) if is_remote(name) else _OnDisk(LocalFolder(name))
 
 
 @contextmanager
@@ -220,10 +200,6 @@ _LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN, _COMIN
 _MOVERS: Final = 8
 
 
-class OutputFailedError(KafkaLogError):
-    """The output could not be written, or is refused."""
-
-
 class Output:
     """A directory for one run of a command: tasks write below `work`, the driver says what counts, in a manifest.
 
@@ -233,7 +209,7 @@ class Output:
     """
 
     def __init__(self, name: str, command: str = "txn-audit") -> None:
-        """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
+        """Name the directory. Raises OutputError where its filesystem is not known, or can't be reached."""
         self.name = name
         self.command = command
         self.is_store = is_remote(name)
@@ -259,13 +235,13 @@ class Output:
         return f"{self.path}/{WORK}"
 
     def reach(self) -> None:
-        """Find the filesystem, by the options that are set for object stores now. Raises OutputFailedError."""
+        """Find the filesystem, by the options that are set for object stores now. Raises OutputError."""
         with self._in_words():
             self.filesystem, self.path = filesystem_of(self.uri)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the directory: until the end no other job writes to it. Raises OutputFailedError where one does."""
+        """Hold the directory: until the end no other job writes to it. Raises OutputError where one does."""
         holding = held_in_store(self.filesystem, self.path) if self.is_store else held_on_disk(self.path)
         with self._ending:
             with self._in_words():
@@ -277,7 +253,7 @@ class Output:
         return real_place(self.name) == real_place(name)
 
     def refuse_existing(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> bool:
-        """Say whether there is a directory whose content goes. Raises OutputFailedError where it may not.
+        """Say whether there is a directory whose content goes. Raises OutputError where it may not.
 
         The unfinished output of a run with the same `arguments` is gone on with, if there are any to compare.
         """
@@ -289,7 +265,7 @@ class Output:
             if not self.resumed:
                 said = refusal(self.name, self.command, overwrite=overwrite, provenance=partial(self._read, PROVENANCE))
                 if said:
-                    raise OutputFailedError(said)
+                    raise OutputError(said)
         return True
 
     def _is_nothing(self) -> bool:
@@ -303,7 +279,7 @@ class Output:
     def make(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
         """Make the directory; one that is there is refused, gone on with, or replaced by the commit.
 
-        Raises OutputFailedError.
+        Raises OutputError.
         """
         with self._in_words():
             is_there = self.refuse_existing(overwrite=overwrite, arguments=arguments)
@@ -354,7 +330,7 @@ class Output:
         """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
         scans = f"{self.uri if self.is_store else self.path}/{SCANS}"  # a local URI is quoted
         mine = (scans,) if self.resumed else ()
-        return KeptScans(Keeping(task_folder(scans), hashed), (*earlier, *mine), self.begun_ms)
+        return KeptScans(Keeping(TaskFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
     def _read(self, name: str) -> bytes:
         with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
@@ -399,7 +375,7 @@ class Output:
         """Let the driver's files and these `parts` of tasks count, which get the names that the manifest lists.
 
         `said` are the texts of further files, in the order in which they are written. An output that was there before
-        is replaced, and its files are removed. Raises OutputFailedError.
+        is replaced, and its files are removed. Raises OutputError.
         """
         said = said or {}
         with self._in_words():
@@ -470,7 +446,7 @@ class Output:
                 self.filesystem.delete_file(found.path)
 
     def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
-        """Write the driver's file of a table. Raises OutputFailedError."""
+        """Write the driver's file of a table. Raises OutputError."""
         name = f"{table.name}-driver.parquet"
         with self._in_words():
             self.filesystem.create_dir(self.work_path)
@@ -482,7 +458,7 @@ class Output:
             self.written.append(PartFile(table.name, stream.file(name, file.rows)))
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file. Raises OutputFailedError."""
+        """Write a small file. Raises OutputError."""
         with self._in_words(), self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
             stream.write(text.encode())
 
@@ -491,4 +467,4 @@ class Output:
         try:
             yield
         except OSError as error:
-            raise OutputFailedError(f"{self.name}: {with_advice(str(error))}") from error
+            raise OutputError(f"{self.name}: {with_advice(str(error))}") from error

@@ -38,7 +38,7 @@ from kafkalog.auditing.transactions import (
     own_epoch_keys,
 )
 from kafkalog.columns.table import Columns
-from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_here
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
@@ -47,7 +47,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
+from kafkalog_spark.between_tasks import Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 from kafkalog_spark.scan_tasks import KEPT
 
@@ -120,8 +120,7 @@ class Judge:
         self.run = run
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
+        begin_task(self.storage)
         with PartFiles(self.work, self.run) as files:
             yield from rows_of(self._rows(batches, files), JUDGED)
 
@@ -195,8 +194,7 @@ class OpenOffsets:
         self.most = most
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
+        begin_task(self.storage)
         yield from rows_of(self._rows(batches), OPENED)
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
@@ -224,7 +222,7 @@ def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> Segmen
 
 def conflict(batches: Iterable[pa.RecordBatch], seal: Seal) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
-    spare_modules()
+    begin_task()
     yield from rows_of(_conflicts(cells(batches, "cluster", "share", "content"), seal), CONFLICTS)
 
 

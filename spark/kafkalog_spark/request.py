@@ -85,26 +85,18 @@ class Request:
         view = told.get("view", "transactions")
         if view not in views:
             raise UnsupportedError(f"view {view!r} does not exist: the views are {', '.join(views)}")
-        limits = Limits(
-            **_named(
-                told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes",
-                max_expansion="maxexpansion",
-            )
+        limits = Limits(**_named(told, "max_batch_bytes", "max_decompressed_bytes", "max_expansion"))
+        times = _named(
+            told, "snapshot", "now", copy_ms="copyminutes", max_timeout_ms="transactionmaxtimeoutms",
+            state_partitions="transactionstatepartitions",
         )  # fmt: skip
-        audit = AuditOptions(
-            limits,
-            **_named(
-                told, snapshot="snapshot", now="now", copy_ms="copyminutes", max_timeout_ms="transactionmaxtimeoutms",
-                state_partitions="transactionstatepartitions",
-            ),
-        )  # fmt: skip
+        own = _named(
+            told, "columns", "split_bytes", "state_bytes", "topic", "pushdown", "ignore_missing", partitions="partition"
+        )
         return cls(
-            view, tuple(paths), options=audit, remote=_remote(told.get("remote"), told.get("remotelayout")),
-            storage=StorageOptions(**_named(told, endpoint="endpoint", region="region", anonymous="anonymous")),
-            **_named(
-                told, columns="columns", split_bytes="splitbytes", state_bytes="statebytes", topic="topic",
-                partitions="partition", pushdown="pushdown", ignore_missing="ignoremissing",
-            ),
+            view, tuple(paths), options=AuditOptions(limits, **times),
+            storage=StorageOptions(**_named(told, "endpoint", "region", "anonymous")),
+            remote=_remote(told.get("remote"), told.get("remotelayout")), **own,
         )  # fmt: skip
 
     def names(self, view: HasColumns) -> tuple[str, ...]:
@@ -213,6 +205,7 @@ def _value(name: str, text: str) -> Any:
         raise UnsupportedError(f"option {name}: {error}") from error
 
 
-def _named(told: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Return the options that were given, by the names of arguments."""
+def _named(told: Mapping[str, Any], *alike: str, **others: str) -> dict[str, Any]:
+    """Return the options that were given, by the names of arguments: those that are spelt `alike`, and others."""
+    names = {name: name.replace("_", "") for name in alike} | others
     return {argument: told[name] for argument, name in names.items() if name in told}

@@ -19,12 +19,12 @@ from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, Segment
 from kafkalog.columns.sorted_rows import among
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.files.object_stores import StorageOptions, requests_here, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_here
 from kafkalog.files.tree import FileIdentity
 from kafkalog.folds.fold import FoldedLog
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog_spark.between_tasks import Row, rows_of, spare_modules
+from kafkalog_spark.between_tasks import Row, begin_task, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,8 +89,7 @@ def scan(
     batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, keeping: Keeping
 ) -> Iterator[pa.RecordBatch]:
     """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
-    spare_modules()
-    set_storage_options(storage)
+    begin_task(storage)
     places = (_place(row) for batch in batches for row in batch.to_pylist())
     yield from rows_of((row for place in places for row in _scanned(place, limits, keeping)), SCANNED)
 

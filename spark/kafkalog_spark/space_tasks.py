@@ -32,7 +32,7 @@ from kafkalog.auditing.space import (
     tier_rows,
 )
 from kafkalog.files.limits import Limits
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions
 from kafkalog.tables import TABLES
 from kafkalog.tables.space_tables import (
     CLOCKS,
@@ -42,7 +42,7 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
-from kafkalog_spark.between_tasks import Row, Seal, cells, rows_of, spare_modules
+from kafkalog_spark.between_tasks import Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 
 __all__ = ["DIRECTORIES", "MADE", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
@@ -72,8 +72,7 @@ class ReadSpace:
     seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
+        begin_task(self.storage)
         for number, content in cells(batches, "number", "content"):
             cluster, node, directory = self.seal.unpacked(content)
             log = read_space(node, directory, self.settings[cluster], self.limits)
@@ -85,8 +84,7 @@ class ReadSpace:
 
 def states(batches: Batches, limits: Limits, storage: StorageOptions, seal: Seal) -> Iterator[pa.RecordBatch]:
     """Read the state topic of each cluster, whose directories come together."""
-    spare_modules()
-    set_storage_options(storage)
+    begin_task(storage)
     for cluster, rows in groupby(cells(batches, "cluster", "content"), key=lambda row: row[0]):
         state = read_state_topic([seal.unpacked(content) for _, content in rows], limits)
         yield from rows_of([("state", cluster, b"", seal.packed(state))], MADE)
@@ -110,8 +108,7 @@ class _TableTask:
     work: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        spare_modules()
-        set_storage_options(self.storage)
+        begin_task(self.storage)
         with PartFiles(self.work) as files:
             tables = TableRows(TABLES, lambda table, _, batch: part_rows(files.write(table, batch), *_OF_FILE))
             last = (rows for make in (tables.rest, lambda: part_rows(files.close(), *_OF_FILE)) for rows in make())

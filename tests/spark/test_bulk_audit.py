@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WHOLE = sorted(str(data) for case in cases(FIXTURES) for data in case.glob("data*"))
-SOME = [path for path in WHOLE if any(name in path for name in ("hanging", "made", "unclean", "group-offsets"))]
+SOME = [path for path in WHOLE if any(name in path for name in ("v2.8-hanging", "made", "unclean", "group-offsets"))]
 DAMAGED = str(FIXTURES / "made-damaged" / "data")
 
 

@@ -19,8 +19,8 @@ for setting in sys.argv[2:]:
     builder = builder.config(*setting.split("=", 1))
 spark = builder.getOrCreate()
 assert ".connect." in type(spark).__module__
-print(spark.read.format("kafkalog").option("view", "records").load(sys.argv[1]).count())
-found = spark.read.format("kafkalog").load(sys.argv[1]).where("state = 'hanging'").collect()
+read = spark.read.format("kafkalog").option("columns", "topic,partition,first_offset,state")
+found = read.load(sys.argv[1]).where("state = 'hanging'").collect()
 print(sorted((row.topic, row.partition, row.first_offset) for row in found))
 spark.stop()
 """
@@ -39,8 +39,7 @@ def test_a_connected_client_gets_the_same(needs_spark: None) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", CLIENT, HANGING, *SETTINGS], capture_output=True, text=True, timeout=300, check=False
     )
-    records = len(library_rows("records", HANGING))
     hanging = sorted((row[1], row[2], row[7]) for row in library_rows("transactions", HANGING) if "hanging" in row)
 
-    assert ended.stdout.splitlines() == [str(records), str(hanging)], ended.stderr
+    assert ended.stdout.splitlines() == [str(hanging)], ended.stderr
     assert hanging

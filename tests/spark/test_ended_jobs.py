@@ -14,8 +14,8 @@ import pytest
 from held import ROOT
 
 from invoke import kafkalog
+from kafkalog.errors import OutputError
 from kafkalog.outcome import Exit
-from kafkalog_cli.exit import OutputError
 from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
 from kafkalog_spark import frames
 from official import FIXTURES

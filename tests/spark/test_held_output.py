@@ -11,9 +11,10 @@ import pytest
 from pyarrow import fs
 
 from invoke import kafkalog
+from kafkalog.errors import OutputError
 from kafkalog.outcome import Exit
 from kafkalog_spark import session
-from kafkalog_spark.job_output import HELD, HeldError, Output, OutputFailedError, held_in_store
+from kafkalog_spark.job_output import HELD, HeldError, Output, held_in_store
 from official import FIXTURES
 
 HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")
@@ -67,7 +68,7 @@ def test_a_directory_that_was_replaced_is_not_committed_to(tmp_path: Path) -> No
         out.rename(tmp_path / "before")
         out.mkdir()
         (out / HELD).touch()
-        with pytest.raises(OutputFailedError, match="another command replaced"):
+        with pytest.raises(OutputError, match="another command replaced"):
             output.commit([])
     assert [found.name for found in out.iterdir()] == [HELD]
 
@@ -100,6 +101,6 @@ def test_who_lost_an_output_does_not_commit(tmp_path: Path, monkeypatch: pytest.
     with output.held():
         for found in out.glob(f"{HELD}*"):
             found.unlink()
-        with pytest.raises(OutputFailedError, match="took it over"):
+        with pytest.raises(OutputError, match="took it over"):
             output.commit([])
     assert list(out.iterdir()) == []

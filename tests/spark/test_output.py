@@ -20,12 +20,13 @@ from held import ROOT, listed, rows_in, rows_of, run
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.errors import OutputError
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest
 from kafkalog_spark import judge_tasks, session
-from kafkalog_spark.job_output import Output, OutputFailedError
+from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFiles
 from official import FIXTURES
 
@@ -120,7 +121,7 @@ def test_the_old_output_is_whole_until_the_new_one_is(
             output.filesystem = broken[-1]  # type: ignore[assignment]  # it has what is used of one
 
         monkeypatch.setattr(Output, "reach", reached)
-        with suppress(OutputFailedError):
+        with suppress(OutputError):
             written(name, overwrite=True, marked=True)
         monkeypatch.setattr(Output, "reach", reach)
         manifest = read_manifest((tmp_path / "out" / "manifest.json").read_bytes())
@@ -205,7 +206,7 @@ def test_an_output_that_tasks_cannot_write_ends_with_its_status(
 
 @pytest.mark.parametrize(
     ("number", "after"),
-    [(signal.SIGTERM, "scanned"), pytest.param(signal.SIGINT, "listed", marks=pytest.mark.exhaustive)],
+    [(signal.SIGTERM, "listed"), pytest.param(signal.SIGINT, "scanned", marks=pytest.mark.exhaustive)],
 )
 def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: signal.Signals, after: str) -> None:
     """In the middle of a call to the JVM too: 143 and 130, no trace, and no _SUCCESS; the same command then works."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkalog.files.object_stores import StorageOptions
-from kafkalog_spark.between_tasks import spare_modules
+from kafkalog_spark.between_tasks import begin_task
 from kafkalog_spark.session import at_work
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ def collected_over(each: object) -> bool:
 
 def test_modules_are_spared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only after an import: what a task itself leaves must stay collectable."""
-    spare_modules()
+    begin_task()
     kept: list[int] = []
-    spare_modules()
+    begin_task()
     assert collected_over(kept)
     monkeypatch.setitem(sys.modules, "imported_since", ModuleType("imported_since"))
-    spare_modules()
+    begin_task()
     assert not collected_over(kept)
     gc.unfreeze()
 

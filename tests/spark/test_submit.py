@@ -133,31 +133,64 @@ def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
     assert (out / "_SUCCESS").exists()
 
 
-def test_one_file_with_the_kernel(elsewhere: Elsewhere) -> None:
-    """A program where only Python is, and the executors' Python, with the compiled kernel where the checkout has one."""
+@dataclass(frozen=True)
+class Packed:
+    """kafkalog in one file, where it unpacks itself, and the kernel that is in it."""
+
+    file: Path
+    rooted: dict[str, str]
+    kernel: str
+
+
+@pytest.fixture(scope="module")
+def packed(elsewhere: Elsewhere) -> Packed:
+    """Pack the checkout, with the compiled kernel where it has one."""
     packages = elsewhere.folder / "packages"
     for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
         shutil.copytree(ROOT / package, packages / Path(package).name, ignore=shutil.ignore_patterns("__pycache__"))
     pex = elsewhere.folder / "kafkalog.pex"
     ship("pex", "--of", packages, pex)
-    rooted = {"PEX_ROOT": str(elsewhere.folder / "pex-root")}
-    alone = subprocess.run(
-        [elsewhere.python, pex, "--version"], cwd=elsewhere.folder, env=rooted, capture_output=True, check=True
+    compiled = any((ROOT / "kafkalog" / "kernel").glob("headers*.so"))
+    rooted = {"PEX_ROOT": str(elsewhere.folder / "pex-root"), "PEX_PYTHON": str(elsewhere.python)}
+    return Packed(pex, rooted, "compiled" if compiled else "interpreted")
+
+
+def test_one_file_with_the_kernel(elsewhere: Elsewhere, packed: Packed) -> None:
+    """A program where only Python is, and a Python that starts Spark's workers, with all that their tasks import."""
+    worker = (
+        "import pyspark.daemon, pyspark.worker\n"
+        "from kafkalog_spark import judge_tasks, scan_tasks, source_views, space_tasks\n"
+        "from kafkalog.kernel import form\n"
+        "print(form())\n"
     )
+    as_spark_starts_it = {"PEX_INTERPRETER": "1", "PYTHONPATH": str(elsewhere.folder / "home" / "python")}
+    said = [
+        subprocess.run(
+            [elsewhere.python, packed.file, *arguments], cwd=elsewhere.folder, env=packed.rooted | more,
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for arguments, more in ((["--version"], {}), (["-c", worker], as_spark_starts_it))
+    ]  # fmt: skip
+
+    assert f"({packed.kernel} kernel)" in said[0]
+    assert said[1] == f"{packed.kernel}\n"
+
+
+@pytest.mark.exhaustive
+def test_one_file_on_executors(elsewhere: Elsewhere, packed: Packed) -> None:
+    """As the Python of the driver and of the executors, which have nothing else."""
     ended = elsewhere.submit(
-        "--conf", "spark.executorEnv.PEX_INTERPRETER=1", "--conf", f"spark.executorEnv.PEX_ROOT={rooted['PEX_ROOT']}",
-        "--files", pex, "bulk_audit.py", "--input", HEALTHY, "--output", "packed", "--table", "transactions",
-        executors="./kafkalog.pex", driver=pex, **rooted, PEX_INTERPRETER="1", PEX_PYTHON=str(elsewhere.python),
+        "--conf", "spark.executorEnv.PEX_INTERPRETER=1",
+        "--conf", f"spark.executorEnv.PEX_ROOT={packed.rooted['PEX_ROOT']}",
+        "--files", packed.file, "bulk_audit.py", "--input", HEALTHY, "--output", "packed", "--table", "transactions",
+        executors="./kafkalog.pex", driver=packed.file, **packed.rooted, PEX_INTERPRETER="1",
     )  # fmt: skip
     out = elsewhere.folder / "packed"
 
     assert ended.status == Exit.FINE, ended.err
     assert ended.text.splitlines()[-1].startswith("OK: ")  # spark-submit puts what goes to standard error before it
     _tables(out, [HEALTHY], ["transactions"])
-    compiled = any((ROOT / "kafkalog" / "kernel").glob("headers*.so"))
-    said = json.loads((out / "provenance.json").read_text())["kernel"]
-    assert said == ("compiled" if compiled else "interpreted")
-    assert f"({said} kernel)" in alone.stdout.decode()
+    assert json.loads((out / "provenance.json").read_text())["kernel"] == packed.kernel
 
 
 def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.escape import escape
-from kafkalog.tables import TABLES, Table
+from kafkalog.tables import SCHEMA_VERSION, TABLES
 from kafkalog.tables.change_tables import CHANGES, DIFF_TABLES
-from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -31,7 +28,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, write_provenance
+from kafkalog_cli.output import Target
 from kafkalog_cli.params import PROSE_FORMS, PROSE_SUFFIXES
 
 __all__ = ["diff"]
@@ -70,47 +67,31 @@ def diff(
     form = row_form(form, target, tables, columns, PROSE_SUFFIXES)
     if form in PROSE_FORMS and (tables or columns):
         raise click.UsageError(f"--format {form} has all tables.")
-    folder = target.is_folder(form)
     from kafkalog.auditing.transactions import AuditOptions
     from kafkalog.over_time import diff as compared
-    from kafkalog.reports import first_screen
+    from kafkalog.provenance import mark
+    from kafkalog_cli.render.people import style
+    from kafkalog_cli.render.report_forms import is_report, print_headline, write_form
+    from kafkalog_cli.render.sinks import write_output
 
     started = time.time()
     sides = unpacked((old,)), unpacked((new,))
     found = compared(*sides, AuditOptions(limits, jobs), (old, new))
     status = found.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
 
-    def rows_of(names: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:
-        return [(TABLES[name], found.cells(name)) for name in names]
+    def origin() -> dict[str, Any]:
+        return mark(target.command) | {
+            "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:],
+            "started_ms": round(started * 1000), "ended_ms": round(time.time() * 1000),
+        }  # fmt: skip
 
-    if folder:
-        with target.folder((old, new)) as place:
-            from kafkalog_cli.render.folders import write_tables
-
-            write_tables(form, rows_of(tables or _NAMES), place)
-            write_provenance(place, target.command)
-    else:
+    if is_report(form, tables, columns, everything=everything):
         with target.stream((old, new)) as stream:
-            only_incidents = tables == (INCIDENTS.name,) and not columns
-            if form in PROSE_FORMS or (form == "table" and not everything and (not tables or only_incidents)):
-                from kafkalog_cli.render.report_forms import write_form
-                from kafkalog_cli.render.sinks import style
-
-                def origin() -> dict[str, Any]:
-                    from kafkalog.provenance import mark
-                    from kafkalog.tables import SCHEMA_VERSION
-
-                    return mark(target.command) | {
-                        "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:],
-                        "started_ms": round(started * 1000), "ended_ms": round(time.time() * 1000),
-                    }  # fmt: skip
-
-                write_form(form, found, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings)
-            else:
-                from kafkalog_cli.render.sinks import write_rows
-
-                shown = tables or (_NAMES if everything or form != "table" else (CHANGES.name,))
-                write_rows(form, stream, rows_of(shown), target, columns=columns, zone=zone)
+            write_form(form, found, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings)
+    else:
+        shown = tables or (_NAMES if everything or form != "table" else (CHANGES.name,))
+        rows = [(TABLES[name], found.cells(name)) for name in shown]
+        write_output(form, rows, target, (old, new), columns=columns, zone=zone)
     if target.path is not None:
-        print(escape(first_screen(found, list(found.rows(INCIDENTS.name))).headline))
+        print_headline(found)
     return status

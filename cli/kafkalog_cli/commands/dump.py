@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.outcome import Outcome
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from kafkalog.tables.column import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_lost, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
@@ -33,7 +33,7 @@ from kafkalog_cli.options import (
     unpacked_option,
     value_format_options,
 )
-from kafkalog_cli.output import FOLDERS, Target, say
+from kafkalog_cli.output import Target, parquet_engine, say
 from kafkalog_cli.params import form_of
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
 
@@ -168,7 +168,6 @@ def dump(
         if form == "kafka":
             raise click.UsageError("--key-format and --value-format need a --format of rows, for example ndjson.")
         tool["deep_iteration"] = True
-    terminal = target.on_terminal
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in columns or bool(set(OF_LOG) & set(columns))
@@ -179,33 +178,41 @@ def dump(
         limits=limits,
         selection=found.selection,
         given=found.given,
-        max_bytes=tool["max_bytes"],
         limit=limit,
-        options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
+        options=KafkaTextOptions(internal=internal, escape=target.on_terminal and not raw, **tool),
         tables=tables,
         decoders=decoders,
     )
     outcome = Outcome(Severity[fail_on.upper()])
     tell_unreadable(found, outcome)
     inputs = [file for file in files if file != STDIN]
-    if form in FOLDERS and (form != "ndjson" or target.is_folder(form)):
-        from kafkalog_cli.dumping_rows import dump_files
-
-        dump_files(form, target, request, columns, inputs, outcome)
-    elif form == "kafka":
+    if form == "kafka":
         from kafkalog_cli.dumping_text import dump_text
 
         with target.stream(inputs) as stream:
             dump_text(request, stream, outcome)
     else:
-        from kafkalog_cli.dumping_rows import dump_rows, dump_sink
-
-        with target.stream(inputs) as stream:
-            sink = dump_sink(form, stream, request, columns, target, raw=raw)
-            dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
+        _dump_rows(form, target, request, columns, inputs, outcome, raw=raw)
     tell_lost(found, outcome)
     _say_silence(request.selection, outcome)
     return outcome.status(exit_zero=exit_zero)
+
+
+def _dump_rows(
+    form: str, target: Target, request: DumpRequest, columns: Sequence[str], inputs: Sequence[str], outcome: Outcome, *,
+    raw: bool,
+) -> None:  # fmt: skip
+    from kafkalog_cli.dumping_rows import dump_folder, dump_stream
+
+    if form in ("arrow", "parquet"):
+        parquet_engine()
+        if target.on_terminal:
+            raise click.UsageError(f"--format {form} is not for a terminal: name a file with -o, or redirect it.")
+    if target.is_folder(form):
+        dump_folder(form, target, request, columns, inputs, outcome)
+    else:
+        as_rows = form in ("ndjson", "json") or "findings" in request.tables
+        dump_stream(form, target, request, columns, inputs, outcome, findings_as_rows=as_rows, raw=raw)
 
 
 def _say_silence(selection: Selection, outcome: Outcome) -> None:

@@ -11,7 +11,8 @@ from typing import Final
 import click
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
+from kafkalog.catalogue.code import Code
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, IncidentKind
 from kafkalog.tables import TABLES
 from kafkalog.tables.words import WORDS
 from kafkalog_cli.help import GroupedCommand
@@ -75,22 +76,11 @@ def _overview() -> Iterator[str]:
 def _explained(word: str) -> Iterator[str]:
     """Yield the lines about a word: it may be a code, a kind, a word and a column at once."""
     if (about := CATALOGUE.get(word)) is not None:
-        yield from (
-            f"{word} ({about.severity.word})",
-            f"  What it means: {about.meaning}",
-            f"  How sure it is: {about.certainty}",
-            f"  What Kafka does: {about.kafka}",
-            f"  What to do next: {about.next}",
-        )
+        yield f"{word} ({about.severity.word})"
+        yield from _said(about, ("What Kafka does", about.kafka))
     if (kind := INCIDENT_KINDS.get(word)) is not None:
-        yield from (
-            f"{word} (kind of incident)",
-            f"  What it means: {kind.meaning}",
-            f"  How sure it is: {kind.certainty}",
-            f"  What consumers see: {kind.consumers}",
-            *([f"  What clients may have seen: {kind.clients}"] if kind.clients else ()),
-            f"  What to do next: {kind.next}",
-        )
+        yield f"{word} (kind of incident)"
+        yield from _said(kind, ("What consumers see", kind.consumers), ("What clients may have seen", kind.clients))
     for of, meaning in WORDS.get(word, ()):
         yield from (f"{word} ({of})", f"  What it means: {meaning}")
     columns = [(table, column) for table in TABLES.values() for column in table.columns if column.name == word]
@@ -102,6 +92,17 @@ def _explained(word: str) -> Iterator[str]:
         yield from (f"{word} (column of {', '.join(tables)})", f"  What it means: {meaning}.")
     if (shown := TABLES.get(word)) is not None:
         yield from (f"{word} (table)", f"  One row is {shown.row}; kafkalog schema {word} lists its columns.")
+
+
+def _said(of: Code | IncidentKind, *others: tuple[str, str]) -> Iterator[str]:
+    for what, text in (
+        ("What it means", of.meaning),
+        ("How sure it is", of.certainty),
+        *others,
+        ("What to do next", of.next),
+    ):
+        if text:
+            yield f"  {what}: {text}"
 
 
 def _texts() -> dict[str, str]:

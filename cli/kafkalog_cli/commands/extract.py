@@ -9,9 +9,9 @@ from typing import Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.outcome import Outcome
 from kafkalog.quantities import Ago, When
 from kafkalog.tables.dump_tables import RECORDS
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import (
     RecordFilters,
     absolute,
@@ -37,7 +37,7 @@ from kafkalog_cli.options import (
     value_format_options,
 )
 from kafkalog_cli.output import Target, parquet_engine, say
-from kafkalog_cli.params import TIMES, Time, form_of
+from kafkalog_cli.params import TIME, TIMES, form_of
 
 __all__ = ["extract"]
 
@@ -57,7 +57,7 @@ _VIEWS: Final = ("read-committed", "read-uncommitted")
 @click.option("--incident", "incident_id", metavar="ID", help="The records that this incident of txn-audit is about.")
 @click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
               "  [default: read-committed]")  # fmt: skip
-@click.option("--at", type=Time(), metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}")
+@click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}")
 @record_filter_options
 @format_option(_FORMATS, "ndjson; with -o, from its suffix")
 @columns_option([RECORDS])
@@ -84,17 +84,9 @@ def extract(
         kafkalog extract --incident 4e5db4f538ae -o saved.ndjson /copy/of/log.dirs
         kafkalog extract --lost --format console --topic orders -o orders.txt broker-1 broker-2
     """
-    if (lost or incident_id or filters.outcomes) and (view or at is not None):
-        raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
-    if lost and incident_id:
-        raise click.UsageError("--lost and --incident exclude each other.")
-    form = form or ("ndjson" if target.path is None else form_of(target.path, _SUFFIXES))
-    if form in ("segment", "console", "arrow", "parquet") and target.path is None:
-        raise click.UsageError(f"--format {form} needs -o NAME.")
-    if form in ("segment", "console") and (columns or key_format or value_format):
-        raise click.UsageError(f"--format {form} has whole records as they are.")
-    if form in ("arrow", "parquet"):
-        parquet_engine()
+    form = _checked(
+        form, target, view, at, filters, columns, key_format or value_format, lost=lost, incident=incident_id
+    )
     outcome = Outcome(Severity[fail_on.upper()])
     paths = without_side_files(unpacked(paths), outcome)
     decoders = decoders_of(key_format, value_format, schema_paths, paths)
@@ -108,34 +100,25 @@ def extract(
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
     tell_unreadable(found, outcome, everywhere=not (lost or incident_id))
-    from kafkalog_cli.extracting import (
-        at_stake,
-        counted,
-        groups_beside,
-        left_out,
-        since_log_start,
-        write_console,
-        write_rows,
-        write_segments,
-    )
+    from kafkalog_cli import extracting
 
     if lost or incident_id:
-        found = at_stake(found, filters, incident_id)
+        found = extracting.at_stake(found, filters, incident_id)
     elif committed:
-        for line in left_out(found):
+        for line in extracting.left_out(found):
             outcome.unread()
             say(f"error: {line}")
     elif view == "read-uncommitted":
-        found = since_log_start(found)
+        found = extracting.since_log_start(found)
     others = 0
     if form == "console":
-        write_console(found, limits, target, paths, outcome)
+        extracting.write_console(found, limits, target, paths, outcome)
     elif form == "segment":
-        others = write_segments(found, limits, target, paths, outcome)
+        others = extracting.write_segments(found, limits, target, paths, outcome)
     else:
-        write_rows(form, found, limits, columns or _REPLAYED, target, outcome, decoders=decoders)
+        extracting.write_rows(form, found, limits, columns or _REPLAYED, target, outcome, decoders=decoders)
     met = found.selection.met
-    for line in (counted(met, others), *groups_beside(found, paths, limits)):
+    for line in (extracting.counted(met, others), *extracting.groups_beside(found, paths, limits)):
         say(line)
     words = None if found.selection.everything else met.words(of_records=True)
     if words is not None and not met.records and not outcome.incomplete:
@@ -143,3 +126,22 @@ def extract(
         say(f"error: {words}")
     tell_lost(found, outcome)
     return outcome.status(exit_zero=exit_zero)
+
+
+def _checked(
+    form: str | None, target: Target, view: str | None, at: When | None, filters: RecordFilters,
+    columns: tuple[str, ...], decoded: str | None, *, lost: bool, incident: str | None,
+) -> str:  # fmt: skip
+    """Return the format. Raises UsageError for options that do not go together."""
+    if (lost or incident or filters.outcomes) and (view or at is not None):
+        raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
+    if lost and incident:
+        raise click.UsageError("--lost and --incident exclude each other.")
+    form = form or ("ndjson" if target.path is None else form_of(target.path, _SUFFIXES))
+    if form in ("segment", "console", "arrow", "parquet") and target.path is None:
+        raise click.UsageError(f"--format {form} needs -o NAME.")
+    if form in ("segment", "console") and (columns or decoded):
+        raise click.UsageError(f"--format {form} has whole records as they are.")
+    if form in ("arrow", "parquet"):
+        parquet_engine()
+    return form

@@ -14,9 +14,9 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.files.watch import watch
+from kafkalog.outcome import Outcome
 from kafkalog.quantities import iso, many
 from kafkalog.tables.column import EVERY_COLUMN
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,

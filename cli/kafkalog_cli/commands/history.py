@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kafkalog.errors import OutputError
 from kafkalog.escape import escape
 from kafkalog.outcome import Outcome
 from kafkalog.quantities import size_text
 from kafkalog.severity import Severity
 from kafkalog.tables.change_tables import NIGHTS
 from kafkalog.zone import Zone
-from kafkalog_cli.exit import OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import ROW_FORMS, columns_option, format_option, output_options, row_form, tz_option
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import Target, say
 
 if TYPE_CHECKING:
     from kafkalog.over_time import History
@@ -49,6 +49,8 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
     """
     from kafkalog.over_time import history as read
     from kafkalog.over_time import prune
+    from kafkalog_cli.render.people import encoded
+    from kafkalog_cli.render.sinks import write_output
 
     form = row_form(form, target, (NIGHTS,), columns)
     found, unreadable = read(nights)
@@ -57,23 +59,12 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
         outcome.unread()
         say(f"error: {line}")
     rows = [tuple(row[name] for name in NIGHTS.names) for one in found for row in one.nights]
-    if target.is_folder(form):
-        from kafkalog_cli.render.folders import write_tables
-
-        with target.folder([str(nights)]) as place:
-            write_tables(form, [(NIGHTS, rows)], place)
-            write_provenance(place, target.command)
-    else:
+    if form == "table" and not columns:
         with target.stream([str(nights)]) as stream:
-            if form == "table" and not columns:
-                from kafkalog_cli.render.people import encoded
-
-                for line in _lines(found, zone):
-                    stream.write(encoded(f"{line}\n"))
-            else:
-                from kafkalog_cli.render.sinks import write_rows
-
-                write_rows(form, stream, [(NIGHTS, rows)], target, columns=columns, zone=zone)
+            for line in _lines(found, zone):
+                stream.write(encoded(f"{line}\n"))
+    else:
+        write_output(form, [(NIGHTS, rows)], target, [str(nights)], columns=columns, zone=zone)
     if pruned:
         try:
             count, size = prune(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import click
@@ -45,9 +44,9 @@ def producers(
     if not is_drawn:
         return view.write(rows)
     from kafkalog_cli.render.drawings import rate_lines
-    from kafkalog_cli.render.people import is_ascii
+    from kafkalog_cli.render.people import is_ascii, width
 
-    width = shutil.get_terminal_size().columns if is_terminal() else 80
+    wide = width() if is_terminal() else 80
     return view.draw(
-        rows, lambda found: rate_lines(found, by or "", SPANS[by or ""], width=width, ascii_only=is_ascii())
+        rows, lambda found: rate_lines(found, by or "", SPANS[by or ""], width=wide, ascii_only=is_ascii())
     )

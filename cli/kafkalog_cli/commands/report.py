@@ -37,12 +37,11 @@ def report(audit: str, form: str | None, findings: bool, zone: Zone, nights: Pat
         kafkalog report --nights nights nights/2026-11-21 -o report.html
     """
     from kafkalog.reports import WrittenAudit
+    from kafkalog_cli.render.people import style
     from kafkalog_cli.render.report_forms import write_form
-    from kafkalog_cli.render.sinks import style
 
     form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))
     check_name(form, target.path)
-
     if nights is not None and form != "html":
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
     source = WrittenAudit(audit)

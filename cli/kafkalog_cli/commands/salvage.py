@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +11,8 @@ import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.files.watch import watch
+from kafkalog.outcome import Outcome
 from kafkalog.tables import TABLES
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
@@ -24,11 +24,10 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, Target, is_terminal, say
+from kafkalog_cli.output import STDOUT, Target, say
 
 if TYPE_CHECKING:
-    from kafkalog.segments.chunk import Chunk
-    from kafkalog.segments.salvage import SalvagedStretches
+    from kafkalog.segments.salvage import Salvaged
     from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["salvage"]
@@ -48,8 +47,8 @@ _NAMES: Final = ("stretches", "findings")
               help="Format of the list of what was copied and what was left out.")  # fmt: skip
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
-@max_batch_bytes_option()
-@max_expansion_option()
+@max_batch_bytes_option
+@max_expansion_option
 @unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
@@ -68,7 +67,8 @@ def salvage(
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.files.off_limits import mark_copied
-    from kafkalog.segments.salvage import TAKEN, salvaged  # numpy, which --help can do without
+    from kafkalog.segments.salvage import TAKEN
+    from kafkalog.segments.salvage import salvage as salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
 
@@ -78,7 +78,7 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
+            sink = sink_of(form, report, columns, wanted, replace(STDOUT, csv_safe=target.csv_safe))
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
@@ -142,42 +142,25 @@ class _SalvagedRows:
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:
         from kafkalog.files.names import parse_name
-        from kafkalog.segments.column_blocks import ColumnBlock
         from kafkalog.segments.repeated_findings import FileFindings
         from kafkalog.segments.salvage import SalvageSums
 
         self.found = FileFindings(_has_place, "stretches")
         self.wanted = wanted
         self.sink = sink
-        self.block = ColumnBlock(TABLES["stretches"], sink.names(TABLES["stretches"]), segment)
+        self.segment = segment
         self.outcome = outcome
         base = parse_name(Path(segment).name).offset
         self.sums = SalvageSums(-1 if base is None else base - 1)
 
-    def add(self, item: SalvagedStretches | Chunk) -> None:
-        """Show stretches, or keep the findings of a chunk."""
-        from kafkalog.segments.salvage import SalvagedStretches
-        from kafkalog_cli.render.column_lines import write_part
-
-        if not isinstance(item, SalvagedStretches):
-            for finding in item.findings:
-                self.found.add(finding)
+    def add(self, item: Salvaged | Finding) -> None:
+        """Show a stretch, or keep a finding."""
+        if isinstance(item, Finding):
+            self.found.add(item)
             return
-        self._keep_findings(item)
         if "stretches" in self.wanted:
-            write_part(self.sink, self.block, item.columns())
+            self.sink.row(TABLES["stretches"], item.row(self.segment))
         self.sums.add(item)
-
-    def _keep_findings(self, item: SalvagedStretches) -> None:
-        kept: dict[int, str] = {}
-        for code, rows in item.findings().items():
-            places = (
-                array("q", cells[rows].tobytes()) for cells in (item.stretches["position"], item.stretches["size"])
-            )
-            if not self.found.counts(code, *places):
-                kept |= dict.fromkeys(rows.tolist(), code)
-        for row in sorted(kept):
-            self.found.add(item.finding(kept[row], row))
 
     def findings(self) -> None:
         """Show the findings, after the stretches: a thousand of one code are counted."""

@@ -7,13 +7,12 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from kafkalog import Limits, UnreadableError, UnsupportedError
+from kafkalog import Limits, Severity, UnreadableError, UnsupportedError
 from kafkalog.outcome import Outcome
-from kafkalog.severity import Severity
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import limit_options, unpacked, unpacked_option
-from kafkalog_cli.output import STDOUT, is_terminal, say
+from kafkalog_cli.output import STDOUT, say
 
 __all__ = ["show"]
 
@@ -70,7 +69,7 @@ def show(places: tuple[_Place, ...], form: str, limits: Limits) -> int:
     files = unpacked([place.file for place in places])
     outcome = Outcome(Severity.ERROR)
     with STDOUT.stream(()) as stream:
-        sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())
+        sink = None if form == "text" else sink_of(form, stream, (), ("fields",), STDOUT)
         for place, file in zip(places, files, strict=True):
             try:
                 found = run(file, place.position, offset=place.offset, limits=limits)

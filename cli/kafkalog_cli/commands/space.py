@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog import Finding, Limits, Severity
+from kafkalog.outcome import Outcome
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import (
@@ -20,7 +21,6 @@ from kafkalog.tables.space_tables import (
     SPACE_TABLES,
     TRANSACTION_COSTS,
 )
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -32,13 +32,13 @@ from kafkalog_cli.options import (
     paths_argument,
     remote_options,
     row_form,
+    space_options,
     status_options,
     table_option,
     unpacked,
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import Time
 from kafkalog_cli.views import ViewOutput
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["space"]
 
-_FILE: Final = click.Path(exists=True, dir_okay=False)
 _BY_NAME: Final = {table.name: table for table in SPACE_TABLES}
 _SECTIONS: Final = {
     "next_start": NEXT_START, "transactions": TRANSACTION_COSTS, "producers": PRODUCER_GROUPS, "clocks": CLOCKS,
@@ -59,21 +58,13 @@ _sections = in_order(
     click.option("--producers", is_flag=True, help="Show who writes, by the beginning of transactional ids."),
     click.option("--clocks", is_flag=True, help="Show clocks that differ from the brokers'."),
 )
-_settings = in_order(
-    click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB."),
-    click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
-    click.option("--topic-configs", type=_FILE,
-                 help="The topics' settings if there is no metadata log: JSON, settings by topic."),
-    click.option("--now", type=Time(), metavar="TIME",
-                 help="The present.  [default: the clock if a broker runs, else the newest time]"),
-)  # fmt: skip
 
 
 @click.command("space", cls=GroupedCommand)
 @paths_argument("DIR...")
 @unpacked_option
 @_sections
-@_settings
+@space_options
 @format_option((*ROW_FORMS, "html"))
 @table_option(tuple(_BY_NAME), ".  [default: a tree of all directories, and what holds their bytes]")
 @columns_option(SPACE_TABLES)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,9 +21,8 @@ from kafkalog_cli.output import Target
 
 if TYPE_CHECKING:
     import duckdb
-    from pyarrow import RecordBatchReader
 
-__all__ = ["Answer", "sql"]
+__all__ = ["sql"]
 
 
 @click.command("sql", cls=GroupedCommand)
@@ -43,19 +43,21 @@ def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, targe
         kafkalog sql monday tuesday "SELECT audit, sum(log_end_offset) AS ends FROM partitions GROUP BY ALL"
     """
     form = row_form(form, target, ("result",))
-
-    asked = Query(database(audits), query)
+    connection = database(audits)
+    refuse_all_but_one_select(connection, query)
     if form in ("arrow", "parquet"):
         from kafkalog_cli.render.columnar import write_stream
 
-        with asked.arrow() as reader, target.stream(audits) as stream:
+        with _in_words():  # Arrow has DuckDB's own types
+            found = connection.sql(query).to_arrow_reader(_ROWS)
+        with found as reader, target.stream(audits) as stream:
             write_stream(form, stream, reader.schema, reader)
         return 0
-    answer = asked.answer()
     from kafkalog_cli.render.sinks import write_rows
 
+    asked = answer(connection, query)
     with target.stream(audits) as stream:
-        write_rows(form, stream, [(answer.table, answer.rows)], target, zone=zone)
+        write_rows(form, stream, [asked], target, zone=zone)
     return 0
 
 
@@ -69,68 +71,46 @@ _SAFE: Final = {
 }  # fmt: skip
 
 
-class Answer(NamedTuple):
-    """What a query gives: a table of its columns, and its rows."""
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Raise UnsupportedError with DuckDB's words, as one line."""
+    import duckdb
 
-    table: Table
-    rows: Iterator[tuple[Any, ...]]
-
-
-class Query:
-    """A statement that was understood, and that only reads."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, text: str) -> None:
-        """Take one SELECT. Raises UnsupportedError for anything else, with DuckDB's words where these say why."""
-        import duckdb
-
-        try:
-            statements = connection.extract_statements(text)
-        except duckdb.Error as error:
-            raise UnsupportedError(_words(error)) from error
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise UnsupportedError("one SELECT is run; the audits are never changed")
-        self._connection = connection
-        self._text = text
-
-    def answer(self) -> Answer:
-        """Run it. Raises UnsupportedError with DuckDB's words."""
-        import duckdb
-
-        try:
-            found = self._connection.execute(self._text)
-            names = _distinct([str(one[0]) for one in found.description or ()])
-            kinds = [str(one[1]) for one in found.description or ()]
-        except duckdb.Error as error:
-            raise UnsupportedError(_words(error)) from error
-        columns = (
-            Column(name, "int64" if kind in _WHOLE else "string", "", "ms" if name.endswith("_ms") else "")
-            for name, kind in zip(names, kinds, strict=True)
-        )
-        return Answer(Table("result", "a row of the result", tuple(columns)), self._rows(found))
-
-    def _rows(self, found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-        import duckdb
-
-        try:
-            while some := found.fetchmany(_ROWS):
-                yield from (tuple(map(_cell, row)) for row in some)
-        except duckdb.Error as error:
-            raise UnsupportedError(_words(error)) from error
-
-    def arrow(self) -> RecordBatchReader:
-        """Run it for Arrow, with DuckDB's own types. Raises UnsupportedError."""
-        import duckdb
-
-        try:
-            return self._connection.sql(self._text).to_arrow_reader(_ROWS)
-        except duckdb.Error as error:
-            raise UnsupportedError(_words(error)) from error
+    try:
+        yield
+    except duckdb.Error as error:
+        lines = str(error).partition("\n\n")[0].split("\n")
+        words = "; ".join(line.strip() for line in lines if line.strip()) or type(error).__name__
+        raise UnsupportedError(words) from error
 
 
-def _words(error: Exception) -> str:
-    """Return what DuckDB says of an error, as one line."""
-    lines = str(error).partition("\n\n")[0].split("\n")
-    return "; ".join(line.strip() for line in lines if line.strip()) or type(error).__name__
+def refuse_all_but_one_select(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    """Raise UnsupportedError for anything else, with DuckDB's words where these say why."""
+    import duckdb
+
+    with _in_words():
+        statements = connection.extract_statements(text)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise UnsupportedError("one SELECT is run; the audits are never changed")
+
+
+def answer(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[Table, Iterator[tuple[Any, ...]]]:
+    """Run a SELECT; return a table of its columns, and its rows. Raises UnsupportedError with DuckDB's words."""
+    with _in_words():
+        found = connection.execute(text)
+        names = _distinct([str(one[0]) for one in found.description or ()])
+        kinds = [str(one[1]) for one in found.description or ()]
+    columns = (
+        Column(name, "int64" if kind in _WHOLE else "string", "", "ms" if name.endswith("_ms") else "")
+        for name, kind in zip(names, kinds, strict=True)
+    )
+    return Table("result", "a row of the result", tuple(columns)), _rows(found)
+
+
+def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    with _in_words():
+        while some := found.fetchmany(_ROWS):
+            yield from (tuple(map(_cell, row)) for row in some)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

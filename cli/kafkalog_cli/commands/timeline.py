@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, is_terminal, say
+from kafkalog_cli.output import STDOUT, is_terminal, say
 
 __all__ = ["timeline"]
 
@@ -64,10 +63,10 @@ def timeline(
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
     from kafkalog.findings import Severity
+    from kafkalog.outcome import Outcome
     from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
-    from kafkalog_cli.exit import Outcome
-    from kafkalog_cli.render.people import encoded, is_ascii
-    from kafkalog_cli.render.sinks import style
+    from kafkalog_cli.render.people import encoded, is_ascii, style
+    from kafkalog_cli.render.people import width as terminal_width
 
     by_time = lanes != "partition" or by == "time"
     if lanes != "partition" and by == "offset":
@@ -83,7 +82,7 @@ def timeline(
             return f"{row['topic']}-{row['partition']}" in chosen
         return matches(row["topic"], (topic,)) if topic is not None else not row["topic"].startswith("__")
 
-    total = width or (shutil.get_terminal_size().columns if is_terminal() else 80)
+    total = width or (terminal_width() if is_terminal() else 80)
     topics = {row["topic"] for row in source.rows("partitions")}
     if topic is not None and not any(matches(name, (topic,)) for name in topics):
         raise nothing_matches("topic", [topic], topics)
@@ -96,7 +95,7 @@ def timeline(
         if not drawn:
             raise nothing_matches("transactional id", [ids], known)
     shown, folded = (drawn, None) if every else fold_quiet(drawn, _FOLDED)
-    with Target(None).stream(()) as stream:
+    with STDOUT.stream(()) as stream:
         color = style(is_terminal())["color"]
         plain = ascii_only or is_ascii()
         for line in timeline_lines(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.escape import escape
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
@@ -24,18 +23,21 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
     SHOWN,
+    as_one,
     audit_options,
     audit_options_of,
     columns_option,
     findings_option,
     format_option,
     jobs_option,
-    narrowing_options,
     output_options,
+    partition_option,
     paths_argument,
     row_form,
     say_reused,
     since_audit_option,
+    topic_option,
+    transactional_id_option,
     tz_option,
     unpacked,
     unpacked_option,
@@ -44,8 +46,7 @@ from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit, Summary
-    from kafkalog.reports import AuditSource
+    from kafkalog.auditing.transactions import Audit, AuditOptions, Summary
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
@@ -76,6 +77,15 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
+_narrowing_options = as_one(
+    "narrowing", Narrowing,
+    topic_option,
+    partition_option,
+    click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only this producer; repeat for more."),
+    transactional_id_option,
+)  # fmt: skip
+
+
 @click.command("txn-audit", cls=GroupedCommand)
 @paths_argument("DIR...")
 @format_option((*ROW_FORMS, *REPORT_FORMS))
@@ -83,7 +93,7 @@ class _Filter:
 @columns_option(AUDIT_TABLES)
 @findings_option
 @tz_option
-@narrowing_options
+@_narrowing_options
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")
@@ -117,52 +127,33 @@ def txn_audit(
     chosen = _Filter(narrowing, state)
     form = row_form(form, target, tables, columns, REPORT_SUFFIXES)
     check_name(form, target.path)
+    folder = target.is_folder(form)
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
     if incident is not None and (form != "table" or tables or everything or state):
         raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
-    folder = target.is_folder(form)
-    only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
     if _PRODUCERLESS in tables and narrowing.of_producers:
         raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
     if hashed and not folder:
         raise click.UsageError(
             "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
         )
-    if master is not None and engine == "local":
-        raise click.UsageError("--master works only with --engine spark.")
     if engine == "spark":
-        if form != "parquet" or not folder:
-            raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
-        if confirm is not None:
-            raise click.UsageError("--confirm works only with --engine local.")
-        if narrowing or state:
-            raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
-        from kafkalog_cli.submit import run_bulk
-
-        return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
-    from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit
+        return _on_spark(paths, form, target, chosen, confirm, master)
+    if master is not None:
+        raise click.UsageError("--master works only with --engine spark.")
+    from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.transactions import Summary, narrowed
     from kafkalog.reports import first_screen, source_of
+    from kafkalog_cli.render.report_forms import is_report, print_headline
 
     paths, started = unpacked(paths), time.time()
-    of_audit = audit_options_of(options, limits, jobs)
-    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
     read = paths
     if since_audit is not None and os.path.realpath(since_audit) != os.path.realpath(target.path or ""):
         read = (*paths, since_audit)  # --overwrite may replace the earlier audit, nothing else is written there
     with _audit_folder(target, read) if folder else nullcontext() as place:
-        kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
-        if place is not None:
-            kept = place.kept(earlier, hashed=hashed)
-        found = audit(paths, of_audit, kept=kept)
-        say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
-        if confirm is not None:
-            found = confirmed(found, paths, of_audit, confirm)
-        if isinstance(of_audit.now, Ago):
-            for now in sorted({cluster.now for cluster in found.clusters}):
-                say(f"the present is {iso(now)}")
-        found = narrowed(found, narrowing)
+        of_audit = audit_options_of(options, limits, jobs)
+        found = narrowed(_audited(paths, of_audit, since_audit, place, confirm, started, hashed=hashed), narrowing)
         summary = Summary.of(found)
         status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
         for line in found.unreadable:
@@ -172,15 +163,12 @@ def txn_audit(
             from kafkalog_cli.audit_folder import write_audit
 
             write_audit(
-                found, source, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
+                found, source, summary, status, place, form, tables or SHOWN, chosen.of if chosen else None,
                 command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
-            _print_headline(source)
-        elif form in REPORT_FORMS or (
-            form == "table" and not everything and not state and (not tables or only_incidents)
-        ):
+        elif is_report(form, tables, columns, everything=everything or bool(state)):
+            from kafkalog_cli.render.people import style
             from kafkalog_cli.render.report_forms import write_form
-            from kafkalog_cli.render.sinks import style
 
             def origin() -> dict[str, Any]:
                 from kafkalog_cli.audit_folder import files_of
@@ -190,25 +178,54 @@ def txn_audit(
 
             with target.stream(paths) as stream:
                 write_form(
-                    form, source, origin, stream, zone=zone, style=style(target.on_terminal),
-                    findings=findings, every=only_incidents, incident=incident,
+                    form, source, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings,
+                    every=bool(tables), incident=incident,
                 )  # fmt: skip
         else:
             with target.stream(paths) as stream:
-                if form == "table" and not tables and not everything:
-                    screen = first_screen(source, list(source.rows(INCIDENTS.name)))
-                    stream.write(f"{screen.headline}\n\n".encode("utf-8", "surrogateescape"))
-                    tables = ("transactions",)  # --state chooses some of them
+                if form == "table" and not tables and not everything:  # --state chooses some transactions
+                    headline = first_screen(source, list(source.rows(INCIDENTS.name))).headline
+                    stream.write(f"{headline}\n\n".encode("utf-8", "surrogateescape"))
+                    tables = ("transactions",)
                 _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
-        if target.path is not None and not folder:
-            _print_headline(source)
+        if target.path is not None:
+            print_headline(source)
         return status
 
 
-def _print_headline(source: AuditSource) -> None:
-    from kafkalog.reports import first_screen
+def _on_spark(
+    paths: Sequence[str], form: str, target: Target, chosen: _Filter, confirm: float | None, master: str | None
+) -> int:
+    if form != "parquet" or not target.is_folder(form):
+        raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
+    if confirm is not None:
+        raise click.UsageError("--confirm works only with --engine local.")
+    if chosen:
+        raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
+    from kafkalog_cli.submit import run_bulk
 
-    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
+    return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
+
+
+def _audited(
+    paths: Sequence[str], options: AuditOptions, since_audit: str | None, place: AuditFolder | None,
+    confirm: float | None, started: float, *, hashed: bool,
+) -> Audit:  # fmt: skip
+    """Audit with the scans that an earlier audit, or an earlier run into the same directory, kept."""
+    from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, scans_of_audit
+
+    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
+    kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
+    if place is not None:
+        kept = place.kept(earlier, hashed=hashed)
+    found = audit(paths, options, kept=kept)
+    say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
+    if confirm is not None:
+        found = confirmed(found, paths, options, confirm)
+    if isinstance(options.now, Ago):
+        for now in sorted({cluster.now for cluster in found.clusters}):
+            say(f"the present is {iso(now)}")
+    return found
 
 
 def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager[AuditFolder]:
@@ -223,13 +240,10 @@ def _write(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
-    from kafkalog_cli.render.column_lines import write_columns
-    from kafkalog_cli.render.sinks import sink_of, write_summary
+    from kafkalog_cli.render.sinks import sink_of, write_columns, write_summary
 
     wanted = tables or SHOWN
-    sink = sink_of(
-        form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
-    )  # fmt: skip
+    sink = sink_of(form, stream, columns, wanted, target, zone=zone)
     if not tables:
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:

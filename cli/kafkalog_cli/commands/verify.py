@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.escape import escape
-from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.verify_tables import MIRRORS, REPLICAS, VERIFY_TABLES
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
@@ -105,9 +103,10 @@ def verify(
         raise click.UsageError("--topics goes with --mirror.")
     if release is not None and not restorable:
         raise click.UsageError("--kafka-version goes with --restorable.")
-    folder = target.is_folder(form)
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
+    from kafkalog.reports import source_of_verification
+    from kafkalog_cli.render.report_forms import is_report, print_headline
 
     recorded = None if against is None else read_recorded(against)
     if recorded is not None and recorded.hashed:
@@ -124,63 +123,55 @@ def verify(
         add_restorable(found, paths, limits, jobs, release)
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
-    summary = found.summary()
-    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+    status = found.summary().outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
-    if folder:
+    if target.is_folder(form):
         _write_folder(found, form, target, tables or _NAMES, paths, status, started)
-        _print_headline(found)
-        return status
-    with target.stream(paths) as stream:
-        only_incidents = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
-        if form in PROSE_FORMS or (form == "table" and not everything and (not tables or only_incidents)):
-            _write_report(
-                found, form, target, stream, paths, started, zone=zone, findings=findings, replicas=replicas
-            )  # fmt: skip
-        else:
-            _write(found, form, stream, tables, columns, target=target, zone=zone)
+    elif is_report(form, tables, columns, everything=everything):
+        _write_report(found, form, target, paths, started, zone=zone, findings=findings, replicas=replicas)
+    else:
+        _write(found, form, tables, columns, paths, target=target, zone=zone)
     if target.path is not None:
-        _print_headline(found)
+        print_headline(source_of_verification(found))
     return status
 
 
-def _print_headline(found: Verification) -> None:
-    from kafkalog.reports import first_screen, source_of_verification
+def _origin(found: Verification, target: Target, paths: Sequence[str], started: float, engine: str) -> dict[str, Any]:
+    from kafkalog.auditing.pipeline import provenance
+    from kafkalog.auditing.verification import file_entries
 
-    source = source_of_verification(found)
-    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
+    files = file_entries(found.files, paths)
+    return provenance(target.command, found.summary(), files, sys.argv[1:], started, engine)
 
 
 def _write_report(
-    found: Verification, form: str, target: Target, stream: BinaryIO, paths: Sequence[str], started: float, *,
-    zone: Zone, findings: bool, replicas: bool,
+    found: Verification, form: str, target: Target, paths: Sequence[str], started: float, *, zone: Zone,
+    findings: bool, replicas: bool,
 ) -> None:  # fmt: skip
-    from kafkalog.auditing.pipeline import provenance
-    from kafkalog.auditing.verification import file_entries
     from kafkalog.reports import source_of_verification
+    from kafkalog_cli.render.people import style
     from kafkalog_cli.render.report_forms import write_form
-    from kafkalog_cli.render.sinks import style
 
-    def origin() -> dict[str, Any]:
-        files = file_entries(found.files, paths)
-        return provenance(target.command, found.summary(), files, sys.argv[1:], started, "local")
-
-    write_form(
-        form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
-        findings=findings, more=partial(_write_compared, found, target=target, asked=replicas),
-    )  # fmt: skip
+    origin = partial(_origin, found, target, paths, started, "local")
+    with target.stream(paths) as stream:
+        write_form(
+            form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
+            findings=findings, more=partial(_write_compared, found, target=target, asked=replicas),
+        )  # fmt: skip
 
 
 def _write(
-    found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], *,
+    found: Verification, form: str, tables: tuple[str, ...], columns: tuple[str, ...], paths: Sequence[str], *,
     target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog_cli.render.sinks import write_rows
 
     summary = None if tables else found.summary().row()
-    rows = _rows(found, tables or _NAMES)
-    write_rows(form, stream, rows, target, columns=columns, zone=zone, summary=summary)
+    with target.stream(paths) as stream:
+        write_rows(
+            form, stream, _rows(found, tables or _NAMES), target, columns=columns, zone=zone, summary=summary
+        )  # fmt: skip
     if form == "csv" and tables != ("findings",):
         for finding in found.findings():
             if finding.severity > Severity.NOTE:
@@ -226,17 +217,10 @@ def _write_folder(
     found: Verification, form: str, target: Target, tables: Sequence[str], paths: Sequence[str], status: Exit,
     started: float,
 ) -> None:  # fmt: skip
-    from kafkalog.auditing.pipeline import provenance
-    from kafkalog.auditing.verification import file_entries
     from kafkalog_cli.audit_folder import write_directory
     from kafkalog_cli.output import parquet_engine
-    from kafkalog_cli.render.folders import write_tables
+    from kafkalog_cli.render.sinks import write_folder
 
-    summary = found.summary()
     engine = form if form == "ndjson" else parquet_engine()
-    rows = _rows(found, tables)
-
-    def origin() -> dict[str, Any]:
-        return provenance(target.command, summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
-
-    write_directory(target, paths, partial(write_tables, form, rows), summary, status, origin)
+    origin = partial(_origin, found, target, paths, started, engine)
+    write_directory(target, paths, partial(write_folder, form, _rows(found, tables)), found.summary(), status, origin)

@@ -104,41 +104,53 @@ def _metadata(read: InternalRecord) -> str:
 
 
 def _remote(read: InternalRecord) -> str:
-    return _REMOTE[read.name](read.value or {})
+    fields, (name, members, check) = read.value or {}, _REMOTE[read.name]
+    check(fields)
+    written = ((member, _MEMBERS[member](fields) if member in _MEMBERS else fields[member]) for member in members)
+    return f"{name}{{{', '.join(f'{member}={value}' for member, value in written)}}}"
 
 
-def _object(name: str, **members: object) -> str:
-    return f"{name}{{{', '.join(f'{key}={value}' for key, value in members.items())}}}"
+def _segment_state(fields: dict[str, Any]) -> str:
+    return _state_word(SEGMENT_STATES, fields["remoteLogSegmentState"], "state can not be null")
 
 
-def _state_word(words: tuple[str, ...], number: int, refusal: str = "state can not be null") -> str:
+def _any_state(fields: dict[str, Any]) -> str:
+    if "remotePartitionDeleteState" in fields:
+        return _state_word(DELETE_STATES, fields["remotePartitionDeleteState"], "null")
+    return _segment_state(fields)
+
+
+def _state_word(words: tuple[str, ...], number: int, refusal: str) -> str:
     if not 0 <= number < len(words):
         raise MalformedError(f"state {number} does not exist", refusal)
     return words[number]
 
 
-def _topic_id_partition(entry: dict[str, Any]) -> str:
+def _topic_id_partition(fields: dict[str, Any]) -> str:
+    entry = fields["topicIdPartition"]
     return f"{entry['id']}:{entry['name']}-{entry['partition']}"
 
 
-def _segment_id(entry: dict[str, Any]) -> str:
-    place = _topic_id_partition(entry["topicIdPartition"])
-    return _object("RemoteLogSegmentId", topicIdPartition=place, id=entry["id"])
+def _segment_id(fields: dict[str, Any]) -> str:
+    entry = fields["remoteLogSegmentId"]
+    return f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry)}, id={entry['id']}}}"
 
 
-def _custom(data: bytes | None) -> str:
+def _custom(fields: dict[str, Any]) -> str:
+    data = fields["customMetadata"]
     return "Optional.empty" if data is None else f"Optional[CustomMetadata{{{len(data)} bytes}}]"
 
 
-def _epochs(entries: list[dict[str, int]]) -> str:
+def _epochs(fields: dict[str, Any]) -> str:
     """Write the map that Java makes of them: sorted, the last one of an epoch counts."""
+    entries: list[dict[str, int]] = fields["segmentLeaderEpochs"]
     if not entries:
         raise MalformedError("segmentLeaderEpochs is empty", "segmentLeaderEpochs can not be null or empty")
     offsets = {entry["leaderEpoch"]: entry["offset"] for entry in entries}
     return f"{{{', '.join(f'{epoch}={offsets[epoch]}' for epoch in sorted(offsets))}}}"
 
 
-def _extent(fields: dict[str, Any]) -> tuple[int, int]:
+def _check_extent(fields: dict[str, Any]) -> None:
     start, end = fields["startOffset"], fields["endOffset"]
     if start < 0:
         kafka = f"Unexpected start offset = {start}. StartOffset for a remote segment cannot be negative"
@@ -148,71 +160,34 @@ def _extent(fields: dict[str, Any]) -> tuple[int, int]:
             f"Unexpected end offset = {end}. EndOffset for a remote segment cannot be less than startOffset = {start}"
         )
         raise MalformedError(f"endOffset is {end}, below startOffset {start}", kafka)
-    return start, end
 
 
-def _is_txn_index_empty(fields: dict[str, Any]) -> str:
-    return "true" if fields.get("txnIndexEmpty") else "false"
-
-
-def _segment(fields: dict[str, Any]) -> str:
-    start, end = _extent(fields)
-    return _object(
+# Members that are not written as their fields are.
+_MEMBERS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "remoteLogSegmentId": _segment_id, "topicPartition": _topic_id_partition, "segmentLeaderEpochs": _epochs,
+    "customMetadata": _custom, "state": _any_state,
+    "txnIdxEmpty": lambda fields: "true" if fields.get("txnIndexEmpty") else "false",
+}  # fmt: skip
+# By record: Java's class, its members, and what is checked before these.
+_REMOTE: Final[dict[str, tuple[str, tuple[str, ...], Callable[[dict[str, Any]], object]]]] = {
+    "RemoteLogSegmentMetadataRecord": (
         "RemoteLogSegmentMetadata",
-        remoteLogSegmentId=_segment_id(fields["remoteLogSegmentId"]),
-        startOffset=start,
-        endOffset=end,
-        brokerId=fields["brokerId"],
-        maxTimestampMs=fields["maxTimestampMs"],
-        eventTimestampMs=fields["eventTimestampMs"],
-        segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
-        segmentSizeInBytes=fields["segmentSizeInBytes"],
-        customMetadata=_custom(fields["customMetadata"]),
-        state=_state_word(SEGMENT_STATES, fields["remoteLogSegmentState"]),
-        txnIdxEmpty=_is_txn_index_empty(fields),
-    )
-
-
-def _update(fields: dict[str, Any]) -> str:
-    return _object(
+        ("remoteLogSegmentId", "startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs",
+         "segmentLeaderEpochs", "segmentSizeInBytes", "customMetadata", "state", "txnIdxEmpty"),
+        _check_extent,
+    ),
+    "RemoteLogSegmentMetadataUpdateRecord": (
         "RemoteLogSegmentMetadataUpdate",
-        remoteLogSegmentId=_segment_id(fields["remoteLogSegmentId"]),
-        customMetadata=_custom(fields["customMetadata"]),
-        state=_state_word(SEGMENT_STATES, fields["remoteLogSegmentState"]),
-        eventTimestampMs=fields["eventTimestampMs"],
-        brokerId=fields["brokerId"],
-    )
-
-
-def _delete(fields: dict[str, Any]) -> str:
-    return _object(
-        "RemotePartitionDeleteMetadata",
-        topicPartition=_topic_id_partition(fields["topicIdPartition"]),
-        state=_state_word(DELETE_STATES, fields["remotePartitionDeleteState"], "null"),
-        eventTimestampMs=fields["eventTimestampMs"],
-        brokerId=fields["brokerId"],
-    )
-
-
-def _snapshot(fields: dict[str, Any]) -> str:
-    state = _state_word(SEGMENT_STATES, fields["remoteLogSegmentState"])
-    return _object(
+        ("remoteLogSegmentId", "customMetadata", "state", "eventTimestampMs", "brokerId"),
+        _segment_state,
+    ),
+    "RemotePartitionDeleteMetadataRecord": (
+        "RemotePartitionDeleteMetadata", ("topicPartition", "state", "eventTimestampMs", "brokerId"), _any_state,
+    ),
+    "RemoteLogSegmentMetadataSnapshotRecord": (
         "RemoteLogSegmentMetadataSnapshot",
-        segmentId=fields["segmentId"],
-        startOffset=fields["startOffset"],
-        endOffset=fields["endOffset"],
-        maxTimestampMs=fields["maxTimestampMs"],
-        segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
-        segmentSizeInBytes=fields["segmentSizeInBytes"],
-        customMetadata=_custom(fields["customMetadata"]),
-        state=state,
-        txnIdxEmpty=_is_txn_index_empty(fields),
-    )
-
-
-_REMOTE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
-    "RemoteLogSegmentMetadataRecord": _segment,
-    "RemoteLogSegmentMetadataUpdateRecord": _update,
-    "RemotePartitionDeleteMetadataRecord": _delete,
-    "RemoteLogSegmentMetadataSnapshotRecord": _snapshot,
-}
+        ("segmentId", "startOffset", "endOffset", "maxTimestampMs", "segmentLeaderEpochs", "segmentSizeInBytes",
+         "customMetadata", "state", "txnIdxEmpty"),
+        _segment_state,
+    ),
+}  # fmt: skip

@@ -1,14 +1,34 @@
-"""Text for people as bytes: UTF-8, or ASCII where the locale is C."""
+"""How text for people looks: colours and width on a terminal, characters that the locale has."""
 
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Final, TypedDict
 
-__all__ = ["encoded", "is_ascii"]
+__all__ = ["Style", "encoded", "is_ascii", "style", "width"]
 
 _ASCII: Final = str.maketrans({"·": "|", "…": "...", "─": "-", "│": "|", "→": "->"})
 _LOCALES: Final = ("LC_ALL", "LC_CTYPE", "LANG")  # the first that is set counts
+
+
+class Style(TypedDict):
+    """How tables for people are drawn; a width of None is as wide as needed."""
+
+    color: bool
+    width: int | None
+
+
+def style(terminal: bool) -> Style:
+    """Return how tables are drawn on a terminal, or in a file."""
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(color=color, width=width() if terminal else None)
+
+
+def width() -> int:
+    """Return how many characters a line of the terminal has."""
+    import shutil  # imports each codec of Python
+
+    return shutil.get_terminal_size().columns
 
 
 def is_ascii() -> bool:

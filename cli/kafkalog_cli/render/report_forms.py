@@ -24,11 +24,12 @@ from kafkalog.reports import (
     worst_first,
 )
 from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.sinks import Style
+from kafkalog_cli.params import ROW_FORMS
+from kafkalog_cli.render.people import Style, encoded
 
-__all__ = ["Report", "incident_lines", "report_of", "wrapped", "write_form"]
+__all__ = ["Report", "incident_lines", "is_report", "print_headline", "report_of", "wrapped", "write_form"]
 
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 
@@ -346,14 +347,24 @@ def report_of(
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     screen = first_screen(source, incidents)
+    report = Report(screen, source.totals, incidents, rows, "", every, incident)
     if CHANGES.name in source.tables:
-        more = f"Not compared: {'; '.join(source.scope) or 'nothing'}."
-        return Report(screen, source.totals, incidents, rows, more, every, incident)
-    more = _MORE.format("transactions" if "transactions" in source.tables else "files")
-    report = Report(screen, source.totals, incidents, rows, f"More: {more}", every, incident)
-    if report.drawn and "transactions" in source.tables:
-        report = replace(report, more=f"More: one incident: --incident ID · {more}")
-    return report
+        return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
+    of_audit = "transactions" in source.tables
+    one = "one incident: --incident ID · " if report.drawn and of_audit else ""
+    return replace(report, more=f"More: {one}{_MORE.format('transactions' if of_audit else 'files')}")
+
+
+def is_report(form: str, tables: Sequence[str], columns: Sequence[str], *, everything: bool) -> bool:
+    """Say whether a report is asked for, and no rows; a table of incidents has no room for what happened."""
+    if form != "table":
+        return form not in ROW_FORMS
+    return not everything and (not tables or (tuple(tables) == (INCIDENTS.name,) and not columns))
+
+
+def print_headline(source: AuditSource) -> None:
+    """Print the verdict as one line."""
+    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
 def write_form(

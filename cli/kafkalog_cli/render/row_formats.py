@@ -18,6 +18,7 @@ from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog_cli.output import Buffer
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -30,7 +31,6 @@ __all__ = [
     "EscapedCsv",
     "JsonSink",
     "NdjsonSink",
-    "RowSink",
     "as_csv",
     "as_json",
 ]
@@ -229,35 +229,17 @@ def _template(
 OUT_BYTES: Final = 1 << 18
 
 
-class BlockLines:
+class BlockLines(Buffer):
     """Writes lines to `out`: of rows of blocks by the kernel, and any others; a big row in pieces."""
 
     def __init__(self, out: SupportsWrite[memoryview | bytes]) -> None:
-        self._out = out
-        self._buffer = bytearray(OUT_BYTES)
-        self._used = 0
-
-    def flush(self) -> None:
-        """Give all lines so far to `out`."""
-        if self._used:
-            self._out.write(memoryview(self._buffer)[: self._used])
-            self._used = 0
-
-    def write(self, data: bytes) -> None:
-        """Write text that is ready."""
-        if self._used + len(data) > len(self._buffer):
-            self.flush()
-        if len(data) > len(self._buffer):
-            self._out.write(data)
-            return
-        self._buffer[self._used : self._used + len(data)] = data
-        self._used += len(data)
+        super().__init__(out, OUT_BYTES)
 
     def rows(self, rows: Rows, template: RowTemplate) -> None:
         """Write the lines of some rows of a block."""
         block, row, stop = rows.block, rows.start, rows.stop
         while row < stop:
-            row, self._used, why = kernel_text.row_lines(block, row, stop, template, self._buffer, self._used)
+            row, self.used, why = kernel_text.row_lines(block, row, stop, template, self.buffer, self.used)
             if why == kernel_text.NO_ROOM:
                 self.flush()
             elif why == kernel_text.SPECIAL:
@@ -314,7 +296,7 @@ class BlockLines:
         self.write(around[0])
         stop = start + size
         while start < stop:
-            start, self._used = kernel_text.text_piece(block.buf, start, stop, how, self._buffer, self._used)
+            start, self.used = kernel_text.text_piece(block.buf, start, stop, how, self.buffer, self.used)
             if start < stop:
                 self.flush()
         self.write(around[1])
@@ -325,9 +307,9 @@ class BlockLines:
         is_started = False
         while left > 0:
             before = left
-            position, left, self._used = kernel_text.headers_piece(
+            position, left, self.used = kernel_text.headers_piece(
                 block.buf, position, left, is_started, template.literals, template.steps, template.headers,
-                template.is_csv, self._buffer, self._used,
+                template.is_csv, self.buffer, self.used,
             )  # fmt: skip
             is_started = is_started or left < before
             if left > 0:
@@ -402,33 +384,30 @@ class EscapedCsv:
 _ROOM: Final = 2100  # records in a block: a block costs some calls, and text is made of it while it is in the cache
 
 
-class RowSink(Protocol):
-    """Takes rows in the order in which they come."""
-
-    def row(self, table: Table, row: Sequence[Any]) -> None: ...
-
-    def flush(self) -> None:
-        """Show the rows so far, if the format can."""
-
-    def close(self) -> None: ...
-
-
-class BlockSink(RowSink, Protocol):
-    """Takes also blocks of at most `room` records, whose columns are those that it asks for.
+class BlockSink(Protocol):
+    """Takes rows in the order in which they come, and blocks of at most `room` records with the columns it asks for.
 
     They are of chunks of at most `batches` batches, None for as many as text takes. JSON in them has blanks and is not
     ASCII if it is `spaced`.
     """
 
-    room: int
-    spaced: bool
-    batches: int | None
+    room: int = _ROOM
+    spaced: bool = False
+    batches: int | None = None
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
 
+    def row(self, table: Table, row: Sequence[Any]) -> None: ...
+
     def block(self, rows: Rows) -> None:
         """Take rows of a block."""
+
+    def flush(self) -> None:
+        """Show the rows so far, if the format can."""
+        return
+
+    def close(self) -> None: ...
 
 
 class ChosenColumns:
@@ -456,12 +435,8 @@ class ChosenColumns:
         return [table.names[i] for i in self.of(table)]
 
 
-class NdjsonSink:
+class NdjsonSink(BlockSink):
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -506,15 +481,11 @@ class _Templates:
         return known[1]
 
 
-class JsonSink:
+class JsonSink(BlockSink):
     """One object: schema_version, and for each table a list of its rows.
 
     The rows of the first of the `expected` tables are written as they come; those of the others wait in files.
     """
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -569,8 +540,6 @@ class JsonSink:
     def block(self, rows: Rows) -> None:
         self._list_of(rows.block.table.name).block(rows)
 
-    def flush(self) -> None: ...
-
     def close(self) -> None:
         self._start()
         while self._expected:
@@ -616,15 +585,11 @@ class _JsonList:
         self._file.close()
 
 
-class CsvSink:
+class CsvSink(BlockSink):
     """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
 
     With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
     """
-
-    room = _ROOM
-    spaced = False
-    batches: int | None = None
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False

@@ -20,7 +20,7 @@ from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.row_formats import ChosenColumns, as_json
+from kafkalog_cli.render.row_formats import BlockSink, ChosenColumns, as_json
 
 __all__ = ["TableSink"]
 
@@ -83,15 +83,13 @@ def _size(cell: Any) -> int:
     return _MEMBER * len(cell) + sum(map(_size, cell))
 
 
-class TableSink:
+class TableSink(BlockSink):
     """Draws each table when it has all its rows; a long one in parts, with its total at the end.
 
     A terminal gets the first rows of one that is longer than anybody scrolls, and how to read the others.
     """
 
     room = ROOM
-    spaced = False
-    batches: int | None = None
     _ROWS = 10_000  # of a part
     _MOST = 1000  # rows of a table on a terminal
     _FIRST = 100  # that are shown where there are more
@@ -168,8 +166,6 @@ class TableSink:
         if part is None and self._columns.of(table):
             part = self._parts[table.name] = _Part(table)
         return part
-
-    def flush(self) -> None: ...
 
     def close(self) -> None:
         for name, part in self._parts.items():

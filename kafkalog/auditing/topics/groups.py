@@ -399,7 +399,7 @@ def _share_log(
     findings: list[Finding] = []
     for records in blocks_of_directory(directory, limits, findings.append):
         rows = []
-        for number, record in records.numbered(np.arange(records.count)):
+        for number, record in records.numbered():
             if isinstance(record, Finding):
                 findings.append(record)
             elif chosen.has(record, seen):

@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.hashing import HashedSource
-from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
+from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.files.opening import MOST_OF_SIDE_FILE, FileSource, SizedSource, open_source
 from kafkalog.findings import Bytes, Finding
 from kafkalog.kafka.batch import CellTable
@@ -26,7 +26,7 @@ from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES
 
-__all__ = ["FileFacts", "Survey", "account_side_file", "is_segment", "open_file"]
+__all__ = ["FileFacts", "Survey", "account_side_file", "open_file"]
 
 
 # One segment's headers, looked at once by the kernel for all that a verification asks of them.
@@ -207,11 +207,6 @@ class FileFacts:
     def rest_is_damaged(self) -> None:
         """Count the bytes that are not accounted for as damaged: they could not be read, or are gone."""
         self.damaged += self.size - self.good - self.damaged - self.preallocated - self.trailing
-
-
-def is_segment(kind: FileKind) -> bool:
-    """Say whether a file of this kind holds batches."""
-    return kind in SEGMENTS
 
 
 def open_file(file: str, hashed: str | None, max_bytes: int | None = None) -> SizedSource | HashedSource:

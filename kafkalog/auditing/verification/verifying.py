@@ -26,7 +26,7 @@ from kafkalog.auditing.partition import (
 )
 from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, lower_copied
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
+from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.foreign import tell_foreign
 from kafkalog.auditing.verification.outputs import is_output, verify_output
 from kafkalog.auditing.verification.remote_copies import check_copies
@@ -42,7 +42,7 @@ from kafkalog.auditing.verification.segment_check import (
 )
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, is_directory
-from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, local_path, parse_name
+from kafkalog.files.names import NAMED_BY_OFFSET, SEGMENTS, FileKind, is_remote, local_path, parse_name
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
@@ -329,7 +329,7 @@ def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Findi
     if facts.kind is FileKind.UNKNOWN and options.hashed is None and not _is_known(facts):
         facts.size = facts.trailing = entry.size
         return []
-    if is_segment(facts.kind):
+    if facts.kind in SEGMENTS:
         return _batches(facts, None, options)
     failed = account_side_file(facts, options.hashed)
     if failed is not None:
@@ -375,11 +375,11 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     if directory is None or facts.removed:
         facts.input = path
         result.files.append(facts)
-        found = _batches(facts, None, options) if is_segment(facts.kind) else [account_side_file(facts, options.hashed)]
+        found = _batches(facts, None, options) if facts.kind in SEGMENTS else [account_side_file(facts, options.hashed)]
         result.tell(finding for finding in found if finding is not None)
         if facts.kind is FileKind.UNKNOWN:
             result.tell([_unknown(home, [os.path.basename(path)])])
-        elif not is_segment(facts.kind):
+        elif facts.kind not in SEGMENTS:
             result.tell(_shape(facts))
         return
     if facts.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from kafkalog.quantities import producer_name
 from kafkalog.reports.colours import LOOKS, name_of
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane, shortened
 from kafkalog.reports.page.elements import Element, element
@@ -197,9 +198,7 @@ def _bars(place: _Place, transactions: Iterable[Mapping[str, Any]]) -> Iterator[
 
 
 def _words(row: Mapping[str, Any]) -> str:
-    who = f"producer {row['producer_id']}"
-    if row["transactional_id"] is not None:
-        who = f"{row['transactional_id']} ({who})"
+    who = producer_name(row["transactional_id"], row["producer_id"])
     end = "" if row["marker_offset"] is None else f", marker at {row['marker_offset']}"
     return f"{row['state']}: {who}, offsets {row['first_offset']}-{row['last_offset']}{end}"
 

@@ -30,6 +30,7 @@ __all__ = [
     "prose",
     "rows_table",
     "script",
+    "section",
     "table",
     "text_of",
 ]
@@ -45,6 +46,11 @@ def element(tag: str, *content: Content, **attributes: str | int | float) -> Ele
     for part in content:
         _add(made, part)
     return made
+
+
+def section(head: str, *content: Content) -> Element:
+    """Make a part of a page, which links name by its heading."""
+    return element("section", element("h2", head), *content, id=head.lower())
 
 
 def data(text: str, **attributes: str) -> Element:

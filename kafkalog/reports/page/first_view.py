@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from kafkalog.reports.also import age, number_of
 from kafkalog.reports.first_screen import FirstScreen, blocks
 from kafkalog.reports.lanes import Axis
-from kafkalog.reports.page.elements import Content, Element, element, moment, prose
-from kafkalog.reports.source import AuditSource
+from kafkalog.reports.page.elements import Content, Element, element, moment, prose, section
+from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.zone import Zone
 
 __all__ = ["Night", "also_section", "first_view", "theme_choice"]
@@ -69,8 +69,7 @@ def _facts(
     yield "Incidents", ", ".join(said) or "none", worst
     if "partitions" not in source.tables:
         return
-    about = source.about()
-    ends = about[0].ends_ms if len(about) == 1 else None
+    ends = ends_of(source.about())
     lost = sum(row["lost_records"] or 0 for row in incidents)
     yield "Records lost", f"{lost:,}", "error" if lost else ""
     partitions = list(source.rows("partitions"))
@@ -100,7 +99,7 @@ def also_section(screen: FirstScreen, zone: Zone) -> Element | None:
     items: list[Element] = []
     for line in screen.also:
         items += [element("dt", line.label), element("dd", _linked(line.text, zone))]
-    return element("section", element("h2", "Also"), element("dl", items), id="also")
+    return section("Also", element("dl", items))
 
 
 def _linked(text: str, zone: Zone) -> list[Content]:

@@ -8,7 +8,18 @@ from typing import Any, Final
 from kafkalog.quantities import size_text
 from kafkalog.reports.first_screen import first_screen, worst_first
 from kafkalog.reports.lanes import partition_order
-from kafkalog.reports.page.elements import Element, element, html, moment, opening, rows_table, script, table, text_of
+from kafkalog.reports.page.elements import (
+    Element,
+    element,
+    html,
+    moment,
+    opening,
+    rows_table,
+    script,
+    section,
+    table,
+    text_of,
+)
 from kafkalog.reports.page.first_view import Night, also_section, first_view
 from kafkalog.reports.page.incident_view import incident_list
 from kafkalog.reports.page.timeline_view import TimelineView
@@ -60,13 +71,16 @@ def page(
     timeline = TimelineView.of(source, worst_first(incidents), zone) if "transactions" in source.tables else None
     also = also_section(screen, zone)
     found: dict[str, Element | None] = {
-        "Incidents": _section("Incidents", list(incident_list(incidents, zone, timeline.pictures if timeline else {})))
+        "Incidents": section(
+            "Incidents",
+            list(incident_list(incidents, zone, timeline.pictures if timeline else {})) or element("p", "None."),
+        )
     }
     if also is not None:
         found["Also"] = also
     if timeline is not None:
         found["Timeline"] = timeline.section
-    found["Tables"] = _section("Tables", list(_tables(source, zone)))
+    found["Tables"] = section("Tables", list(_tables(source, zone)) or element("p", "None."))
     if "partitions" in source.tables:
         found["Bytes"] = _bytes(source)
     found["Provenance"] = _provenance(source, provenance, zone)
@@ -79,10 +93,6 @@ def page(
     for part in timeline.data if timeline else ():
         yield (html(part) + "\n").encode()
     yield f"</main>\n<script>{script()}</script>\n</body>\n</html>\n".encode()
-
-
-def _section(head: str, content: Sequence[Element]) -> Element:
-    return element("section", element("h2", head), content or element("p", "None."), id=head.lower())
 
 
 def _tables(source: AuditSource, zone: Zone) -> Iterator[Element]:
@@ -109,7 +119,7 @@ def _bytes(source: AuditSource) -> Element:
     ]  # fmt: skip
     said = f"{size_text(sum(tile.bytes for tile in tiles))} in {len(tiles):,} logs; kafkalog space says what holds them"
     folded = element("details", element("summary", said), element("figure", treemap(tiles)), bytes_table(tiles))
-    return element("section", element("h2", "Bytes"), folded, id="bytes")
+    return section("Bytes", folded)
 
 
 def _provenance(source: AuditSource, provenance: Mapping[str, Any], zone: Zone) -> Element:
@@ -127,9 +137,8 @@ def _provenance(source: AuditSource, provenance: Mapping[str, Any], zone: Zone) 
     rows = ([text_of(file.get(name)) for name in ("file", "size_bytes", "sha256")] for file in files[:_FILES])
     more = len(files) - _FILES
     caption = f"Segments that were read: {len(files)}" + (f", the first {_FILES} here" if more > 0 else "")
-    return element(
-        "section", element("h2", "Provenance"), table("How this report was made", ("what", "value"), listed),
+    return section(
+        "Provenance", table("How this report was made", ("what", "value"), listed),
         element("details", element("summary", caption),
                 table(caption, ("file", "bytes", "SHA-256"), rows, frozenset({1}))),
-        id="provenance",
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.quantities import iso, size_text
-from kafkalog.reports.page.elements import Element, element, html, opening, rows_table, script, table
+from kafkalog.reports.page.elements import Element, element, html, opening, rows_table, script, section, table
 from kafkalog.reports.page.first_view import theme_choice
 from kafkalog.reports.page.incident_view import incident_list
 from kafkalog.reports.page.treemap import Tile, bytes_table, cause_legend, treemap
@@ -82,28 +82,21 @@ def _body(report: SpaceReport) -> Iterator[Element]:
     ]  # fmt: skip
     held = [row for row in rows if row["cause"] != "none"]
     held.sort(key=lambda row: -(row["reclaimable_bytes"] or 0))
-    yield element(
-        "section", element("h2", "Causes"),
-        rows_table("What holds bytes that can be freed", _HELD, held, "space", UTC, is_open=True, anchor="causes")
-        if held
-        else element("p", "None."),
-        id="causes",
-    )  # fmt: skip
-    sections = list(incident_list(report.rows["incidents"], UTC, {})) or element("p", "None.")
-    yield element("section", element("h2", "Incidents"), sections, id="incidents")
-    yield element(
-        "section", element("h2", "Bytes"),
+    none = element("p", "None.")
+    caption = "What holds bytes that can be freed"
+    of_causes = rows_table(caption, _HELD, held, "space", UTC, is_open=True, anchor="causes") if held else none
+    yield section("Causes", of_causes)
+    yield section("Incidents", list(incident_list(report.rows["incidents"], UTC, {})) or none)
+    yield section(
+        "Bytes",
         element("p", "An area is a directory's bytes; its coloured part can be freed. The table below says the same."),
-        element("figure", treemap(tiles)), cause_legend(row["cause"] for row in held), bytes_table(tiles), id="bytes",
+        element("figure", treemap(tiles)), cause_legend(row["cause"] for row in held), bytes_table(tiles),
     )  # fmt: skip
     tables = [
         rows_table(_CAPTIONS[name], TABLES[name].names, of_table, name, UTC)
         for name, of_table in report.rows.items()
         if name in _CAPTIONS
     ]
-    yield element("section", element("h2", "Tables"), tables, id="tables")
+    yield section("Tables", tables)
     facts = [*report.provenance, *(("now", f"{iso(now)}, {source}") for now, source in report.moments)]
-    yield element(
-        "section", element("h2", "Provenance"),
-        table("How this report was made", ("what", "value"), [list(fact) for fact in facts]), id="provenance",
-    )  # fmt: skip
+    yield section("Provenance", table("How this report was made", ("what", "value"), [list(fact) for fact in facts]))

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final
 from kafkalog.escape import escape, escape_bytes, escape_json
 from kafkalog.files.names import is_remote
 from kafkalog.kernel import text as kernel_text
+from kafkalog_cli.output import Buffer
 
 __all__ = ["LineWriter", "java_path"]
 
@@ -22,23 +23,12 @@ def java_path(path: str) -> str:
     return text if text == "/" else text.rstrip("/")
 
 
-class LineWriter:
-    """Writes lines to `out`; text from the evidence is `escaped` in them or not.
-
-    ``buffer[:used]`` is not written yet.
-    """
+class LineWriter(Buffer):
+    """Writes lines to `out`; text from the evidence is `escaped` in them or not."""
 
     def __init__(self, out: BinaryIO, *, escaped: bool) -> None:
-        self.buffer = bytearray(_OUT)
-        self.used = 0
-        self._out = out
+        super().__init__(out, _OUT)
         self._escaped = escaped
-
-    def flush(self) -> None:
-        """Give all lines so far to `out`."""
-        if self.used:
-            self._out.write(memoryview(self.buffer)[: self.used])
-            self.used = 0
 
     def line(self, text: str) -> None:
         """Write a line; its text is kafkalog's own, or already escaped if it has to be."""
@@ -46,14 +36,7 @@ class LineWriter:
 
     def part(self, text: str) -> None:
         """Write a part of a line."""
-        data = text.encode("utf-8", "surrogateescape")
-        if self.used + len(data) > len(self.buffer):
-            self.flush()
-        if len(data) > len(self.buffer):
-            self._out.write(data)
-            return
-        self.buffer[self.used : self.used + len(data)] = data
-        self.used += len(data)
+        self.write(text.encode("utf-8", "surrogateescape"))
 
     def name(self, text: str) -> str:
         """Return a name as it is shown."""
