@@ -7,6 +7,8 @@ source instead, with the same answers.
 from __future__ import annotations
 
 import os
+import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 __all__ = ["form", "interpreted"]
@@ -22,7 +24,6 @@ def form() -> str:
 def interpreted(name: str, as_name: str) -> ModuleType:
     """Load a module that may be compiled, such as ``headers``, from its Python source, as `as_name`."""
     import importlib.util
-    import sys
     from pathlib import Path
 
     path = Path(__file__).with_name(f"{name}.py")
@@ -35,13 +36,18 @@ def interpreted(name: str, as_name: str) -> ModuleType:
     return module
 
 
+class _Interpreted:
+    """Finds the Python source of each module in this package, where the compiled one would be found."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> ModuleSpec | None:
+        from importlib.util import spec_from_file_location
+
+        package, module = name.rpartition(".")[::2]
+        if package != __name__:
+            return None
+        return spec_from_file_location(name, f"{__path__[0]}/{module}.py")
+
+
 if os.environ.get("KAFKALOG_PURE"):
-    for _name in (
-        "headers",
-        "records",
-        "columns",
-        "text",
-        "messages",
-        "fold",
-    ):
-        globals()[_name] = interpreted(_name, f"{__name__}.{_name}")
+    sys.meta_path.insert(0, _Interpreted)
