@@ -78,8 +78,7 @@ def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
 
 def leaderless(metadata: Metadata, topic: str, partition: int, since: int, until: int) -> bool:
     """Say whether a partition had no leader at any time (ms) from `since` up to `until`."""
-    ids = metadata.ids.get(topic)
-    spans = metadata.partitions.get((ids[-1], partition), ()) if ids else ()
+    spans = metadata.spans_of(topic, partition)
     held = [span for span in spans if span.since <= until and (span.until is None or span.until >= since)]
     return bool(held) and held[0].since <= since and all(span.value.leader < 0 for span in held)
 
@@ -120,9 +119,8 @@ def epoch_leaders(metadata: Metadata, topic: str, partition: int) -> dict[int, i
 
 def leader_spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
     """Yield the spans of the newest topic of a name with which another leader or leader epoch began, oldest first."""
-    ids = metadata.ids.get(topic)
     before: tuple[int, int] | None = None
-    for span in metadata.partitions.get((ids[-1], partition), ()) if ids else ():
+    for span in metadata.spans_of(topic, partition):
         led = (span.value.leader, span.value.leader_epoch)
         if led != before:
             yield span

@@ -257,32 +257,12 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
 
 def partition_row(summary: LogSummary) -> Row:
     """Make a row of the table ``partitions`` of a log's summary."""
-    states = summary.states
-    return PARTITIONS.of(
-        log=summary.log,
-        topic=summary.topic,
-        partition=summary.partition,
-        cluster_id=summary.cluster_id,
-        node_id=summary.node_id,
-        topic_id=summary.topic_id,
-        log_start_offset=summary.log_start_offset,
-        local_log_start_offset=summary.local_log_start_offset,
-        highest_remote_offset=summary.highest_remote_offset,
-        log_end_offset=summary.log_end_offset,
-        high_watermark=summary.high_watermark,
-        last_stable_offset=summary.last_stable_offset,
-        segments=summary.segments,
-        size_bytes=summary.size,
-        batches=summary.batches,
-        records=summary.records,
-        control_records=summary.control_records,
-        committed=states["committed"],
-        aborted=states["aborted"],
-        open=summary.open,
-        hanging=states["hanging"],
-        gaps=sum(summary.gaps.values()),
-        findings=summary.serious,
-    )
+    states, named = summary.states, summary._asdict()
+    counted = {
+        "size_bytes": summary.size, "committed": states["committed"], "aborted": states["aborted"],
+        "hanging": states["hanging"], "gaps": summary.gaps.total(), "findings": summary.serious,
+    }  # fmt: skip
+    return PARTITIONS.of(**{name: counted[name] if name in counted else named[name] for name in PARTITIONS.names})
 
 
 def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
