@@ -75,13 +75,13 @@ def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) 
 def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
     """And take over what another folder has."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.job_output import task_folder
+    from kafkalog_spark.job_output import TaskFolder
 
     names = []
     for number in (1, 2):
         uri = store.uri(f"kept-{number}")
         earlier = tuple(store.uri(f"kept-{before}") for before in range(1, number))
-        found = audit([CASE], kept=KeptScans(Keeping(task_folder(uri)), earlier, 2**62))
+        found = audit([CASE], kept=KeptScans(Keeping(TaskFolder(uri)), earlier, 2**62))
         assert found.reused.taken == (SEGMENTS if earlier else 0)
         names.append(sorted(entry.name for entry in open_tree(uri).entries(uri)))
     assert names[0] == names[1]
@@ -91,10 +91,10 @@ def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
 def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
     """By the name under which a task kept it."""
     pytest.importorskip("pyspark", reason="tasks are Spark's")
-    from kafkalog_spark.job_output import task_folder
+    from kafkalog_spark.job_output import TaskFolder
 
     clusters, _ = open_clusters([CASE])
-    logs, keeping = logs_of(clusters, None), Keeping(task_folder(store.uri("kept-again")))
+    logs, keeping = logs_of(clusters, None), Keeping(TaskFolder(store.uri("kept-again")))
     places = segments_of(logs, 1, KeptScans(keeping).known(clusters, logs, Limits()))
     kept = [(place, found) for place in places if (found := keeping.scan(place, Limits())).kept]
     assert len(kept) == SEGMENTS

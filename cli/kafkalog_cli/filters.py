@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -20,9 +19,9 @@ from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog_cli.inputs import STDIN, name_of
-from kafkalog_cli.options import in_order, topic_option, transactional_id_option
+from kafkalog_cli.options import as_one, partition_option, topic_option, transactional_id_option
 from kafkalog_cli.output import say
-from kafkalog_cli.params import TIME, TIMES, NumberRanges, Offsets
+from kafkalog_cli.params import TIME, TIMES, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,36 +124,22 @@ def _header(text: str | None) -> tuple[bytes, bytes | None] | None:
     return os.fsencode(name), os.fsencode(value) if equals else None
 
 
-def record_filter_options(command: Command) -> Command:
-    """Declare the options that choose records, as `filters`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], transactional_ids: tuple[str, ...],
-        producer_id: int | None, outcomes: tuple[str, ...], key: str | None, header: str | None, since: When | None,
-        until: When | None, offsets: tuple[int | None, int | None], **others: Any,
-    ) -> Any:  # fmt: skip
-        filters = RecordFilters(
-            topics, partitions, transactional_ids, producer_id, outcomes, key, header, since, until, offsets
-        )
-        return command(*arguments, filters=filters, **others)
-
-    options = in_order(
-        topic_option,
-        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
-        transactional_id_option,
-        click.option("--producer-id", type=int, help="Only this producer's batches."),
-        click.option("--outcome", "outcomes", multiple=True, type=click.Choice((*OUTCOMES, "open")), metavar="WORD",
-                     help=f"Only records of which this became; repeat for more: {', '.join(OUTCOMES)}, or open for "
-                     "those that no marker has ended but hanging ones."),
-        click.option("--key", metavar="TEXT", help="Only records with this key."),
-        click.option("--header", metavar="NAME[=VALUE]", help="Only records with this header."),
-        click.option("--since", type=TIME, metavar="TIME", help=f"Only records from this time on: {TIMES}"),
-        click.option("--until", type=TIME, metavar="TIME", help="Only records up to this time; as --since."),
-        click.option("--offset", "offsets", type=Offsets(), default=(None, None),
-                     help="Only these offsets; both ends are included."),
-    )  # fmt: skip
-    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+record_filter_options: Final = as_one(
+    "filters", RecordFilters,
+    topic_option,
+    partition_option,
+    transactional_id_option,
+    click.option("--producer-id", type=int, help="Only this producer's batches."),
+    click.option("--outcome", "outcomes", multiple=True, type=click.Choice((*OUTCOMES, "open")), metavar="WORD",
+                 help=f"Only records of which this became; repeat for more: {', '.join(OUTCOMES)}, or open for "
+                 "those that no marker has ended but hanging ones."),
+    click.option("--key", metavar="TEXT", help="Only records with this key."),
+    click.option("--header", metavar="NAME[=VALUE]", help="Only records with this header."),
+    click.option("--since", type=TIME, metavar="TIME", help=f"Only records from this time on: {TIMES}"),
+    click.option("--until", type=TIME, metavar="TIME", help="Only records up to this time; as --since."),
+    click.option("--offset", "offsets", type=Offsets(), default=(None, None),
+                 help="Only these offsets; both ends are included."),
+)  # fmt: skip
 
 
 def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import click
@@ -40,8 +41,8 @@ __all__ = [
     "limits_of",
     "max_batch_bytes_option",
     "max_expansion_option",
-    "narrowing_options",
     "output_options",
+    "partition_option",
     "paths_argument",
     "remote_options",
     "row_form",
@@ -75,6 +76,21 @@ def in_order(*options: Option) -> Option:
         for option in reversed(options):
             command = option(command)
         return command
+
+    return decorate
+
+
+def as_one(name: str, make: Callable[..., Any], *options: Option) -> Option:
+    """Return a decorator that gives a command options as one argument: what `make` makes of them, by their names."""
+    taken = tuple(signature(make).parameters)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*arguments: Any, **others: Any) -> Any:
+            given = {one: others.pop(one) for one in taken if one in others}
+            return command(*arguments, **{name: make(**given)}, **others)
+
+        return in_order(*options)(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     return decorate
 
@@ -128,36 +144,25 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
 
     Without `folders` a command writes no directories.
     """
+    again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+    return as_one(
+        "target", _target,
+        click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
+                     help=f"{text} `-` is standard output."),
+        click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
+        *((again,) if folders else ()),
+        click.option("--csv-safe", is_flag=True,
+                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
+    )  # fmt: skip
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def run(
-            *arguments: Any,
-            output: str | None,
-            no_clobber: bool,
-            csv_safe: bool,
-            overwrite: bool = False,
-            **others: Any,
-        ) -> Any:
-            if no_clobber and overwrite:
-                raise click.UsageError("--no-clobber and --overwrite exclude each other.")
-            path = None if output in (None, "-") else _path(output or "")
-            remote = output if output and is_remote(output) else None
-            name = click.get_current_context().command.name or ""
-            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote, name), **others)
 
-        again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
-        options = in_order(
-            click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
-                         help=f"{text} `-` is standard output."),
-            click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
-            *((again,) if folders else ()),
-            click.option("--csv-safe", is_flag=True,
-                         help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
-        )  # fmt: skip
-        return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
-    return decorate
+def _target(*, output: str | None, no_clobber: bool, csv_safe: bool, overwrite: bool = False) -> Target:
+    if no_clobber and overwrite:
+        raise click.UsageError("--no-clobber and --overwrite exclude each other.")
+    path = None if output in (None, "-") else _path(output or "")
+    remote = output if output and is_remote(output) else None
+    name = click.get_current_context().command.name or ""
+    return Target(path, overwrite, no_clobber, csv_safe, remote, name)
 
 
 def _path(output: str) -> Path:
@@ -206,24 +211,13 @@ def remote_options(command: Command) -> Command:
     return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
 
-def limit_options(command: Command) -> Command:
-    """Declare how much of a file is read and decompressed, as `limits`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None, **others: Any
-    ) -> Any:
-        return command(*arguments, limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), **others)
-
-    options = in_order(
-        max_batch_bytes_option,
-        click.option("--max-decompressed-bytes", type=SIZE, default=Limits().max_decompressed_bytes,
-                     show_default=True, help="Largest size that a batch may decompress to."),
-        max_expansion_option,
-    )  # fmt: skip
-    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
-
+limit_options: Final = as_one(
+    "limits", Limits,
+    max_batch_bytes_option,
+    click.option("--max-decompressed-bytes", type=SIZE, default=Limits().max_decompressed_bytes,
+                 show_default=True, help="Largest size that a batch may decompress to."),
+    max_expansion_option,
+)  # fmt: skip
 _MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
 
 
@@ -291,27 +285,9 @@ topic_option: Final = click.option(
 )
 
 
-def narrowing_options(command: Command) -> Command:
-    """Declare what an audit can be narrowed to, as `narrowing`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], producer_ids: tuple[int, ...],
-        transactional_ids: tuple[str, ...], **others: Any,
-    ) -> Any:  # fmt: skip
-        from kafkalog.narrowing import Narrowing  # imports fnmatch
-
-        return command(*arguments, narrowing=Narrowing(topics, partitions, producer_ids, transactional_ids), **others)
-
-    options = in_order(
-        topic_option,
-        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
-        click.option("--producer-id", "producer_ids", type=int, multiple=True,
-                     help="Only this producer; repeat for more."),
-        transactional_id_option,
-    )  # fmt: skip
-    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
-
+partition_option: Final = click.option(
+    "--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."
+)
 
 storage_options: Final = in_order(
     click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it."),

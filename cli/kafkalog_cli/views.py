@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -146,6 +147,7 @@ def view_options(
     by_name = {table.name: table for table in tables}
 
     def decorate(command: _Command) -> _Command:
+        @wraps(command)
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
             target: Target, limits: Limits, fail_on: str, exit_zero: bool, **own: Any,
@@ -161,8 +163,6 @@ def view_options(
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 
-        run.__doc__ = command.__doc__
-        run.__dict__ |= command.__dict__
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     shown = ", ".join(table.name for table in default)

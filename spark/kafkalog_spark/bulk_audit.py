@@ -66,7 +66,7 @@ def incident_rows(
                     rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     known = []
     for number, cluster in enumerate(clusters):
-        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((EXPLAINED, number), ())]
+        reported = [*_finding_rows(cluster, findings[number]), *collected.get((EXPLAINED, number), ())]
         of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
@@ -79,8 +79,11 @@ def incident_rows(
     return [incident.row() for incident in incidents_of(known)]
 
 
-def _of_nodes(cluster: Cluster) -> Iterable[Row]:
-    return chain.from_iterable(finding_rows(node.findings, node.node_id) for node in cluster.nodes)
+def _finding_rows(cluster: Cluster, findings: Iterable[Finding]) -> Iterator[Row]:
+    """Yield the findings about a cluster and its brokers; the tasks yield those about logs."""
+    for node in cluster.nodes:
+        yield from finding_rows(node.findings, node.node_id)
+    yield from finding_rows(findings)
 
 
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
@@ -188,7 +191,7 @@ def _write(
     of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
-        "findings": _finding_rows(clusters, findings),
+        "findings": (row for number, one in enumerate(clusters) for row in _finding_rows(one, findings[number])),
         INCIDENTS.name: incidents,
     }
     for table in tables:
@@ -198,14 +201,6 @@ def _write(
         elif table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
             rows = of_driver.get(table, ())
             output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
-
-
-def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the findings about brokers and clusters; the tasks yield those about logs."""
-    for number, cluster in enumerate(clusters):
-        for node in cluster.nodes:
-            yield from finding_rows(node.findings, node.node_id)
-        yield from finding_rows(findings[number])
 
 
 class WorkAudit(WrittenAudit):

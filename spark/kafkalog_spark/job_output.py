@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, ScanFolder, as_text, begun_before, begun_text
+from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, as_text, begun_before, begun_text
 from kafkalog.errors import OutputError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.object_stores import with_advice
@@ -43,7 +43,7 @@ from kafkalog.tables.arrow import ParquetFile, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
 from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
 
-__all__ = ["HELD", "HeldError", "Output", "held_in_store", "held_on_disk", "task_folder"]
+__all__ = ["HELD", "HeldError", "Output", "TaskFolder", "held_in_store", "held_on_disk"]
 
 
 # One job at a time writes to an output: on a disk it holds a lock, in an object store an object that it renews.
@@ -161,48 +161,28 @@ def _write(filesystem: fs.FileSystem, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _OnDisk:
-    """A folder on a disk, whose errors the driver knows."""
-
-    folder: LocalFolder
-
-    @property
-    def path(self) -> str:
-        return self.folder.path
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file."""
-        with _in_words():
-            self.folder.put(name, data)
-
-    def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Link a file, or write it."""
-        with _in_words():
-            self.folder.take_over(path, name, data)
-
-
-@dataclass(frozen=True, slots=True)
-class _InStore:
-    """A folder in an object store, where an object appears when it is whole."""
+class TaskFolder:
+    """A folder that tasks write to, by its path or its URI in a store; the driver knows its errors."""
 
     path: str
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object."""
+        """Write a file; an object of a store appears when it is whole."""
         with _in_words():
+            if not is_remote(self.path):
+                LocalFolder(self.path).put(name, data)
+                return
             filesystem, folder = filesystem_of(self.path)
             with filesystem.open_output_stream(f"{folder}/{name}") as stream:
                 stream.write(data)
 
     def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Write an object that another folder has; one that is here already stays."""
-        if path != f"{self.path}/{name}":
+        """Link a file that another folder has, or write it; an object that is here already stays."""
+        if not is_remote(self.path):
+            with _in_words():
+                LocalFolder(self.path).take_over(path, name, data)
+        elif path != f"{self.path}/{name}":
             self.put(name, data)
-
-
-def task_folder(name: str) -> ScanFolder:
-    """Return the folder of a path or a URI of a store; it goes to tasks."""
-    return _InStore(name) if is_remote(name) else _OnDisk(LocalFolder(name))
 
 
 @contextmanager
@@ -350,7 +330,7 @@ class Output:
         """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
         scans = f"{self.uri if self.is_store else self.path}/{SCANS}"  # a local URI is quoted
         mine = (scans,) if self.resumed else ()
-        return KeptScans(Keeping(task_folder(scans), hashed), (*earlier, *mine), self.begun_ms)
+        return KeptScans(Keeping(TaskFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
     def _read(self, name: str) -> bytes:
         with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:

@@ -23,18 +23,21 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
     SHOWN,
+    as_one,
     audit_options,
     audit_options_of,
     columns_option,
     findings_option,
     format_option,
     jobs_option,
-    narrowing_options,
     output_options,
+    partition_option,
     paths_argument,
     row_form,
     say_reused,
     since_audit_option,
+    topic_option,
+    transactional_id_option,
     tz_option,
     unpacked,
     unpacked_option,
@@ -74,6 +77,15 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
+_narrowing_options = as_one(
+    "narrowing", Narrowing,
+    topic_option,
+    partition_option,
+    click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only this producer; repeat for more."),
+    transactional_id_option,
+)  # fmt: skip
+
+
 @click.command("txn-audit", cls=GroupedCommand)
 @paths_argument("DIR...")
 @format_option((*ROW_FORMS, *REPORT_FORMS))
@@ -81,7 +93,7 @@ class _Filter:
 @columns_option(AUDIT_TABLES)
 @findings_option
 @tz_option
-@narrowing_options
+@_narrowing_options
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")

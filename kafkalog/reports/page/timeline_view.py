@@ -98,8 +98,7 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     columns_of_both = [*_differences(joined, begins, ends), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
     return PackedTimeline(
-        base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]),
-        axis,
+        base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]), axis,
     )  # fmt: skip
 
 
@@ -123,9 +122,7 @@ def _every(source: AuditSource, most: int) -> int:
     return max(1, -(-committed // most))
 
 
-def _piece(
-    columns: Columns, lanes: Mapping[str, int], ids: dict[str, int]
-) -> Columns:  # fmt: skip
+def _piece(columns: Columns, lanes: Mapping[str, int], ids: dict[str, int]) -> Columns:
     """Return columns of transactions with the numbers of their lanes, -1 for none, states and ids, 0 for none."""
     numbers = {
         "lane": _numbers(columns, "log", lambda log: lanes.get(log, -1), -1),
@@ -249,7 +246,7 @@ class TimelineView:
             "section", hatches(), element("h2", "Timeline"), element("p", words, class_="quiet") if words else None,
             _controls(), element("figure", picture(lanes, drawn), id="picture"), legend(lanes, drawn), id="timeline",
         )  # fmt: skip
-        about = _about(order, packed, incidents, gaps, changes, zone)
+        about = _about(order, numbers, packed, incidents, gaps, changes, zone)
         return TimelineView(
             section, packed.axis if packed.axis.last > 1 else None, dict(_pictures(source, incidents, order, drawn)),
             [
@@ -396,11 +393,10 @@ def _controls() -> Element:
 
 
 def _about(
-    order: Sequence[Row], packed: PackedTimeline, incidents: Sequence[Row], gaps: Sequence[Row],
-    changes: Sequence[Row], zone: Zone,
+    order: Sequence[Row], numbers: Mapping[str, int], packed: PackedTimeline, incidents: Sequence[Row],
+    gaps: Sequence[Row], changes: Sequence[Row], zone: Zone,
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the script needs besides the transactions."""
-    numbers = {row["log"]: number for number, row in enumerate(order)}
     columns = ("topic", "partition", "node_id", "log_start_offset", "log_end_offset", "last_stable_offset")
     by_lane: dict[int, list[list[Any]]] = defaultdict(list)
     for row in gaps:
