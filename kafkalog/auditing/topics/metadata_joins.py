@@ -30,7 +30,6 @@ __all__ = [
     "absent_findings",
     "absent_partitions",
     "epoch_leaders",
-    "leader_at",
     "leader_now",
     "leader_spans",
     "leaderless",
@@ -102,14 +101,6 @@ def policies(metadata: Metadata | None, topic: str) -> set[str | None]:
     found = {policy_at(metadata, topic, time) for time in times}
     first = metadata.partitions.get((ids[-1], 0))
     return found if first and first[0].value.change == "created" else {*found, None}
-
-
-def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) -> tuple[int, int] | None:
-    """Return who led a partition at a time (ms), and in which leader epoch; -1 for nobody, None where unknown."""
-    for span in _spans(metadata, topic, partition):
-        if span.held_at(Moment(timestamp=timestamp)):
-            return span.value.leader, span.value.leader_epoch
-    return None
 
 
 def leader_now(metadata: Metadata, topic: str, partition: int) -> int | None:
@@ -265,7 +256,7 @@ def leaders_of(partition: PartitionAudit, metadata: Metadata | None) -> list[Led
 class LeadersAt:
     """Who led a log's partition when its offsets were written, by the leader epochs of the batches there."""
 
-    def __init__(self, partition: PartitionAudit, metadata: Metadata) -> None:
+    def __init__(self, partition: PartitionAudit, metadata: Metadata | None) -> None:
         self._partition = partition
         self._metadata = metadata
 
@@ -273,7 +264,7 @@ class LeadersAt:
     def _of_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the log's leader epochs begin, and who led in each; last NONE, for what is before the first."""
         directory, epochs = self._partition.directory, self._partition.epochs
-        known = epoch_leaders(self._metadata, directory.topic, directory.partition)
+        known = {} if self._metadata is None else epoch_leaders(self._metadata, directory.topic, directory.partition)
         led = [known.get(epoch, NONE) for epoch, _ in epochs]
         return np.array([first for _, first in epochs], np.int64), np.array([*led, NONE], np.int64)
 
@@ -284,8 +275,8 @@ class LeadersAt:
         return found
 
     def on(self, finding: Finding) -> Finding:
-        """Return a finding with the broker that led at its offset; without an offset it stays as it is."""
-        if finding.offset is None:
+        """Return a finding with the broker that led at its offset; without an offset or metadata it stays as it is."""
+        if finding.offset is None or self._metadata is None:
             return finding
         (leader,) = self.at(np.array([finding.offset])).tolist()
         return finding if leader == NONE else finding._replace(leader=leader)
