@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 from run import at_random, changed_seeds  # of the folder fuzz
 from targets import INPUTS, TARGETS, seeds
 
-# How many changed seeds each target is given: a second of a core, and the same work on any machine.
+# How many changed seeds each target is given: half a second of a core, and the same work on any machine.
 RUNS: Final = {
-    "frame": 10_000, "records": 3_000, "codecs": 25_000, "side_files": 8_000, "fold": 600, "escaping": 6_000,
-    "directories": 3,
+    "frame": 5_000, "records": 1_500, "codecs": 12_500, "side_files": 4_000, "fold": 300, "escaping": 3_000,
+    "directories": 2,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from invoke import kafkalog
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, leader_at, policies, policy_at
+from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, policies, policy_at
 from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.kafka.internal_records import InternalRecord
 from metadata_topic import add_values, metadata_value
@@ -132,13 +132,11 @@ def test_a_life_whose_begin_is_in_no_record_has_an_unknown_policy() -> None:
     assert policies(metadata(default, TOPIC, PARTITION, file="7-1.checkpoint"), "t") == {"delete", None}
 
 
-def test_who_led_is_told_by_time_and_by_epoch() -> None:
-    """A leader's epoch is in its batches, which is surer than a time."""
+def test_who_led_is_told_by_the_epoch() -> None:
+    """A leader's epoch is in its batches; one without a leader is nobody's."""
     made = metadata(TOPIC, PARTITION, change(leader=-1), change(leader=2))
 
-    assert [leader_at(made, "t", 0, time) for time in (999, 1000, 2500, 3000)] == [None, (1, 0), (-1, 1), (2, 2)]
     assert epoch_leaders(made, "t", 0) == {0: 1, 2: 2}
-    assert leader_at(made, "t", 7, 3000) is None
 
 
 def test_a_partition_is_absent_where_the_node_should_have_it() -> None:

@@ -140,7 +140,7 @@ def partition_of(case: str) -> Path:
     return max(sorted(homes), key=lambda home: len(list(home.glob("*.log"))))
 
 
-@steps(5)
+@steps(8)
 @pytest.mark.parametrize("what", ["retire", "swap", "truncate", "grow", "delete"])
 @pytest.mark.parametrize("run", [audited, checked])
 @pytest.mark.parametrize("case", PARTITIONS)

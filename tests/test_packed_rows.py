@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,28 @@ def test_a_table_is_made_again_by_a_function_that_has_a_name(count: int) -> None
     made_by = Columns({"number": np.arange(count)}).packed().__reduce__()[0]
 
     assert getattr(sys.modules[made_by.__module__], made_by.__name__) is made_by
+
+
+@pytest.mark.parametrize(
+    "without_rows",
+    [
+        lambda rows: rows.take(np.empty(0, np.intp)),
+        lambda rows: rows.take(slice(0), "text", "flag"),
+        lambda rows: (rows + rows).take(slice(0)),
+        lambda rows: rows.where(np.zeros(2, np.bool_)),
+        lambda rows: rows.where(np.zeros(2, np.bool_)) + rows.take(slice(0)),
+        lambda rows: rows.where(np.zeros(2, np.bool_)).packed().columns("flag", "text"),
+        lambda rows: rows.split("number", 3)[2],
+        lambda rows: pickle.loads(pickle.dumps(rows.take(slice(0)))),
+        lambda rows: Columns.moved([rows.take(slice(0))], {"flag": "?"}).with_columns({"text": TextColumn()}),
+    ],
+)
+def test_columns_without_rows_keep_their_types(without_rows: Callable[[Columns], Columns]) -> None:
+    """Texts stay texts and masks stay masks, so that code for some rows is right for none; no block has no row."""
+    rows = Columns({"number": np.array([0, 1]), "flag": np.array([True, False]), "text": TextColumn.of(["a", "b"])})
+    empty = without_rows(rows)
+
+    assert len(empty) == 0
+    assert (empty["flag"].dtype, type(empty.column("text"))) == (np.bool_, TextColumn)
+    assert [*empty.blocks(), *empty.pieces(1), *empty.rows()] == []
+    assert (empty + empty)["flag"].dtype == np.bool_

@@ -91,7 +91,7 @@ def test_a_state_of_one_moment_is_quiet(state: Path) -> None:
     assert "copy-skewed" not in {finding.code for finding in found}
 
 
-@steps(6)
+@steps(11)
 @pytest.mark.parametrize("number", range(4), ids=["sorted", "reversed", "mixed", "mixed and reversed"])
 @pytest.mark.parametrize(("first", "later"), PAIRS)
 def test_a_copy_that_took_a_moment_is_quiet(first: int, later: int, number: int, step: int, tmp_path: Path) -> None:

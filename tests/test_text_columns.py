@@ -11,8 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.texts import JsonColumn, TextColumn, moments, sentences
-from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
+from kafkalog.columns.texts import JsonColumn, TextColumn, sentences
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
     lambda one: -(2**63) <= one < 2**63
@@ -28,12 +27,6 @@ def test_a_sentence_is_what_python_formats(rows: list[tuple[int, str, str]], bef
     told = sentences(len(rows), before, number, first, ", ", second, number, after)
 
     assert told.tolist() == [f"{before}{one}{a}, {b}{one}{after}" for one, a, b in rows]
-
-
-@given(st.lists(st.sampled_from([FIRST_MS - 1, FIRST_MS, LAST_MS - 1, LAST_MS, -1, 0]) | st.integers(-(2**62), 2**62)))
-def test_moments_are_written_as_one_by_one(times: list[int]) -> None:
-    """Usual ones, and those that a wrong clock gave."""
-    assert moments(np.array(times, np.int64)).tolist() == [iso_marked(time) for time in times]
 
 
 @given(st.lists(st.lists(st.none() | st.sampled_from(["", "a", "ba", "\udcff"]), max_size=60), max_size=3))

@@ -16,6 +16,7 @@ from kafkalog.auditing.partition import kept_scan
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.untrusted import untrusted_json
 from official import FIXTURES
+from sampled import each
 
 DATA = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
 ENTRY = {"input": 0, "name": "a/b.log", "size_bytes": 1, "sha256": None}
@@ -92,7 +93,7 @@ def test_changed_settings_are_refused(text: str, tmp_path: Path) -> None:
 EXTREMES = (0, 1, -1, 127, -128, 2**31, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40), every=2)
 def test_a_changed_scan_is_never_an_internal_error(
     seed: int, kept_audit: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,7 @@ class Columns:
     A column is an array of int64, where ``NONE`` is no value; ``Numbers``, where any number is a value or numbers stand
     for words; or texts. Adding two puts the second's rows after the first's, and copies none. Offsets and times of
     neighbours are close together, and many cells are the same in all rows: packed, a finished transaction of eighteen
-    columns takes some 30 bytes instead of 144.
+    columns takes some 30 bytes instead of 144. Without rows the columns keep their types.
     """
 
     __slots__ = ("_blocks", "_known", "names")
@@ -111,7 +111,9 @@ class Columns:
         names = tuple(columns)
         self.names = _names.setdefault(names, names)
         length = next(map(len, columns.values()), 0)
-        self._blocks: tuple[_Block, ...] = (_Block(dict(columns), length),) if length else ()
+        self._blocks: tuple[_Block, ...] = ()
+        if length or not all(map(_is_plain, columns.values())):  # without rows, for the types of its columns
+            self._blocks = (_Block(dict(columns), length),)
         self._known: Any = None
 
     @classmethod
@@ -144,8 +146,9 @@ class Columns:
     @classmethod
     def chained(cls, parts: Iterable[Columns], names: tuple[str, ...]) -> Columns:
         """Put the rows of many one after the other, in the blocks that they have."""
-        blocks = tuple(block for part in parts for block in part._blocks)
-        return cls._of(_names.setdefault(names, names), blocks) if blocks else cls.empty(names)
+        blocks = [block for part in parts for block in part._blocks]
+        kept = tuple([block for block in blocks if block.length]) or tuple(blocks[:1])
+        return cls._of(_names.setdefault(names, names), kept) if kept else cls.empty(names)
 
     @classmethod
     def concat(cls, parts: Iterable[Columns], names: tuple[str, ...]) -> Columns:
@@ -157,7 +160,7 @@ class Columns:
         """Take rows in the order of the names, None for no value; `texts` are the columns that have no numbers."""
         columns = list(zip(*rows, strict=True))
         if not columns:
-            return cls.empty(names)
+            return cls({name: TextColumn() if name in texts else _NO_CELLS for name in names})
         cells = dict(zip(names, columns, strict=True))
         numbers = [[NONE if cell is None else cell for cell in cells[name]] for name in names if name not in texts]
         if not texts:
@@ -174,10 +177,10 @@ class Columns:
         The parts lose each column before the next one is made, so that no row is kept twice. A column of one value
         takes no room: its cells can't be written.
         """
-        blocks = [block for part in parts for block in part._blocks]
+        blocks = [block for part in parts for block in part._filled()]
         length = sum([block.length for block in blocks])
         columns: dict[str, AnyColumn] = {}
-        for name, kind in types.items() if blocks else ():
+        for name, kind in types.items():
             if len(blocks) == 1:
                 column = blocks[0].pop(name).astype(kind, copy=False)
             else:
@@ -189,7 +192,7 @@ class Columns:
             del column
             if length >= _MANY:
                 give_back()  # else the pieces of all columns stay, twice the memory
-        return cls(columns) if blocks else cls.empty(tuple(types))
+        return cls(columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column as an array, one of texts as an array of strings."""
@@ -204,7 +207,7 @@ class Columns:
         return found
 
     def column(self, name: str) -> AnyColumn:
-        """Return a column of any kind; where there are no rows, an array."""
+        """Return a column of any kind; an array of a table that was made ``empty``."""
         found: AnyColumn = self._column(name)
         return found
 
@@ -217,6 +220,10 @@ class Columns:
 
     def __len__(self) -> int:
         return sum([block.length for block in self._blocks])
+
+    def _filled(self) -> tuple[_Block, ...]:
+        """Return the blocks that have rows: all, or none."""
+        return self._blocks if len(self) else ()
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers; ``rows`` has texts, too."""
@@ -254,11 +261,13 @@ class Columns:
         return arrow_batch(lambda name: _for_arrow(self.column(name)) if self._blocks else (), schema)
 
     def __add__(self, other: Columns) -> Columns:
-        return Columns._of(self.names, self._blocks + other._blocks)
+        return Columns.chained((self, other), self.names)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Columns) or self.names != other.names:
             return NotImplemented
+        if not len(self):
+            return not len(other)
         return len(self) == len(other) and all(_are_equal(self.column(name), other.column(name)) for name in self.names)
 
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
@@ -284,7 +293,7 @@ class Columns:
     def blocks(self, *names: str) -> Iterator[Columns]:
         """Yield all rows, some thousand at a time, with the columns of these names, or all columns, as arrays."""
         names = names or self.names
-        for block in self._blocks:
+        for block in self._filled():
             yield Columns._of(names, (block.opened(names),))
 
     def columns(self, *names: str) -> Columns:
@@ -302,11 +311,11 @@ class Columns:
     def where(self, chosen: NDArray[np.bool_] | Callable[[Columns], NDArray[np.bool_]]) -> Columns:
         """Return the rows that `chosen` says, packed."""
         found, start = [], 0
-        for block, rows in zip(self._blocks, self.blocks(), strict=True):
+        for block, rows in zip(self._filled(), self.blocks(), strict=True):
             some = chosen(rows) if callable(chosen) else chosen[start : start + block.length]
             found.append(Columns._of(self.names, (block,)) if some.all() else rows.take(some).packed())
             start += block.length
-        return Columns.chained(found, self.names)
+        return Columns.chained(found, self.names) if found else self
 
     def split(self, name: str, count: int) -> list[Columns]:
         """Share the rows out by what is left of a column divided by `count`: each share in order, packed."""
@@ -316,7 +325,7 @@ class Columns:
             numbers = rows[name] % count
             for of_share in groups(numbers):
                 shares[numbers[of_share[0]]].append(rows.take(of_share).packed())
-        return [Columns.chained(share, self.names) for share in shares]
+        return [Columns.chained(share or [self.take(slice(0))], self.names) for share in shares]
 
     def known(self, make: Callable[[Columns], _T]) -> _T:
         """Return what `make` makes of the rows, made once. It is always the same function."""
@@ -328,7 +337,7 @@ class Columns:
     def pieces(self, rows: int) -> Iterator[Columns]:
         """Yield all rows in pieces of some `rows` each, as they are kept."""
         some: tuple[_Block, ...] = ()
-        for block in self._blocks:
+        for block in self._filled():
             some += (block,)
             if sum([one.length for one in some]) >= rows:
                 yield Columns._of(self.names, some)
@@ -356,6 +365,8 @@ class Columns:
             return self._blocks[0].take(rows, names)
         are_numbers = not isinstance(rows, slice) and rows.dtype != np.bool_
         places: Any = rows if are_numbers else np.arange(len(self))[rows]
+        if not len(places):
+            return self._blocks[0].take(slice(0), names)
         starts = np.array([0, *accumulate(block.length for block in self._blocks)], np.intp)
         if (places[1:] >= places[:-1]).all():
             return self._ascending(places, starts, names)
@@ -381,7 +392,7 @@ class Columns:
         Few rows are little-endian int64, column by column; of many, each column's least value and width come first, and
         the cells are the differences from it. Of texts the cells are sizes, -1 for none; their UTF-8 follows all cells.
         """
-        blocks = [some for block in self._blocks for some in block.split(_ON_WIRE)]
+        blocks = [some for block in self._filled() for some in block.split(_ON_WIRE)]
         found = [_COUNT.pack(len(blocks))]
         for block in blocks:
             found.append(_COUNT.pack(block.length))
@@ -435,6 +446,8 @@ class Columns:
                     raise ValueError(f"a text of {name} can't have such a size")
                 columns[name] = TextColumn.of_sizes(take(int(np.maximum(sizes, 0).sum())), sizes)
             blocks.append(block)
+        if not blocks:
+            return cls.of_rows((), every, texts)
         return cls._of(_names.setdefault(every, every), tuple(blocks))
 
 

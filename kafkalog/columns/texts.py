@@ -17,12 +17,11 @@ from kafkalog.kernel import messages, plans
 from kafkalog.kernel import text as kernel_text
 from kafkalog.kernel.buffers import Bytes
 from kafkalog.kernel.slots import secret_bits
-from kafkalog.quantities import FIRST_MS, LAST_MS, iso_marked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JsonColumn", "Numbered", "TextColumn", "moments", "sentences"]
+__all__ = ["JsonColumn", "Numbered", "TextColumn", "sentences"]
 
 # Strings of bytes that occur many times, kept once and numbered.
 
@@ -406,13 +405,3 @@ def _digits(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many characters each number takes."""
     size = np.searchsorted(_TENS, np.abs(numbers).view(np.uint64), "right") + 1 + (numbers < 0)
     return size.astype(np.int64)
-
-
-def moments(times: NDArray[np.int64]) -> TextColumn:
-    """Write times (ms) as ``iso_marked`` does."""
-    usual = (times >= FIRST_MS) & (times < LAST_MS)
-    written = np.datetime_as_string(times[usual].astype("datetime64[ms]"), unit="ms", timezone="UTC").astype("S24")
-    width = 24
-    even = TextColumn(written.tobytes(), np.arange(len(written)) * width, np.full(len(written), width))
-    odd = TextColumn.of([iso_marked(time) for time in times[~usual].tolist()])
-    return TextColumn.joined(len(times), [(np.flatnonzero(usual), even), (np.flatnonzero(~usual), odd)])

@@ -10,13 +10,14 @@ import numpy as np
 
 from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
 from kafkalog.auditing.partition import fork_of, reach
-from kafkalog.auditing.transactions import Audit, LogAudit, speaker_of
+from kafkalog.auditing.transactions import Audit, LogAudit
 from kafkalog.columns.sorted_rows import Spans
-from kafkalog.columns.table import AFTER_ALL
 from kafkalog.folds import fold
+from kafkalog.limit import grouped
 from kafkalog.narrowing import nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
-from kafkalog.queries.given_logs import fates_of
+from kafkalog.queries.given_logs import fates_of, segments_with
+from kafkalog.segments.selection import Selection
 from kafkalog.tables.audit_tables import FINDINGS
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile
     producers = np.array(sorted(incident.producer_ids), np.int64)
     for log in logs:
         directory, rows = log.partition.directory, log.verdicts.rows
-        if (directory.topic, directory.partition) not in incident.partitions:
+        if _place(log) not in incident.partitions:
             continue
         its = np.flatnonzero(
             np.isin(rows["producer_id"], producers) & fold.has_data(rows) & (rows["marker_type"] == fold.ABORT)
@@ -112,15 +113,11 @@ def files_lost(given: GivenLogs) -> list[GivenFile]:
     """
     copies: list[tuple[LogAudit, _Spans]] = []
     for cluster in given.audit.clusters if given.audit is not None else ():
-        replicas: dict[tuple[str, int], list[LogAudit]] = {}
+        ends = {_place(log): log.partition.log_end_offset for log in cluster.logs if not log.judged.spoken_for}
         for log in cluster.logs:
-            replicas.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(log)
-        for of_one in replicas.values():
-            speaker = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
-            for log in of_one:
-                first = log.fork if log.fork is not None else speaker.partition.log_end_offset
-                if log is not speaker and first < log.partition.log_end_offset:
-                    copies.append((log, ((first, log.partition.log_end_offset - 1),)))
+            first = log.fork if log.fork is not None else ends[_place(log)]
+            if log.judged.spoken_for and first < log.partition.log_end_offset:
+                copies.append((log, ((first, log.partition.log_end_offset - 1),)))
     return list(_of_copies(copies))
 
 
@@ -130,12 +127,7 @@ def _of_copies(copies: Iterable[tuple[LogAudit, _Spans]]) -> Iterator[GivenFile]
     Copies that fork have other records at the same offsets: those of both.
     """
     ids: dict[int, tuple[str, ...]] = {}
-    by_partition: dict[tuple[str, int], list[tuple[LogAudit, _Spans]]] = {}
-    for log, spans in copies:
-        by_partition.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(
-            (log, spans)
-        )
-    for _, of_one in sorted(by_partition.items()):
+    for _, of_one in sorted(grouped(copies, lambda copy: _place(copy[0])).items()):
         given: list[tuple[LogAudit, _Spans]] = []
         for log, spans in sorted(of_one, key=lambda one: reach(one[0].partition), reverse=True):
             left = spans
@@ -159,12 +151,13 @@ def _without(spans: _Spans, low: int, high: int) -> _Spans:
 
 def _of_spans(log: LogAudit, spans: _Spans, ids: dict[int, tuple[str, ...]]) -> Iterator[GivenFile]:
     fates = fates_of(log, ids)
-    lowest, highest = min(low for low, _ in spans), max(high for _, high in spans)
-    segments = log.partition.directory.segments
-    for number, segment in enumerate(segments):
-        after = segments[number + 1].base_offset if number + 1 < len(segments) else AFTER_ALL
-        if segment.base_offset <= highest and after > lowest:
-            yield GivenFile(segment.path, fates, spans=spans, outcomes=frozenset(("committed", "not-transactional")))
+    within = Selection(min(low for low, _ in spans), max(high for _, high in spans))
+    for segment in segments_with(log.partition.directory, within):
+        yield GivenFile(segment.path, fates, spans=spans, outcomes=frozenset(("committed", "not-transactional")))
+
+
+def _place(log: LogAudit) -> tuple[str, int]:
+    return log.partition.directory.topic, log.partition.directory.partition
 
 
 def _paths(directory: PartitionDirectory) -> list[str]:

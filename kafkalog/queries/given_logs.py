@@ -89,21 +89,14 @@ def _logs_below(
             found.nodes = [node for cluster in clusters for node in cluster.nodes]
             return _in_order(logs)
     from kafkalog.auditing.pipeline import audit  # reads all logs
-    from kafkalog.auditing.transactions import AuditOptions, speaker_of
+    from kafkalog.auditing.transactions import AuditOptions
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
     found.unreadable += audited.unreadable
     found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
     found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
-    logs = []
-    for cluster in audited.clusters:
-        replicas: dict[tuple[str, int], list[LogAudit]] = {}
-        for log in cluster.logs:
-            replicas.setdefault((log.partition.directory.topic, log.partition.directory.partition), []).append(log)
-        for of_one in replicas.values():
-            log = of_one[speaker_of([(one.node, one.partition) for one in of_one], cluster.metadata)]
-            logs.append(_Log(log.partition.directory, log))
-    return _in_order(logs)
+    every = (log for cluster in audited.clusters for log in cluster.logs)
+    return _in_order(_Log(log.partition.directory, log) for log in every if not log.judged.spoken_for)
 
 
 def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from kafkalog.reports.also import age
 from kafkalog.reports.colours import look_of
-from kafkalog.reports.first_screen import WORDS, FirstScreen, blocks, first_screen, headline, worst_first
+from kafkalog.reports.first_screen import FirstScreen, blocks, first_screen, headline, worst_first
 from kafkalog.reports.junit import junit
-from kafkalog.reports.lanes import Axis, Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
+from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
@@ -26,9 +26,7 @@ from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
 
 __all__ = [
-    "WORDS",
     "AuditSource",
-    "Axis",
     "ClusterRead",
     "FirstScreen",
     "Folded",

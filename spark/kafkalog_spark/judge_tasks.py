@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -97,6 +97,7 @@ def joined(
     return scans
 
 
+@dataclass(frozen=True, slots=True)
 class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
@@ -105,19 +106,15 @@ class Judge:
     other tasks and to the driver is under the `seal`.
     """
 
-    def __init__(
-        self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions, key_shares: int, kept: KeptScans, seal: Seal, run: Run | None,
-    ) -> None:  # fmt: skip
-        self.around = around
-        self.tables = tables
-        self.kinds = kinds
-        self.work = work
-        self.storage = storage
-        self.key_shares = key_shares
-        self.kept = kept
-        self.seal = seal
-        self.run = run
+    around: Mapping[int, Surroundings]
+    tables: tuple[str, ...]
+    kinds: tuple[str, ...]
+    work: str
+    storage: StorageOptions
+    key_shares: int
+    kept: KeptScans
+    seal: Seal
+    run: Run | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begin_task(self.storage)
@@ -181,17 +178,17 @@ class Judge:
                     yield ("keys", cluster, key_share, len(some_keys), self.seal.packed(some_keys))
 
 
+@dataclass(frozen=True, slots=True)
 class OpenOffsets:
     """Finds the open transactions of each share of each log: how many, and the first `most` first offsets.
 
     Its rows come as those of ``Judge``, but without the coordinator's.
     """
 
-    def __init__(self, storage: StorageOptions, kept: KeptScans, seal: Seal, most: int) -> None:
-        self.storage = storage
-        self.kept = kept
-        self.seal = seal
-        self.most = most
+    storage: StorageOptions
+    kept: KeptScans
+    seal: Seal
+    most: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begin_task(self.storage)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
@@ -22,6 +22,7 @@ from kafkalog.auditing.incidents.incident import (
     Words,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
+from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
     OTHER_BROKERS,
@@ -88,7 +89,7 @@ class _Fork:
     copy: LostCopy
     transactions: list[Row]  # those that reach past the fork
     counts: dict[str, int]
-    wanted: list[tuple[int, int]]
+    wanted: Ranges
 
     @property
     def records(self) -> int:
@@ -247,10 +248,11 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
         for one in rows
         if one["first_offset"] is not None and one["last_offset"] >= first
     ]
-    others = _outside(first, last, [*(span[:2] for span in data), *((marker, marker) for marker in markers)])
-    if plain > sum(end - begin + 1 for begin, end in others):  # some are between the records of a transaction
-        others = [(first, last)]
-    wanted = _joined([*(span[:2] for span in data if span[2]), *others])
+    known = Ranges.of([*(span[:2] for span in data), *((marker, marker) for marker in markers)])
+    others = known.outside(first, last)
+    if plain > others.offsets:  # some are between the records of a transaction
+        others = Ranges.of([(first, last)])
+    wanted = others.with_ranges(Ranges.of(span[:2] for span in data if span[2])).joined()
     return _Fork(row, copy, rows, {**counts, "of no transaction": plain}, wanted)
 
 
@@ -264,23 +266,6 @@ def _fate(tables: ClusterTables, row: Row) -> str:
     if found is None or found.prepared is None:
         return "undecided"
     return "committed" if found.committed else "aborted"
-
-
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join spans of offsets that meet or follow each other."""
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(spans):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
-        else:
-            found.append((first, last))
-    return found
-
-
-def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans from `first` to `last` that are in none of others."""
-    edges = [(first, first - 1), *_joined(spans), (last + 1, last)]
-    return [(one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 < other[0]]
 
 
 def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
@@ -340,7 +325,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
             f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader."
         )
         steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
-    wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted]
+    wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted.shown()]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import group_begins, ranges
+from kafkalog.columns.sorted_rows import group_begins, ranges, runs
 from kafkalog.columns.table import Columns
 
 if TYPE_CHECKING:
@@ -69,9 +68,22 @@ class Ranges:
             np.maximum(self._first[mine], other._first[theirs]), np.minimum(self._last[mine], other._last[theirs])
         )
 
-    def shown(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield the first ones."""
-        return islice(zip(self._first[:most].tolist(), self._last[:most].tolist(), strict=True), most)
+    def joined(self) -> Ranges:
+        """Return the same offsets, those of ranges that meet or follow each other as one."""
+        ends = np.maximum.accumulate(self._last)
+        firsts, stops = runs(np.append(True, self._first[1:] > ends[:-1] + 1)[: len(self)])
+        return Ranges(self._first[firsts], ends[stops - 1])
+
+    def outside(self, first: int, last: int) -> Ranges:
+        """Return the ranges from one offset to another that are in none of these."""
+        known = self.joined()
+        begins = np.maximum(np.append(first, known._last + 1), first)
+        ends = np.minimum(np.append(known._first - 1, last), last)
+        return Ranges(begins[begins <= ends], ends[begins <= ends])
+
+    def shown(self, most: int | None = None) -> Iterator[tuple[int, int]]:
+        """Yield the first ones, or all."""
+        return zip(self._first[:most].tolist(), self._last[:most].tolist(), strict=True)
 
 
 class LostRanges:

@@ -151,7 +151,7 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
     coordinator = cluster.coordinator
     now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
-    leaders = None if cluster.metadata is None else LeadersAt(later.partition, cluster.metadata)
+    leaders = LeadersAt(later.partition, cluster.metadata)
     directory = later.partition.directory
     replicas = [
         one.partition

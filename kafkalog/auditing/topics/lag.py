@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,11 +15,10 @@ from kafkalog.auditing.partition import reach, read_log, visible_records
 from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
-from kafkalog.auditing.topics.topic_logs import Report, topic_logs
+from kafkalog.auditing.topics.topic_logs import Report, transactional_ids
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
@@ -52,18 +52,43 @@ class _Asked(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-class _Read(NamedTuple):
-    """What the replica that counts says; `visible` is of the offsets that were asked, `held_by` what holds it back."""
+@dataclass(slots=True)
+class _Read:
+    """What the replica that counts says of the `offsets` that were asked; `held_by` is what holds it back.
+
+    Where they were asked, `led` says who led the partition when, oldest first, and `stuck_by` names what holds it back.
+    """
 
     log: str
     start: int
     end: int
     stable: int
     epochs: tuple[tuple[int, int], ...]
+    offsets: NDArray[np.int64]
     visible: NDArray[np.int64]
     held_by: dict[str, int] | None
     is_running: bool
     findings: list[Finding]
+    led: list[dict[str, Any]] = field(default_factory=list)
+    stuck_by: str | None = None
+
+    def flags(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Say which offsets are out of the log's range, or after the end that their leader epoch has in it.
+
+        The last is what brokers answer to OffsetsForLeaderEpoch: records up to there were truncated, others follow.
+        """
+        epochs = np.array([epoch for epoch, _ in self.epochs], np.int64)
+        firsts = np.array([*(first for _, first in self.epochs), self.end], np.int64)
+        ends = firsts[np.searchsorted(np.maximum.accumulate(epochs) if len(epochs) else epochs, epoch, "right")]
+        is_other = (epoch >= 0) & (offset > ends)
+        return np.select([offset < self.start, offset > self.end, is_other], [_BEFORE, _BEYOND, _OTHER], -1)
+
+    def since(self, flag: int, epoch: int) -> int:
+        """Return since when an offset is out of range: the first leader epoch after the commit's, by the metadata."""
+        if flag == _BEFORE or epoch < 0:
+            return NONE
+        newer = (row for row in self.led if row["leader"] is not None and row["leader_epoch"] > epoch)
+        return next((int(row["since_ms"]) for row in newer), NONE)
 
 
 def _read(asked: _Asked, limits: Limits) -> _Read:
@@ -82,6 +107,7 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
         end,
         facts.last_stable_offset,
         facts.epochs,
+        asked.offsets,
         visible,
         facts.holder(),
         facts.directory.running,
@@ -102,21 +128,21 @@ class Lag:
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
-    def add(self, commits: Columns, found: _Found) -> None:
+    def add(self, commits: Columns, read: _Read) -> None:
         """Take what a partition's log says of the offsets that were committed for it."""
         key, offset, epoch = (commits[name] for name in ("key", "offset", "leader_epoch"))
-        read, number = found.read, len(self._logs)
-        self._logs.append((read.start, read.end, read.stable, read.log, found.stuck_by))
+        number = len(self._logs)
+        self._logs.append((read.start, read.end, read.stable, read.log, read.stuck_by))
         lag = read.end - np.clip(offset, read.start, read.end)
-        visible = read.visible[np.searchsorted(found.offsets, offset)]
+        visible = read.visible[np.searchsorted(read.offsets, offset)]
         self._of[key] = number
         self._columns["lag"][key] = lag
         self._columns["visible_lag"][key] = visible
         if read.held_by is not None:
             self._stuck[key[(visible == 0) & (lag > 0)]] = number
-        self._range[key] = flags = found.flags(offset, epoch)
+        self._range[key] = flags = read.flags(offset, epoch)
         for row in np.flatnonzero(flags >= 0).tolist():
-            self._columns["out_of_range_since_ms"][key[row]] = found.since(int(flags[row]), int(epoch[row]))
+            self._columns["out_of_range_since_ms"][key[row]] = read.since(int(flags[row]), int(epoch[row]))
 
     def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
@@ -141,34 +167,6 @@ def no_lag(at: NDArray[np.intp]) -> dict[str, AnyColumn]:
     return Lag(len(at)).columns(np.arange(len(at)))
 
 
-class _Found(NamedTuple):
-    """What a partition's log says, with the offsets that were asked, and who led the partition when, oldest first."""
-
-    read: _Read
-    offsets: NDArray[np.int64]
-    led: list[dict[str, Any]]
-    stuck_by: str | None
-
-    def flags(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say which offsets are out of the log's range, or after the end that their leader epoch has in it.
-
-        The last is what brokers answer to OffsetsForLeaderEpoch: records up to there were truncated, others follow.
-        """
-        read = self.read
-        epochs = np.array([epoch for epoch, _ in read.epochs], np.int64)
-        firsts = np.array([*(first for _, first in read.epochs), read.end], np.int64)
-        ends = firsts[np.searchsorted(np.maximum.accumulate(epochs) if len(epochs) else epochs, epoch, "right")]
-        is_other = (epoch >= 0) & (offset > ends)
-        return np.select([offset < read.start, offset > read.end, is_other], [_BEFORE, _BEYOND, _OTHER], -1)
-
-    def since(self, flag: int, epoch: int) -> int:
-        """Return since when an offset is out of range: the first leader epoch after the commit's, by the metadata."""
-        if flag == _BEFORE or epoch < 0:
-            return NONE
-        newer = (row for row in self.led if row["leader"] is not None and row["leader_epoch"] > epoch)
-        return next((int(row["since_ms"]) for row in newer), NONE)
-
-
 def lags_of(
     clusters: Sequence[Cluster], groups: Sequence[tuple[int, InForce]], limits: Limits, jobs: int | None,
     report: Report,
@@ -179,24 +177,25 @@ def lags_of(
     """
     asked = _asked(clusters, groups)
     size = sum(one.size for about in asked.values() for one in about.replicas)
-    found: dict[Place, _Found] = {}
+    found: dict[Place, _Read] = {}
     with each_of(job_count(jobs, size)) as each:
         for place, read in zip(asked, each(partial(_read, limits=limits), list(asked.values())), strict=True):
             for finding in read.findings:
                 report(finding)
-            found[place] = _Found(read, asked[place].offsets, [], None)
+            found[place] = read
     _name_holders(clusters, found, limits, report)
     lags = []
     for cluster, commits in groups:
         lags.append(lag := Lag(len(commits.keys)))
-        of_places = [(place, rows) for place, rows in _places(cluster, commits) if place in found]
-        for place, rows in of_places:
-            flags = found[place].flags(rows["offset"], rows["leader_epoch"])
-            if not found[place].led and (flags > _BEFORE).any():
-                found[place] = found[place]._replace(led=_led(clusters[cluster], *place[1:], limits))
-            lag.add(rows, found[place])
+        for place, rows in _places(cluster, commits):
+            if (read := found.get(place)) is None:
+                continue
+            flags = read.flags(rows["offset"], rows["leader_epoch"])
+            if not read.led and (flags > _BEFORE).any():
+                read.led = _led(clusters[cluster], *place[1:], limits)
+            lag.add(rows, read)
             for flag in np.unique(flags[flags >= 0]).tolist():
-                report(_out_of_range(flag, place, commits.keys, rows.take(flags == flag), found[place].read))
+                report(_out_of_range(flag, place, commits.keys, rows.take(flags == flag), read))
     return lags
 
 
@@ -251,24 +250,17 @@ def _led(cluster: Cluster, topic: str, partition: int, limits: Limits) -> list[d
     return [dict(zip(LEADERSHIP.names, row, strict=True)) for row in leadership_rows(metadata, "", topic, partition)]
 
 
-def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Found], limits: Limits, report: Report) -> None:
+def _name_holders(clusters: Sequence[Cluster], found: dict[Place, _Read], limits: Limits, report: Report) -> None:
     """Say which transactions hold logs back, with their transactional ids where the coordinator's records name them."""
-    held = {place: one.read.held_by for place, one in found.items() if one.read.held_by is not None}
-    producers = {(place[0], by["producer_id"]) for place, by in held.items()}
-    names: dict[tuple[int, int], str] = {}
-    findings_of_state: list[Finding] = []
-    state = topic_logs(clusters, STATE_TOPIC, limits, findings_of_state.append, optional=True) if producers else []
-    for finding in findings_of_state:
+    held = {place: one.held_by for place, one in found.items() if one.held_by is not None}
+    of_state: list[Finding] = []
+    names = transactional_ids(clusters, limits, of_state.append) if held else {}
+    for finding in of_state:
         if not leaves_complete(finding.code):
             report(finding)
-    for log in state:
-        for scan in log.scans:
-            states = scan.states
-            for row in np.flatnonzero(np.isin(states["producer_id"], [one for _, one in producers])).tolist():
-                names[log.cluster, int(states["producer_id"][row])] = states.ids[int(states["transactional_id"][row])]
     for place, by in held.items():
         named = {
             "transactional_id": names.get((place[0], by["producer_id"])), "producer_id": by["producer_id"],
             "producer_epoch": by["last_epoch"], "first_offset": by["first_offset"],
         }  # fmt: skip
-        found[place] = found[place]._replace(stuck_by=json.dumps(named))
+        found[place].stuck_by = json.dumps(named)

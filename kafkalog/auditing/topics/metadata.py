@@ -174,6 +174,11 @@ class Metadata:
         topic: Topic | None = spans[0].value if spans else None
         return topic
 
+    def spans_of(self, topic: str, partition: int) -> list[Span]:
+        """Return all that a partition of the newest topic of a name was; none of one that is not known."""
+        ids = self.ids.get(topic)
+        return self.partitions.get((ids[-1], partition), []) if ids else []
+
     def settings_of(self, kind: int, resource: str) -> Iterator[tuple[str, list[Span]]]:
         """Yield the name and the values of each setting that a resource ever had."""
         return ((name, self.configs[kind, resource, name]) for name in self._settings.get((kind, resource), ()))

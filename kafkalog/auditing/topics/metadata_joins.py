@@ -30,7 +30,6 @@ __all__ = [
     "absent_findings",
     "absent_partitions",
     "epoch_leaders",
-    "leader_at",
     "leader_now",
     "leader_spans",
     "leaderless",
@@ -79,8 +78,7 @@ def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
 
 def leaderless(metadata: Metadata, topic: str, partition: int, since: int, until: int) -> bool:
     """Say whether a partition had no leader at any time (ms) from `since` up to `until`."""
-    ids = metadata.ids.get(topic)
-    spans = metadata.partitions.get((ids[-1], partition), ()) if ids else ()
+    spans = metadata.spans_of(topic, partition)
     held = [span for span in spans if span.since <= until and (span.until is None or span.until >= since)]
     return bool(held) and held[0].since <= since and all(span.value.leader < 0 for span in held)
 
@@ -104,14 +102,6 @@ def policies(metadata: Metadata | None, topic: str) -> set[str | None]:
     return found if first and first[0].value.change == "created" else {*found, None}
 
 
-def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) -> tuple[int, int] | None:
-    """Return who led a partition at a time (ms), and in which leader epoch; -1 for nobody, None where unknown."""
-    for span in _spans(metadata, topic, partition):
-        if span.held_at(Moment(timestamp=timestamp)):
-            return span.value.leader, span.value.leader_epoch
-    return None
-
-
 def leader_now(metadata: Metadata, topic: str, partition: int) -> int | None:
     """Return who leads a partition at the end of the metadata; None for nobody, and where it is not known."""
     span = next(_spans(metadata, topic, partition), None)
@@ -129,9 +119,8 @@ def epoch_leaders(metadata: Metadata, topic: str, partition: int) -> dict[int, i
 
 def leader_spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
     """Yield the spans of the newest topic of a name with which another leader or leader epoch began, oldest first."""
-    ids = metadata.ids.get(topic)
     before: tuple[int, int] | None = None
-    for span in metadata.partitions.get((ids[-1], partition), ()) if ids else ():
+    for span in metadata.spans_of(topic, partition):
         led = (span.value.leader, span.value.leader_epoch)
         if led != before:
             yield span
@@ -265,7 +254,7 @@ def leaders_of(partition: PartitionAudit, metadata: Metadata | None) -> list[Led
 class LeadersAt:
     """Who led a log's partition when its offsets were written, by the leader epochs of the batches there."""
 
-    def __init__(self, partition: PartitionAudit, metadata: Metadata) -> None:
+    def __init__(self, partition: PartitionAudit, metadata: Metadata | None) -> None:
         self._partition = partition
         self._metadata = metadata
 
@@ -273,7 +262,7 @@ class LeadersAt:
     def _of_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the log's leader epochs begin, and who led in each; last NONE, for what is before the first."""
         directory, epochs = self._partition.directory, self._partition.epochs
-        known = epoch_leaders(self._metadata, directory.topic, directory.partition)
+        known = {} if self._metadata is None else epoch_leaders(self._metadata, directory.topic, directory.partition)
         led = [known.get(epoch, NONE) for epoch, _ in epochs]
         return np.array([first for _, first in epochs], np.int64), np.array([*led, NONE], np.int64)
 
@@ -284,8 +273,8 @@ class LeadersAt:
         return found
 
     def on(self, finding: Finding) -> Finding:
-        """Return a finding with the broker that led at its offset; without an offset it stays as it is."""
-        if finding.offset is None:
+        """Return a finding with the broker that led at its offset; without an offset or metadata it stays as it is."""
+        if finding.offset is None or self._metadata is None:
             return finding
         (leader,) = self.at(np.array([finding.offset])).tolist()
         return finding if leader == NONE else finding._replace(leader=leader)

@@ -9,7 +9,9 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, ReadLog, SegmentScan, reach, read_log
+from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.files.limits import Limits
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import Each
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import Fold
@@ -18,7 +20,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.segments.moment import Moment
 
-__all__ = ["TopicLog", "clusters_of", "lost_inputs", "moment_among", "places_of", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "lost_inputs", "moment_among", "places_of", "topic_logs", "transactional_ids"]
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[Finding], object]
@@ -71,6 +73,22 @@ def topic_logs(
                 if log is chosen[-1] or finding.code == "file-unreadable":  # it might have reached further
                     report(finding)
     return chosen
+
+
+def transactional_ids(clusters: Sequence[Cluster], limits: Limits, report: Report) -> dict[tuple[int, int], str]:
+    """Return the transactional ids of producers by the coordinator's records; of several records the newest one's.
+
+    They are by the number of the cluster and the producer id.
+    """
+    names: dict[tuple[int, int], str] = {}
+    for log in topic_logs(clusters, STATE_TOPIC, limits, report, optional=True):
+        for scan in log.scans:
+            states = scan.states
+            producers, last = last_of_each(states["producer_id"])
+            ids = states["transactional_id"][last]
+            named = zip(producers.tolist(), ids.tolist(), strict=True)
+            names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
+    return names
 
 
 def lost_inputs(clusters: Sequence[Cluster]) -> Iterator[Finding]:

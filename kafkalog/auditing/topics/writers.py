@@ -14,11 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import join, reach, scan_segment
-from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, topic_logs
-from kafkalog.columns.sorted_rows import group_begins, groups, last_of_each
+from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, transactional_ids
+from kafkalog.columns.sorted_rows import group_begins, groups
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import STATE_TOPIC
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
@@ -187,7 +186,7 @@ def writer_rows(
                 best = max(replicas.pop(place), key=lambda one: one.reach)
                 findings += best.findings
                 found.add(*place, best.rows)
-    names = _transactional_ids(clusters, limits, findings) if places else {}
+    names = transactional_ids(clusters, limits, findings.append) if places else {}
     yield from findings
     yield from _rows(clusters, found, names, tables)
     yield from lost_inputs(clusters)
@@ -234,18 +233,3 @@ def _rows(
                     size_bytes=size,
                 ),
             )
-
-
-def _transactional_ids(
-    clusters: Sequence[Cluster], limits: Limits, findings: list[Finding]
-) -> dict[tuple[int, int], str]:
-    """Return the transactional ids of producers by the coordinator's records; of several records the newest one's."""
-    names: dict[tuple[int, int], str] = {}
-    for log in topic_logs(clusters, STATE_TOPIC, limits, findings.append, optional=True):
-        for scan in log.scans:
-            states = scan.states
-            producers, last = last_of_each(states["producer_id"])
-            ids = states["transactional_id"][last]
-            named = zip(producers.tolist(), ids.tolist(), strict=True)
-            names |= {(log.cluster, producer): states.ids[number] for producer, number in named if producer >= 0}
-    return names

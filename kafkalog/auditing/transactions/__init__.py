@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions.atomicity import (
 from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge_replicas, speaker_of, with_own_epoch
+from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge_replicas, with_own_epoch
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_rows import (
@@ -89,7 +89,6 @@ __all__ = [
     "notable_rows",
     "own_epoch_keys",
     "partition_row",
-    "speaker_of",
     "transaction_columns",
     "unsettled_rows",
     "with_own_epoch",

@@ -192,13 +192,13 @@ def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) ->
     was written to it; one of a snapshot may lack its end.
     """
     completed = np.clip(decisions["completed"], -1, NEVER)
-    proved = audit.newest_broker > completed
+    proved, copy_ms = audit.newest_broker > completed, context.around.options.copy_ms
     if context.inputs.are_of_one_moment:
-        whole_to = max(context.opened_ms, context.newest_broker - context.copy_ms)
+        whole_to = max(context.opened_ms, context.around.newest_broker - copy_ms)
         has_its_end = (context.inputs is Inputs.STOPPED) | (whole_to > completed)
-        proved |= has_its_end & ((audit.newest > completed) | (not context.several_nodes))
+        proved |= has_its_end & ((audit.newest > completed) | (not context.around.several_nodes))
     bad = np.select(
-        [proved, audit.newest > completed + context.copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
+        [proved, audit.newest > completed + copy_ms + CLOCKS_MS, audit.newest > completed + CLOCKS_MS],
         range(len(_LACKS)),
         -1,
     )

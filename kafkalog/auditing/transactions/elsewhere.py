@@ -180,8 +180,7 @@ class _Elsewhere:
         return next((leader in self._given for leader in reversed(leaders) if leader >= 0), True)
 
     def _spans(self, place: TopicPartition) -> Sequence[Span]:
-        ids = None if self._metadata is None else self._metadata.ids.get(place[0])
-        return self._metadata.partitions.get((ids[-1], place[1]), ()) if self._metadata is not None and ids else ()
+        return () if self._metadata is None else self._metadata.spans_of(*place)
 
     def _waiting(
         self, place: TopicPartition, decided: Columns, stays: Sequence[bool], logs: Sequence[str], ids: TextColumn

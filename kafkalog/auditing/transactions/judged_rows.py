@@ -17,6 +17,7 @@ from kafkalog.auditing.topics import Metadata, leaderless, led_since
 from kafkalog.auditing.transactions.ended import EndedRows, ReplicaMarkers, SentMarkers
 from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdict_rule import (
     NOT_JUDGED,
     EndedFacts,
@@ -31,7 +32,6 @@ from kafkalog.certainty import NEVER, Doubt, Inputs, MarkerMissed, Seen, marker_
 from kafkalog.columns.sorted_rows import SortedRows, among, any_between
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold
-from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
@@ -104,31 +104,21 @@ CERTAINTY: Final = {word: number for number, word in enumerate(CERTAINTIES)}
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds a log: the coordinator of its cluster, and how the inputs belong together.
+    """What surrounds a log: all that is `around` its cluster's logs, and how its own files belong to that.
 
-    Where they are of different moments, `newest_broker`, the newest time (ms) that a broker wrote in any input,
-    `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its marker to have come during the
-    copy. `own_markers` are the markers in the log that answer the decisions that list the partition.
-    `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
-    other nodes, `several_nodes` says whether there are any: they stop one after the other. `only_counted` are the
-    open transactions of the log that the limit of the run leaves. `is_alone` says that the log was given without
-    the log directory around it. At `opened_ms` a broker had the log with its present end; -1 where nothing shows
-    that.
+    `own_markers` are the markers in the log that answer the decisions that list the partition. `replicas` are the same
+    partition's logs on other nodes. `only_counted` are the open transactions of the log that the limit of the run
+    leaves. `is_alone` says that the log was given without the log directory around it. At `opened_ms` a broker had the
+    log with its present end; -1 where nothing shows that.
     """
 
-    coordinator: Coordinator
+    around: Surroundings
     inputs: Inputs
-    newest_broker: int
-    copy_ms: int
-    max_timeout_ms: int
-    state_cleaned: bool
     own_markers: OwnMarkers
-    replicas: tuple[PartitionAudit, ...] = ()
-    several_nodes: bool = False
-    metadata: Metadata | None = None
-    only_counted: limit.OnlyCounted | None = None
-    is_alone: bool = False
-    opened_ms: int = -1
+    replicas: tuple[PartitionAudit, ...]
+    only_counted: limit.OnlyCounted | None
+    is_alone: bool
+    opened_ms: int
 
 
 def opened_at(directory: PartitionDirectory, end: int, metadata: Metadata | None) -> int:
@@ -177,7 +167,7 @@ def judged_rows(audit: PartitionAudit, context: Context) -> Columns:
 
 def _knows_decisions(context: Context) -> bool:
     """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
-    return not context.state_cleaned and context.coordinator.complete
+    return not context.around.state_cleaned and context.around.coordinator.complete
 
 
 class _Judge:
@@ -186,7 +176,7 @@ class _Judge:
     def __init__(self, audit: PartitionAudit, context: Context, unread: UnreadBytes) -> None:
         self.audit = audit
         self.context = context
-        self.coordinator = context.coordinator
+        self.coordinator = context.around.coordinator
         self.moments, self.unread = Moments(audit), unread
         self._knows_decisions = _knows_decisions(context)
 
@@ -345,12 +335,13 @@ class _Judge:
         never_comes = is_decided & ~sent
         never_comes[never_comes] = self._never_come(decision[never_comes])
         # Where no record is missing, only a decision that lists the partition sends a marker.
-        is_due = is_decided & ~sent | context.state_cleaned
+        is_due = is_decided & ~sent | context.around.state_cleaned
         each = Columns({
             "state": self.coordinator.read_until(names), "said": latest, "due": np.where(is_due, latest, -1),
             "decided": decided, "never_comes": never_comes,
         })  # fmt: skip
-        read = Read(context.newest_broker, context.copy_ms, context.max_timeout_ms, each)
+        options = context.around.options
+        read = Read(context.around.newest_broker, options.copy_ms, options.max_timeout_ms, each)
         seen = self.moments.seen(rows, read)
         at_end = self._at_end(rows, read, word) if context.inputs is Inputs.ONE_MOMENT else seen
         return [marker_missed(context.inputs, *both) for both in zip(seen, at_end, strict=True)]
@@ -366,7 +357,7 @@ class _Judge:
 
     def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""
-        metadata, directory = self.context.metadata, self.audit.directory
+        metadata, directory = self.context.around.metadata, self.audit.directory
         never = np.zeros(len(decisions), bool)
         if metadata is None and not self.context.replicas:
             return never

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentifie
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.judged_rows import Context, opened_at
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
-from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
+from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.columns.table import Columns
@@ -61,7 +61,7 @@ from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "speaker_of", "with_own_epoch"]
+__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "with_own_epoch"]
 
 
 # Offset commits in transactions: which groups wait for which transaction, and which commits were discarded.
@@ -180,10 +180,7 @@ def say_once(
         new = [one for one in found[number] if one.code not in _OF_PRODUCERS or _fact(one) not in said]
         said.update(map(_fact, new))
         fork = fork_of(replica, replicas[speaker])
-        if fork is not None:
-            unread = _Unread(fork[0], replicas[speaker].directory.log)
-            new = [_without_consumers(one, unread) for one in new]
-        yield new
+        yield new if fork is None else [_unread(one, fork[0], replicas[speaker].directory.log) for one in new]
 
 
 def _fact(finding: Finding) -> tuple[object, ...]:
@@ -191,25 +188,12 @@ def _fact(finding: Finding) -> tuple[object, ...]:
     return finding.code, finding.producer_id, where, finding.found
 
 
-class _Unread(NamedTuple):
-    """Why no consumer reads the transactions of a replica: the offset from which on `leader` has other batches."""
-
-    fork: int
-    leader: str
-
-    @property
-    def words(self) -> str:
-        """Return what a finding says of it, after all else."""
-        return (
-            f" No consumer reads this replica: from offset {self.fork} on the leader's replica, {self.leader}, has"
-            " other batches."
-        )
-
-
-def _without_consumers(finding: Finding, unread: _Unread) -> Finding:
+def _unread(finding: Finding, fork: int, leader: str) -> Finding:
+    """Say of what a finding says of transactions that no consumer reads them: `leader` has others from `fork` on."""
     if finding.code not in _OF_PRODUCERS:
         return finding
-    return lowered(finding._replace(message=finding.message + unread.words), Reason.NO_CONSUMER_READS)
+    words = f" No consumer reads this replica: from offset {fork} on the leader's replica, {leader}, has other batches."
+    return lowered(finding._replace(message=finding.message + words), Reason.NO_CONSUMER_READS)
 
 
 @dataclass(slots=True)
@@ -275,26 +259,21 @@ def _judge(
         listing = listing[share.has(coordinator.states["producer_id"][listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
-        coordinator, around.inputs(node, directory), around.newest_broker,
-        options.copy_ms, options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes,
-        metadata, around.only_counted.get(directory.log), node.alone,
+        around, around.inputs(node, directory), own_markers, others, around.only_counted.get(directory.log), node.alone,
         opened_at(directory, whole.log_end_offset, metadata) if options.snapshot and not around.several_nodes else -1,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.inputs.are_of_one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     wrong = WrongFields(whole.findings, directory)
-    findings = wrong.without_followers(_of_log(whole, options)) if share.of_log else []
+    of_log = chain(log_findings(whole), check_partition(whole, one_moment=options.snapshot)) if share.of_log else ()
+    findings = wrong.without_followers(counted(of_log))
     of_producers = counted(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
     )
     of_producers = wrong.without_followers(of_producers)
 
-    leaders_at = None if metadata is None else LeadersAt(partition, metadata)
-
-    def finish(finding: Finding) -> Finding:
-        return finding if leaders_at is None else leaders_at.on(finding)
-
+    leaders_at = LeadersAt(partition, metadata)
     about = findings_of_transactions(
         partition, verdicts, deadlines, others, leaders_at, is_read=fork is None,
         counts_others=context.only_counted is None,
@@ -303,7 +282,7 @@ def _judge(
         how_many = limit.not_all_judged(
             "open transactions", others_open.number, directory.log, others_open.first_offset
         )
-        about.append(finish(located(how_many, directory)))
+        about.append(leaders_at.on(located(how_many, directory)))
     if not options.snapshot:
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []
@@ -321,14 +300,10 @@ def _judge(
     judged = against_coordinator(partition, own_markers, context, spoken_for=number != speaker)
     rest += limit.first_findings(judged.findings)
     rest += by_hand_not_shown(partition, verdicts, judged.broken)
-    reported = [*map(finish, chain(findings, of_producers)), *about, *map(finish, rest)]
+    reported = [*map(leaders_at.on, chain(findings, of_producers)), *about, *map(leaders_at.on, rest)]
     leaders = leaders_of(whole, metadata) if share.of_log else []
     forked = None if fork is None else fork[0]
     return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), forked, leaders)
-
-
-def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:
-    return counted(chain(log_findings(partition), check_partition(partition, one_moment=options.snapshot)))
 
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:

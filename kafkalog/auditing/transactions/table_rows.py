@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, visible_batches
-from kafkalog.auditing.transactions.audited import Audit, ClusterAudit
+from kafkalog.auditing.transactions.audited import Audit
 from kafkalog.auditing.transactions.judged_rows import CAUSE
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.moments import Moments
@@ -23,6 +23,7 @@ from kafkalog.columns.sorted_rows import among, distinct, groups, place_of
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
@@ -31,7 +32,7 @@ from kafkalog.kafka.batch import CONTROL
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
-from kafkalog.segments.file_rows import DistinctIds, finding_row, finding_rows
+from kafkalog.segments.file_rows import finding_rows
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables import TABLES, Column
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
@@ -84,7 +85,8 @@ __all__ = [
 
 _AT_ONCE: Final = 4096  # findings that become columns together
 
-_STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
+_STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
+_STATES: Final = TextColumn.of(_STATE_WORDS)
 
 
 def transaction_columns(log: LogAudit) -> Iterator[Columns]:
@@ -186,11 +188,11 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
 
 def finding_columns(log: LogAudit) -> Iterator[Columns]:
     """Yield the table ``findings`` of a log."""
-    distinct = DistinctIds()
-    yield from _columns_of(distinct(finding_row(finding, log.node.node_id)) for finding in log.findings)
+    return _of_findings(log.findings, log.node.node_id)
 
 
-def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[Columns]:
+def _of_findings(findings: Iterable[Finding], node_id: str | None = None) -> Iterator[Columns]:
+    rows = finding_rows(findings, node_id)
     while some := list(islice(rows, _AT_ONCE)):
         columns = map(_column, FINDINGS.columns, zip(*some, strict=True))
         yield Columns(dict(zip(FINDINGS.names, columns, strict=True)))
@@ -202,13 +204,15 @@ def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any] | TextColumn
     return np.array([NONE if cell is None else cell for cell in cells], np.int64)
 
 
+def _where(partition: PartitionAudit) -> dict[str, Any]:
+    directory = partition.directory
+    return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
+
+
 def _where_many(log: LogAudit, count: int) -> dict[str, AnyColumn]:
-    directory = log.partition.directory
-    return {
-        "log": TextColumn.same(directory.log, count),
-        "topic": TextColumn.same(directory.topic, count),
-        "partition": np.full(count, directory.partition),
-    }
+    where = _where(log.partition)
+    texts = {name: TextColumn.same(where[name], count) for name in ("log", "topic")}
+    return {**texts, "partition": np.full(count, where["partition"])}
 
 
 COLUMN_TABLES: Final = frozenset((COORDINATOR.name, FINDINGS.name, PRODUCERS.name, TRANSACTIONS.name))
@@ -227,11 +231,9 @@ def audit_columns(audit: Audit, table: str) -> Iterator[Columns]:
             yield from coordinator_columns(cluster.coordinator)
             continue
         if table == FINDINGS.name:
-            for findings, node in (
-                *((node.findings, node.node_id) for node in cluster.nodes),
-                (cluster.findings, None),
-            ):
-                yield from _columns_of(map(DistinctIds(), (finding_row(finding, node) for finding in findings)))
+            for node in cluster.nodes:
+                yield from _of_findings(node.findings, node.node_id)
+            yield from _of_findings(cluster.findings)
         for log in cluster.logs:
             yield from MANY_ROWS[table](log)
 
@@ -239,11 +241,6 @@ def audit_columns(audit: Audit, table: str) -> Iterator[Columns]:
 Row = tuple[Any, ...]
 
 NEWEST_ABORTED: Final = 20  # transactions of each log that incidents tell of, whatever else is
-
-
-def _where(log: LogAudit) -> dict[str, Any]:
-    directory = log.partition.directory
-    return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
 _MOST: Final = 2**63 - 1  # damaged offsets may be further apart
@@ -260,46 +257,19 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
 
 def partition_row(summary: LogSummary) -> Row:
     """Make a row of the table ``partitions`` of a log's summary."""
-    states = summary.states
-    return PARTITIONS.of(
-        log=summary.log,
-        topic=summary.topic,
-        partition=summary.partition,
-        cluster_id=summary.cluster_id,
-        node_id=summary.node_id,
-        topic_id=summary.topic_id,
-        log_start_offset=summary.log_start_offset,
-        local_log_start_offset=summary.local_log_start_offset,
-        highest_remote_offset=summary.highest_remote_offset,
-        log_end_offset=summary.log_end_offset,
-        high_watermark=summary.high_watermark,
-        last_stable_offset=summary.last_stable_offset,
-        segments=summary.segments,
-        size_bytes=summary.size,
-        batches=summary.batches,
-        records=summary.records,
-        control_records=summary.control_records,
-        committed=states["committed"],
-        aborted=states["aborted"],
-        open=summary.open,
-        hanging=states["hanging"],
-        gaps=sum(summary.gaps.values()),
-        findings=summary.serious,
-    )
-
-
-def _gaps(log: LogAudit) -> Iterator[Row]:
-    return gap_rows(log.partition)
+    states, named = summary.states, summary._asdict()
+    counted = {
+        "size_bytes": summary.size, "committed": states["committed"], "aborted": states["aborted"],
+        "hanging": states["hanging"], "gaps": summary.gaps.total(), "findings": summary.serious,
+    }  # fmt: skip
+    return PARTITIONS.of(**{name: counted[name] if name in counted else named[name] for name in PARTITIONS.names})
 
 
 def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
     """Yield the rows of the table ``gaps`` of a log."""
-    directory = partition.directory
     for gap in partition.gaps:
         yield GAPS.of(
-            log=directory.log,
-            topic=directory.topic,
-            partition=directory.partition,
+            **_where(partition),
             first_offset=gap.first_offset,
             last_offset=gap.last_offset,
             count=min(gap.last_offset - gap.first_offset + 1, _MOST),
@@ -319,14 +289,14 @@ def _visible(log: LogAudit) -> Iterator[Row]:
     partition = log.partition
     pieces = ((some["first_offset"], some["last_offset"]) for _, some in visible_batches(partition))
     for low, high in visible_ranges(pieces, partition.log_start_offset, partition.last_stable_offset):
-        yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
+        yield VISIBLE.of(**_where(partition), first_offset=low, last_offset=high)
 
 
 def _leaders(log: LogAudit) -> Iterator[Row]:
     for led in log.leaders:
         yield LEADERS.of(
-            **_where(log), leader_epoch=led.leader_epoch, leader=led.leader, since_ms=led.since, change=led.change,
-            first_offset=led.first_offset,
+            **_where(log.partition), leader_epoch=led.leader_epoch, leader=led.leader, since_ms=led.since,
+            change=led.change, first_offset=led.first_offset,
         )  # fmt: skip
 
 
@@ -337,7 +307,7 @@ def _remote_segments(log: LogAudit) -> Iterator[Row]:
         return
     for one in tier.segments:
         yield REMOTE_SEGMENTS.of(
-            **_where(log),
+            **_where(log.partition),
             segment_id=one.segment_id or None,
             start_offset=_known(one.start_offset),
             end_offset=_known(one.end_offset),
@@ -356,39 +326,26 @@ def _known(number: int) -> int | None:
 
 
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
-    "gaps": _gaps,
-    "leaders": _leaders,
-    "remote_segments": _remote_segments,
-    "visible": _visible,
+    GAPS.name: lambda log: gap_rows(log.partition),
+    LEADERS.name: _leaders,
+    PARTITIONS.name: lambda log: iter([partition_row(LogSummary.of(log))]),
+    REMOTE_SEGMENTS.name: _remote_segments,
+    VISIBLE.name: _visible,
 }
 
 
 def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
-    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose rows are made of summaries."""
+    """Yield a log's rows of one of the audit's tables."""
     if table in MANY_ROWS:
         return chain.from_iterable(map(Columns.rows, MANY_ROWS[table](log)))
     return _OF_LOG[table](log)
 
 
 def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
-    """Yield the rows of one of the audit's tables."""
-    for cluster in audit.clusters:
-        yield from _rows(cluster, table)
-
-
-def _rows(cluster: ClusterAudit, table: str) -> Iterator[Row]:
-    if table == "coordinator":
-        yield from coordinator_rows(cluster.coordinator)
-        return
-    if table == "findings":
-        for node in cluster.nodes:
-            yield from finding_rows(node.findings, node.node_id)
-        yield from finding_rows(cluster.findings)
-    for log in cluster.logs:
-        if table == "partitions":
-            yield partition_row(LogSummary.of(log))
-        else:
-            yield from log_rows(log, table)
+    """Return the rows of one of the audit's tables."""
+    if table in COLUMN_TABLES:
+        return chain.from_iterable(map(Columns.rows, audit_columns(audit, table)))
+    return (row for cluster in audit.clusters for log in cluster.logs for row in log_rows(log, table))
 
 
 # The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has.
@@ -504,8 +461,6 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
 
 # An audit's tables as Arrow batches, for Parquet; needs pyarrow.
 
-_STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
-
 
 def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
@@ -516,17 +471,13 @@ def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
 
 
 def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
-    """Yield all rows of one of the audit's tables."""
+    """Return all rows of one of the audit's tables; those that are many column by column."""
+    schema = arrow_schema(TABLES[table])
     if table == COORDINATOR.name:
-        for cluster in audit.clusters:
-            yield from coordinator_batches(cluster.coordinator)
-        return
-    if table not in (TRANSACTIONS.name, PRODUCERS.name):
-        yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
-        return
-    for cluster in audit.clusters:
-        for log in cluster.logs:
-            yield from log_batches(log, table)
+        return chain.from_iterable(coordinator_batches(cluster.coordinator) for cluster in audit.clusters)
+    if table in COLUMN_TABLES:
+        return (columns.to_arrow(schema) for columns in audit_columns(audit, table))
+    return arrow_batches(audit_rows(audit, table), schema)
 
 
 def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:

@@ -95,8 +95,8 @@ class _Reported(NamedTuple):
 
 
 def findings_of_transactions(
-    audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines, replicas: Sequence[PartitionAudit] = (),
-    leaders: LeadersAt | None = None, *, is_read: bool = True, counts_others: bool = True,
+    audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines, replicas: Sequence[PartitionAudit],
+    leaders: LeadersAt, *, is_read: bool = True, counts_others: bool = True,
 ) -> list[Finding]:  # fmt: skip
     """Return the findings about a log's transactions, in the order of the log's rows.
 
@@ -116,7 +116,7 @@ def findings_of_transactions(
     if counts_others:
         findings += _counted(audit, verdicts, "open transactions", not_judged)
     findings += _counted(audit, verdicts, "findings late-data-adopted", too_many)
-    return findings if leaders is None else [leaders.on(one) for one in findings]
+    return [leaders.on(one) for one in findings]
 
 
 def by_hand_not_shown(audit: PartitionAudit, verdicts: Verdicts, broken: NDArray[np.int64]) -> list[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -42,12 +41,11 @@ class Verdicts:
         self.rows = rows
         self.coordinator = coordinator
         self.judged = judged
-        self._counts: Counter[str] | None = None
 
     @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
-        return cls(audit.transactions, context.coordinator, judged_rows(audit, context))
+        return cls(audit.transactions, context.around.coordinator, judged_rows(audit, context))
 
     def in_order(self) -> Iterator[Columns]:
         """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
@@ -73,10 +71,8 @@ class Verdicts:
         meant = among(self.rows["producer_id"], producers)
         every = np.flatnonzero(meant)
         judged = self.judged.take(among(self.judged["place"], every))
-        found = copy(self)
-        found.rows, found._counts = self.rows.where(meant), None
-        found.judged = judged.with_columns({"place": np.searchsorted(every, judged["place"])})
-        return found
+        places = {"place": np.searchsorted(every, judged["place"])}
+        return Verdicts(self.rows.where(meant), self.coordinator, judged.with_columns(places))
 
     def numbers(self) -> dict[str, NDArray[Any]]:
         """Return for all rows the coordinator's number of the id, -1 for none, and the numbers of the verdict's words.
@@ -116,15 +112,13 @@ class Verdicts:
 
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
-        if self._counts is None:
-            counts = {}
-            if len(self.judged):
-                by_state = np.bincount(self.judged["state"], minlength=len(STATES)).tolist()
-                counts = {word: by_state[number] for word, number in STATE.items() if number not in _DECIDED}
-            of_rows = tally(self.rows)
-            counts |= {"aborted": of_rows.aborted, "committed": of_rows.committed}
-            self._counts = Counter({word: count for word, count in counts.items() if count})
-        return self._counts
+        counts = {}
+        if len(self.judged):
+            by_state = np.bincount(self.judged["state"], minlength=len(STATES)).tolist()
+            counts = {word: by_state[number] for word, number in STATE.items() if number not in _DECIDED}
+        of_rows = tally(self.rows)
+        counts |= {"aborted": of_rows.aborted, "committed": of_rows.committed}
+        return Counter({word: count for word, count in counts.items() if count})
 
 
 # The verdict's three words by the kind of a marker and whether there is data; what has no marker is judged.

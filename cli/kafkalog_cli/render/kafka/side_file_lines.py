@@ -24,13 +24,15 @@ def write_side_file(
     if kind is FileKind.OFFSET_INDEX:
         index = kafkalog.check_offset_index(file, options.max_message_size)
         findings = index.findings
-        lines = _offset_index(index, shown, options)
+        entries = (f"offset: {entry.offset} position: {entry.position}" for entry in index.listed)
+        lines = _index(index, entries, shown, options) if index.slots else [f"{shown} is empty."]
         if index.slots and index.mismatches and not options.index_sanity_check:
             summaries.offset_index(file, index.mismatches)
     elif kind is FileKind.TIME_INDEX:
         times = kafkalog.check_time_index(file)
         findings = times.findings
-        lines = _time_index(times, shown, options)
+        entries = (f"timestamp: {entry.timestamp} offset: {entry.offset}" for entry in times.listed)
+        lines = _index(times, entries, shown, options)
         if not options.index_sanity_check:
             summaries.time_index(file, times.errors)
     elif kind is FileKind.TXN_INDEX:
@@ -45,26 +47,17 @@ def write_side_file(
     return findings
 
 
-def _offset_index(check: kafkalog.OffsetIndexCheck, shown: str, options: KafkaTextOptions) -> Iterator[str]:
-    if not check.slots:
-        yield f"{shown} is empty."
-    elif options.index_sanity_check:
-        if check.sane:
-            yield f"{shown} passed sanity check."
-    else:
-        for entry in check.listed:
-            if not options.verify_index_only:
-                yield f"offset: {entry.offset} position: {entry.position}"
-
-
-def _time_index(check: kafkalog.TimeIndexCheck, shown: str, options: KafkaTextOptions) -> Iterator[str]:
+def _index(
+    check: kafkalog.OffsetIndexCheck | kafkalog.TimeIndexCheck,
+    lines: Iterable[str],
+    shown: str,
+    options: KafkaTextOptions,
+) -> Iterator[str]:
     if options.index_sanity_check:
         if check.sane:
             yield f"{shown} passed sanity check."
-    else:
-        for entry in check.listed:
-            if not options.verify_index_only:
-                yield f"timestamp: {entry.timestamp} offset: {entry.offset}"
+    elif not options.verify_index_only:
+        yield from lines
 
 
 def _aborted(entry: kafkalog.AbortedTransaction) -> str:
