@@ -73,7 +73,6 @@ class TopicSettings:
     policies: frozenset[str]
     retention_ms: int
     retention_bytes: int
-    segment_ms: int
     min_dirty_ratio: float
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
@@ -152,7 +151,7 @@ class Settings:
         sources["defaults"] = None
         return TopicSettings(
             frozenset(part for part in (one.strip() for one in values["cleanup.policy"].split(",")) if part),
-            _number(values, "retention.ms"), _number(values, "retention.bytes"), _number(values, "segment.ms"),
+            _number(values, "retention.ms"), _number(values, "retention.bytes"),
             _ratio(values["min.cleanable.dirty.ratio"]),
             _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms"),
             _number(values, "delete.retention.ms"),
