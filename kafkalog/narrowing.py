@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.errors import NothingMatchesError
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 
 __all__ = ["EVERYTHING", "Narrowing", "matches", "nothing_matches"]
 

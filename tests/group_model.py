@@ -18,7 +18,7 @@ from kafkalog.log_dirs.log_directory import open_log_directory
 from kafkalog.quantities import by_number
 from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS
 from one_by_one import of_directory
 

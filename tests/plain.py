@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import build
 from kafkalog.auditing.incidents.runner import rows_of_audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds import fold as folds_fold
 from kafkalog.folds.fold import Fold, FoldedLog

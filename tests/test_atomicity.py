@@ -8,7 +8,7 @@ import pytest
 
 import plain
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from plain import Batch, table

@@ -15,7 +15,7 @@ import pytest
 from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.pipeline import executors
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES

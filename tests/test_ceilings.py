@@ -95,12 +95,13 @@ LIMITS: Final = {
     "a side file that is kept in memory": size(opening.MOST_OF_SIDE_FILE),
     "a message of an internal topic": size(message_ops.MOST_BYTES),
     "a JSON value": size(formats._MOST_JSON),
-    "an Avro payload": f"{size(avro._MOST_BYTES)}, {avro._LEVELS} levels",
+    "an Avro payload": f"{size(avro._MOST_BYTES)}, {avro._LEVELS} levels, {avro._MOST_MADE // avro._NODE:,} parts",
     "an Avro schema": f"{avro._REFERENCES:,} references, decimals of {avro._DIGITS:,} digits",
     "a Protobuf payload": f"{size(protobuf._MOST_BYTES)}, {size(protobuf._MOST_MADE)} of text",
     "a Protobuf schema": f"{protobuf._MOST_IMPORTS:,} imports, {protobuf._MOST_NAMES:,} names of"
     f" {protobuf._LONGEST_NAME} characters",
-    "protoc": f"{protobuf._SECONDS} s and {protobuf._MOST_MEMORY >> 20} MiB for a schema, {protobuf._MOST_SECONDS} s for all",
+    "protoc": f"{protobuf._SECONDS} s, {size(protobuf._MOST_MEMORY)} of memory and {size(protobuf._MOST_WRITTEN)} of output for a schema,"
+    f" {protobuf._MOST_SECONDS} s for all",
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
     "files of schemas": f"{size(schemas._MOST_BYTES)}, {schema_files._MOST_FILES:,} in a directory",
@@ -205,7 +206,10 @@ ENFORCED: Final = {
     },
     "a schema of a registry": {"values/schemas.py:Schemas.add_registered": "_MOST_OF_ONE"},
     "all schemas together": {"values/schemas.py:Schemas._keep": "MOST_SCHEMAS"},
-    "files of schemas": {"queries/schema_files.py:_files": "_MOST_FILES"},
+    "files of schemas": {
+        "values/schemas.py:Schemas.add_file": "_MOST_BYTES",
+        "queries/schema_files.py:_files": "_MOST_FILES",
+    },
     "committed transactions that a page draws one by one": {"reports/page/timeline_view.py:pack": "MOST_COMMITTED"},
     "gaps, and changes of leaders, that a page draws": {"reports/page/timeline_view.py:_chosen": "_MOST_DRAWN"},
     "rows of a page's table": {"reports/page/elements.py:rows_table": "_MOST"},

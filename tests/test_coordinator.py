@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import plain
 from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.columns.table import NONE
 from kafkalog.folds.coordinator import Coordinator, StateRows

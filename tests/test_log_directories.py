@@ -14,7 +14,7 @@ import build
 import plain
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES, materialize

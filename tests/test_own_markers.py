@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import plain
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
 from official import CORPUS, FIXTURES, cases

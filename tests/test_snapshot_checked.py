@@ -10,7 +10,7 @@ import pytest
 import plain
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.findings import Finding
 from metadata_topic import write_leader
 from official import CORPUS, FIXTURES, materialize

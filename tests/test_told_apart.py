@@ -10,7 +10,7 @@ import pytest
 import kafkalog
 import plain
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Finding, Severity
 from official import FIXTURES

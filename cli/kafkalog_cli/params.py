@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.quantities import Ago, When, bytes_of, time_of
-from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.declared import EVERY_COLUMN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,12 +1,6 @@
 """Damage, which is anything but a whole batch: what is wrong, how many bytes are damaged, and where reading goes on.
 
-The CRC does not cover a batch's length. If the CRC matches up to another whole batch, or up to the file's end, only the
-length is wrong and the batch is read. Otherwise the declared end is believed if what is there can follow the batch: a
-whole batch with higher offsets, the file's end, a zero tail, or a torn or damaged batch that continues with the next
-offset; whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and the
-search for the next whole batch starts inside the damaged one.
-
-What a reader gets is a chunk: the row of the batch, as far as it can be read, and the findings about it.
+The CRC does not cover a batch's length, so either may be wrong: `next_damage` says which is believed. What a reader gets is a chunk: the row of the batch, as far as it can be read, and the findings about it.
 """
 
 from __future__ import annotations
@@ -215,7 +209,22 @@ _LONGEST: Final = 2**31  # a length has 32 bits
 
 
 def next_damage(cursor: Cursor) -> Chunk:
-    """Make the chunk of the damage at the cursor, where there is no whole batch: one row if there is a batch."""
+    """Make the chunk of the damage at the cursor, where there is no whole batch: one row if there is a batch.
+
+    Reading goes on, by the first of these that is so:
+
+    - the CRC matches with the length in the header: after it. Only the magic is wrong, or the batch is above a limit;
+    - all bytes up to the file's end are zero: at that end;
+    - the CRC matches up to another whole batch, or up to the file's end: there. Only the length is wrong;
+    - there is no header of a batch: at the next whole batch;
+    - what is at the declared end can follow the batch (`end_is_believed`): at that end. Whole batches inside, which a
+      payload may contain, are ignored;
+    - a whole batch begins inside the declared length: at that batch. The length is as suspect as the rest;
+    - otherwise at the declared end, or at the file's where that comes first.
+
+    A whole batch has a possible header, a CRC that matches, and offsets above those before. Where no next one is found,
+    the damage reaches to the file's end.
+    """
     here = cursor.window.here
     cursor.resync.forget(here)
     cursor.damages += 1

@@ -40,7 +40,7 @@ from kafkalog.segments.file_rows import segment_rows
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import ArrowBatches, Cells, Lists, Strings
-from kafkalog.tables.column import HEADER_FIELDS
+from kafkalog.tables.declared import HEADER_FIELDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

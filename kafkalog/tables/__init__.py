@@ -20,7 +20,7 @@ from kafkalog.tables import (
     verify_tables,
     writer_tables,
 )
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.tables import SCHEMA_VERSION, Table
-from kafkalog.tables.column import HEADER_FIELDS
+from kafkalog.tables.declared import HEADER_FIELDS
 from kafkalog.tables.manifest import Run
 
 if TYPE_CHECKING:

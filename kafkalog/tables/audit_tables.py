@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables import words
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.metadata_tables import CHANGES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables import words
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 
 __all__ = ["CAUSES", "CERTAINTIES", "CLOCKS", "INCIDENTS", "KINDS"]
 

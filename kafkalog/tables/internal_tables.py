@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables.audit_tables import COORDINATOR
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 
 __all__ = [
     "COMMITTED",

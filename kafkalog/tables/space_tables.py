@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.words import SPACE_CAUSES
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkalog.tables import words
 from kafkalog.tables.audit_tables import FINDINGS
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["EXTENTS", "FILES", "LOGS", "MIRRORS", "REPLICAS", "RESTORABLE", "STATES", "VERIFY_TABLES"]

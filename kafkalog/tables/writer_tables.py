@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 
 __all__ = ["LISTED_TOPICS", "RATES", "WRITERS"]
 

@@ -19,7 +19,7 @@ from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.log_dirs.remote_store import LayoutError, Remote, remote_of
 from kafkalog.quantities import bytes_of, time_of
 from kafkalog.segments.selection import Selection
-from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.declared import EVERY_COLUMN
 
 __all__ = ["OPTIONS", "Request"]
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyspark
 
 from kafkalog.auditing.incidents.runner import rows_of_audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.tables.manifest import TableFile, read_manifest

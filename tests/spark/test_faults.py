@@ -21,7 +21,7 @@ from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import logs_of, segments_of
 from kafkalog.auditing.pipeline import run as local
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.audited import Audit
+from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES

@@ -13,7 +13,7 @@ from kafkalog.outcome import Outcome
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
-from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_lost, tell_unreadable

@@ -16,7 +16,7 @@ from kafkalog.escape import escape, escape_bytes
 from kafkalog.files.watch import watch
 from kafkalog.outcome import Outcome
 from kafkalog.quantities import iso, many
-from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,

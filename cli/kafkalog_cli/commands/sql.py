@@ -13,7 +13,7 @@ import click
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.reports import WrittenAudit
 from kafkalog.tables import TABLES
-from kafkalog.tables.column import Column, Table
+from kafkalog.tables.declared import Column, Table
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import ROW_FORMS, format_option, output_options, row_form, tz_option

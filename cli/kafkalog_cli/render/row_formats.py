@@ -17,7 +17,7 @@ from kafkalog.kernel import text as kernel_text
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
-from kafkalog.tables.column import EVERY_COLUMN
+from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.output import Buffer
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 A segment that was closed changes by compaction or deletion only. One that is the same in all that identifies it need
 not be read again: cluster, node, topic, partition, base offset, size, modification time, and the CRCs of its first and
 last batch's headers; where the cleaner may have been also its inode or ETag, as a cleaner's pass can keep all of these.
-Neither path nor inode count elsewhere: nightly copies change both.
+Neither path nor inode count elsewhere: nightly copies change both. Another version of kafkalog, or other limits, take
+nothing.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.segment import possible_chunks
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
 if TYPE_CHECKING:

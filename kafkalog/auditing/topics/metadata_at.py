@@ -49,7 +49,7 @@ from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Picks
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import INTERNAL
 from kafkalog.tables.metadata_tables import BROKERS, CHANGES, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
 

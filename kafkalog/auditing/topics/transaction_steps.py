@@ -29,7 +29,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.arrow import Numbers
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import DECIDED_BY, INTERNAL, STEPS, TRANSITION_STATES, TRANSITIONS
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.segments.chunk import Chunk
-from kafkalog.tables.column import Table
+from kafkalog.tables.declared import Table
 from kafkalog.tables.writer_tables import LISTED_TOPICS, RATES, WRITERS
 
 __all__ = ["SPANS", "writer_rows"]

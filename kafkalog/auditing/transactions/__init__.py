@@ -14,10 +14,10 @@ from kafkalog.auditing.transactions.atomicity import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.auditing.transactions.audited import Audit, ClusterAudit, Reused, narrowed
+from kafkalog.auditing.transactions.audit_result import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
-from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge_replicas, with_own_epoch
+from kafkalog.auditing.transactions.judging import Judgement, LogAudit, judge_replicas, with_own_epoch
+from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_rows import (

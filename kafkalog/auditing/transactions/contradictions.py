@@ -14,8 +14,8 @@ import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.topics import leader_now, leader_spans, leaderless
-from kafkalog.auditing.transactions.judged_rows import opened_at
 from kafkalog.auditing.transactions.surroundings import Surroundings
+from kafkalog.auditing.transactions.verdict_facts import opened_at
 from kafkalog.certainty import Inputs
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC

@@ -12,9 +12,9 @@ import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
-from kafkalog.auditing.transactions.ended import ReplicaMarkers, is_sole
-from kafkalog.auditing.transactions.judged_rows import Context
+from kafkalog.auditing.transactions.ended_rows import ReplicaMarkers, is_sole
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
+from kafkalog.auditing.transactions.verdict_facts import Context
 from kafkalog.certainty import NEVER, Inputs, certainty_of, cut
 from kafkalog.columns.sorted_rows import SortedRows, among, distinct
 from kafkalog.columns.table import NONE, Columns

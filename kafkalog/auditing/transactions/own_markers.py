@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.ended import EndedRows, bounds, kinds
+from kafkalog.auditing.transactions.ended_rows import EndedRows, bounds, kinds
 from kafkalog.certainty import cut
 from kafkalog.columns.sorted_rows import SortedRows
 from kafkalog.columns.table import NONE, Columns

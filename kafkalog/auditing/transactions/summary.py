@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.transactions.audited import Audit, Reused
-from kafkalog.auditing.transactions.elsewhere import brokers_of
-from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.audit_result import Audit, Reused
+from kafkalog.auditing.transactions.judging import LogAudit
+from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
 from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
-from kafkalog.auditing.transactions.elsewhere import ELSEWHERE, elsewhere_findings
+from kafkalog.auditing.transactions.other_brokers import ELSEWHERE, elsewhere_findings
 from kafkalog.certainty import Inputs
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC

@@ -12,12 +12,12 @@ import numpy as np
 
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, visible_batches
-from kafkalog.auditing.transactions.audited import Audit
-from kafkalog.auditing.transactions.judged_rows import CAUSE
-from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.moments import Moments
+from kafkalog.auditing.transactions.audit_result import Audit
+from kafkalog.auditing.transactions.copy_moments import Moments
+from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.summary import LogSummary
-from kafkalog.auditing.transactions.verdicts import Verdicts
+from kafkalog.auditing.transactions.verdict_facts import CAUSE
+from kafkalog.auditing.transactions.verdict_table import Verdicts
 from kafkalog.certainty import NEVER
 from kafkalog.columns.sorted_rows import among, distinct, groups, place_of
 from kafkalog.columns.table import NONE, AnyColumn, Columns

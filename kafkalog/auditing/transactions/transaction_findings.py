@@ -15,10 +15,10 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
-from kafkalog.auditing.transactions.ended import ReplicaMarkers
-from kafkalog.auditing.transactions.judged_rows import CAUSE, STATE
+from kafkalog.auditing.transactions.ended_rows import ReplicaMarkers
+from kafkalog.auditing.transactions.verdict_facts import CAUSE, STATE
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
-from kafkalog.auditing.transactions.verdicts import Verdicts
+from kafkalog.auditing.transactions.verdict_table import Verdicts
 from kafkalog.certainty import UNLESS_COPIED, cut, is_proved
 from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.table import NONE, Columns

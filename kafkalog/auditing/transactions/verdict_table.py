@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.judged_rows import CAUSE, CERTAINTY, STATE, Context, judged_rows
+from kafkalog.auditing.transactions.verdict_facts import CAUSE, CERTAINTY, STATE, Context, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.columns.sorted_rows import among, place_of
 from kafkalog.columns.table import Columns

@@ -39,11 +39,11 @@ from kafkalog.auditing.topics import (
 )
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.decisions import against_coordinator
-from kafkalog.auditing.transactions.judged_rows import Context, opened_at
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
-from kafkalog.auditing.transactions.verdicts import Verdicts
+from kafkalog.auditing.transactions.verdict_facts import Context, opened_at
+from kafkalog.auditing.transactions.verdict_table import Verdicts
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists

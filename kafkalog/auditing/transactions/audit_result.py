@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions.atomicity import unidentified
-from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.columns.sorted_rows import among, groups
 from kafkalog.findings import Finding
 from kafkalog.folds import fold

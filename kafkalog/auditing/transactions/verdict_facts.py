@@ -1,4 +1,4 @@
-"""The verdicts on a log's transactions that do not follow from a marker alone, many rows at once.
+"""The facts about a log's transactions that `verdict_rule` judges by, and its verdicts, many rows at once.
 
 Each is compared with the coordinator's records: how it ended or why it is open, its cause, and how certain that is.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from kafkalog import limit
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless, led_since
-from kafkalog.auditing.transactions.ended import EndedRows, ReplicaMarkers, SentMarkers
-from kafkalog.auditing.transactions.moments import Moments, Read
+from kafkalog.auditing.transactions.copy_moments import Moments, Read
+from kafkalog.auditing.transactions.ended_rows import EndedRows, ReplicaMarkers, SentMarkers
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdict_rule import (
