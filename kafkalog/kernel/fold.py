@@ -641,7 +641,8 @@ def batches(
 def extents(table: Any, rows: cython.const[cython.longlong][:, ::1], row: cython.Py_ssize_t) -> tuple[int, int]:
     """Fold extents of other folds, rows by ``EXTENT_COLUMNS`` in log order, from `row` on.
 
-    A producer's extents belong to one transaction up to the first that has a marker, which ends it. Answers (row to continue with, why it stopped).
+    A producer's extents belong to one transaction up to the first that has a marker, which ends it. Answers (row to
+    continue with, why it stopped).
     """
     one: States = states_of(table)
     at: cython.Py_ssize_t

@@ -1,6 +1,7 @@
 """Damage, which is anything but a whole batch: what is wrong, how many bytes are damaged, and where reading goes on.
 
-The CRC does not cover a batch's length, so either may be wrong: `next_damage` says which is believed. What a reader gets is a chunk: the row of the batch, as far as it can be read, and the findings about it.
+The CRC does not cover a batch's length, so either may be wrong: `next_damage` says which is believed. What a reader
+gets is a chunk: the row of the batch, as far as it can be read, and the findings about it.
 """
 
 from __future__ import annotations
