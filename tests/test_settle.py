@@ -55,8 +55,8 @@ def test_no_other_module_has_a_word_of_certainty() -> None:
     assert having - {"kafkalog/certainty.py"} == OF_OTHERS
 
 
-# The words of columns, and a slot of an object that has a name alike.
-OF_OTHERS: Final = {"kafkalog/tables/space_tables.py", "kafkalog/tables/words.py", "kafkalog/segments/chunk.py"}
+# The words of columns.
+OF_OTHERS: Final = {"kafkalog/tables/space_tables.py", "kafkalog/tables/words.py"}
 
 
 @pytest.mark.parametrize("doubt", Doubt)

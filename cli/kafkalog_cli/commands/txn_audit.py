@@ -142,18 +142,21 @@ def txn_audit(
         return _on_spark(paths, form, target, chosen, confirm, master)
     if master is not None:
         raise click.UsageError("--master works only with --engine spark.")
-    from kafkalog.auditing.pipeline import provenance
+    from kafkalog.auditing.pipeline import provenance, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
     from kafkalog.reports import first_screen, source_of
     from kafkalog_cli.render.report_forms import is_report, print_headline
 
     paths, started = unpacked(paths), time.time()
+    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
     read = paths
     if since_audit is not None and os.path.realpath(since_audit) != os.path.realpath(target.path or ""):
         read = (*paths, since_audit)  # --overwrite may replace the earlier audit, nothing else is written there
     with _audit_folder(target, read) if folder else nullcontext() as place:
         of_audit = audit_options_of(options, limits, jobs)
-        found = narrowed(_audited(paths, of_audit, since_audit, place, confirm, started, hashed=hashed), narrowing)
+        found = _audited(paths, of_audit, earlier, place, confirm, started, hashed=hashed)
+        say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
+        found = narrowed(found, narrowing)
         summary = Summary.of(found)
         status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
         for line in found.unreadable:
@@ -208,18 +211,16 @@ def _on_spark(
 
 
 def _audited(
-    paths: Sequence[str], options: AuditOptions, since_audit: str | None, place: AuditFolder | None,
+    paths: Sequence[str], options: AuditOptions, earlier: tuple[str, ...], place: AuditFolder | None,
     confirm: float | None, started: float, *, hashed: bool,
 ) -> Audit:  # fmt: skip
     """Audit with the scans that an earlier audit, or an earlier run into the same directory, kept."""
-    from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, scans_of_audit
+    from kafkalog.auditing.pipeline import KeptScans, audit, confirmed
 
-    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
     kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
     if place is not None:
         kept = place.kept(earlier, hashed=hashed)
     found = audit(paths, options, kept=kept)
-    say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
     if confirm is not None:
         found = confirmed(found, paths, options, confirm)
     if isinstance(options.now, Ago):
