@@ -14,6 +14,7 @@ import pytest
 
 from kafkalog import limit
 from kafkalog.auditing.incidents import aborted_transactions, incident
+from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
@@ -92,6 +93,7 @@ LIMITS: Final = {
     "directories of a remote store where its layout is looked for": f"{remote_store._MOST_BELOW}",
     "a file of settings of topics": size(settings._MOST_BYTES),
     "the provenance of an earlier verification": size(verifying._MOST),
+    "a kept scan of an earlier audit": f"{size(kept_scans.LEAST_SCAN)} plus {kept_scans._GROWTH} times its segment",
     "a side file that is kept in memory": size(opening.MOST_OF_SIDE_FILE),
     "a message of an internal topic": size(message_ops.MOST_BYTES),
     "a JSON value": size(formats._MOST_JSON),
@@ -153,7 +155,11 @@ ENFORCED: Final = {
         "auditing/incidents/lost_records.py:_events": "EVENTS",
         "auditing/incidents/runner.py:_incident": "EVENTS",
     },
-    "a title, a step or an event of an incident": {"auditing/incidents/incident.py:_sentence": "_TEXT"},
+    "a title, a step or an event of an incident": {
+        "auditing/incidents/incident.py:_sentence": "_TEXT",
+        "auditing/incidents/incident.py:_event": "_TEXT",
+        "auditing/incidents/incident.py:Incident.row": "_TEXT",
+    },
     "markers that are looked at for a decision without one of its time": {
         "auditing/transactions/own_markers.py:_own": "_NEAR"
     },
@@ -184,6 +190,7 @@ ENFORCED: Final = {
     },
     "a file of settings of topics": {"auditing/space/settings.py:read_topic_configs": "_MOST_BYTES"},
     "the provenance of an earlier verification": {"auditing/verification/verifying.py:read_recorded": "_MOST"},
+    "a kept scan of an earlier audit": {"auditing/pipeline/kept_scans.py:_content": "_GROWTH"},
     "a side file that is kept in memory": {
         "files/opening.py:read_small": "MOST_OF_SIDE_FILE",
         "auditing/verification/accounting.py:account_side_file": "MOST_OF_SIDE_FILE",
@@ -193,7 +200,11 @@ ENFORCED: Final = {
         "kafka/message.py:decode": "MOST_BYTES",
     },
     "a JSON value": {"values/formats.py:_json": "_MOST_JSON"},
-    "an Avro payload": {"values/avro.py:AvroReader.__call__": "_MOST_BYTES", "values/avro.py:_Walk.check": "_LEVELS"},
+    "an Avro payload": {
+        "values/avro.py:AvroReader.__call__": "_MOST_BYTES",
+        "values/avro.py:_Walk.check": "_LEVELS",
+        "values/avro.py:_Walk._make": "_most",
+    },
     "an Avro schema": {"values/avro.py:AvroReader._in_order": "_REFERENCES", "values/avro.py:_Walk._sized": "_DIGITS"},
     "a Protobuf payload": {"values/protobuf.py:ProtobufReader._message": "_MOST_BYTES"},
     "a Protobuf schema": {

@@ -218,8 +218,8 @@ def next_damage(cursor: Cursor) -> Chunk:
     - all bytes up to the file's end are zero: at that end;
     - the CRC matches up to another whole batch, or up to the file's end: there. Only the length is wrong;
     - there is no header of a batch: at the next whole batch;
-    - what is at the declared end can follow the batch (`end_is_believed`): at that end. Whole batches inside, which a
-      payload may contain, are ignored;
+    - what is at the declared end can follow the batch (`end_is_believed`), which is not above the limit: at that end.
+      Whole batches inside, which a payload may contain, are ignored;
     - a whole batch begins inside the declared length: at that batch. The length is as suspect as the rest;
     - otherwise at the declared end, or at the file's where that comes first.
 

@@ -1,4 +1,7 @@
-"""Bytes that could go and do not: what holds them, as incidents. Notes, as in ``kafkalog space``."""
+"""Bytes that could go and do not: what holds them, as incidents. They are notes, as in ``kafkalog space``.
+
+Where an open transaction holds them, the incident is that of an audit, as severe as it says.
+"""
 
 from __future__ import annotations
 
