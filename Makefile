@@ -20,7 +20,7 @@ test: plan $(READY) check
 
 plan:
 	@echo "make test installs kafkalog, and what its tests need, in $(VENV) unless that is done (3 minutes, 2 GB),"
-	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (9 minutes on two cores)."
+	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (8 minutes on two cores)."
 
 check: format lint types layers tests
 

@@ -118,7 +118,7 @@ LIMITS: Final = {
 # By limit: each function that enforces it, and the name of the limit in that function.
 ENFORCED: Final = {
     "one batch": {"segments/cursor.py:Cursor.next_fits": "max_batch_bytes"},
-    "what one batch decompresses to": {"segments/chunk.py:Chunk.records": "max_decompressed_bytes"},
+    "what one batch decompresses to": {"segments/decoded.py:Decoder.unpack": "limit"},
     "what all batches of a file decompress to": {"files/limits.py:Expansion.room": "_left"},
     "window of a zstd stream": {
         "kafka/compression.py:_zstd_decompressor": "MAX_ZSTD_WINDOW",

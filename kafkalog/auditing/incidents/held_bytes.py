@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalog.auditing.incidents.incident import Event, Incident, Since, Step, Subject, Words
+from kafkalog.auditing.incidents.incident import LISTED, Event, Incident, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -38,7 +38,6 @@ _SAID: Final = {  # by cause: the kind of incident, and its title
         "retention-blocked", "Segments of {where} wait for their copy to the remote store{doubt}{size}."
     ),
 }  # fmt: skip
-_EVENTS: Final = 100
 
 
 def items_of_space(found: Space, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
@@ -132,7 +131,7 @@ def _incident(key: tuple[object, ...], held: list[Weighed]) -> Incident:
     incident.since = Since.of_brokers(one.since_ms for one in found)
     if len(incident.partitions) == 1:
         incident.first_offset = found[0].since_offset
-    for one in held[:_EVENTS]:
+    for one in held[:LISTED]:
         verdict = one.verdicts[0]
         log, text = one.log.directory.log, f"{verdict.evidence}."
         incident.events.append(Event(verdict.since_ms, "broker", log, verdict.since_offset, text))

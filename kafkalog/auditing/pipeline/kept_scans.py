@@ -1,10 +1,10 @@
 """Scans that last: kept as files of an audit's output, for a run that goes on from it and for the next night's audit.
 
 A segment that was closed changes by compaction or deletion only. One that is the same in all that identifies it need
-not be read again: cluster, node, topic, partition, base offset, size, modification time, and the CRCs of its first and
-last batch's headers; where the cleaner may have been also its inode or ETag, as a cleaner's pass can keep all of these.
-Neither path nor inode count elsewhere: nightly copies change both. Another version of kafkalog, or other limits, take
-nothing.
+not be read again: cluster, node, topic and its id, partition, base offset, size, modification time, and the CRCs of its
+first and last batch's headers; where the cleaner may have been also its inode or ETag, as a cleaner's pass can keep all
+of these; with --hash its SHA-256. Neither path nor inode count elsewhere: nightly copies change both. Nothing is taken
+of a segment below 256 KiB, of two with one identity, and of another version of kafkalog or other limits.
 """
 
 from __future__ import annotations
