@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ class Enough(Exception):  # noqa: N818  # no error: --limit is reached
     """The requested number of rows is reached."""
 
 
-class DumpRun:
+class DumpRun(ABC):
     """One command's files: counts findings, shows them, continues after what can't be read."""
 
     def __init__(self, request: DumpRequest, outcome: Outcome) -> None:
@@ -78,9 +79,9 @@ class DumpRun:
         """Say why a file can't be read."""
         say(f"error: {message}")
 
+    @abstractmethod
     def one(self, file: str, name: FileName) -> None:
         """Write what is in a file."""
-        raise NotImplementedError
 
     def report(self, finding: Finding) -> None:
         self.outcome.count(finding.code, finding.severity)

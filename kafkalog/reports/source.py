@@ -76,7 +76,7 @@ class ClusterRead(NamedTuple):
 
 
 def ends_of(about: Sequence[ClusterRead]) -> int | None:
-    """Return the newest time (ms) in the files of one cluster; of several there is none that all have."""
+    """Return the newest time (ms) in the files of a cluster; None where there are several, which end apart."""
     return about[0].ends_ms if len(about) == 1 else None
 
 

@@ -35,7 +35,7 @@ class Read(NamedTuple):
     to `log` the log is whole, whatever it has itself. Of the columns of `each`, `state` is the newest time of the
     transactional id's state partition, -1 where it may be any partition and one of them is empty; `said` is the
     coordinator's newest word on the producer, `due` its newest word from which a marker follows that is not here,
-    `decided` its newest decision that lists the partition; -1 where there is none. `never_comes` says whether the
+    `decided` its newest decision that lists the partition; -1 where there is none. `never_comes` says that the
     marker can't come any more.
     """
 
