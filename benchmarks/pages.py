@@ -15,7 +15,7 @@ from goals import Goal
 from report import Result
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "make"))
 
 from browser import CHROMIUM, browser, opened  # noqa: E402  # modules of the tests
 from kafkalog.reports import page  # noqa: E402  # after the path

@@ -24,7 +24,11 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 # KAFKALOG_LIB is another build of the packages than the checkout's, such as the sanitized one.
 _LIB: Final = os.environ.get("KAFKALOG_LIB")
-sys.path[:0] = [*([_LIB] if _LIB else [str(ROOT), str(ROOT / "cli")]), str(Path(__file__).parent), str(ROOT / "tests")]
+sys.path[:0] = [
+    *([_LIB] if _LIB else [str(ROOT), str(ROOT / "cli")]),
+    str(Path(__file__).parent),
+    str(ROOT / "tests" / "make"),
+]
 _EDGES: Final = (b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", bytes(8), b"\xff" * 8, b"\x80" * 10, b"\0", b"\x01")
 
 

@@ -16,7 +16,9 @@ import pytest
 from hypothesis import settings
 
 # Files whose tests share a browser, or audits.
-TOGETHER: Final = {f"tests/test_{name}.py" for name in ("docs", "page_actions", "report_page", "space_page")}
+TOGETHER: Final = {"tests/house/test_docs.py"} | {
+    f"tests/reports/page/test_{name}.py" for name in ("page_actions", "report_page", "space_page")
+}
 
 settings.register_profile("kafkalog", deadline=None, max_examples=25)  # how long one takes depends on the machine
 settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # make exhaustive

@@ -19,7 +19,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT: Final = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "make"))
 
 from browser import CHROMIUM, browser, opened  # noqa: E402  # a module of the tests, as the next one
 from pseudo import on_terminal  # noqa: E402

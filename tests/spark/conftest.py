@@ -21,7 +21,7 @@ ROOT: Final = HERE.parents[1]
 _JAVA: Final = 17
 
 # Workers are started with this environment; functions of tests come to them by their module's name.
-_HOMES: Final = [str(ROOT / folder) for folder in (".", "cli", "spark", "tests", "tests/spark")]
+_HOMES: Final = [str(ROOT / folder) for folder in (".", "cli", "spark", "tests/make", "tests/spark", "benchmarks")]
 os.environ["PYTHONPATH"] = os.pathsep.join([*_HOMES, *filter(None, [os.environ.get("PYTHONPATH")])])
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 ALL_TABLES = tuple(table.name for table in AUDIT_TABLES)
 
-ROOT = Path(__file__).parents[2]
 
 Row = tuple[Any, ...]
 

@@ -19,15 +19,15 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import misbehaving
 import psutil
+
+import misbehaving
 from coordinated import coordinated
 from held import home_of_links, run
-from misbehaving import Trouble, Wait
-
 from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit
 from kafkalog_spark.session import open_session
+from misbehaving import Trouble, Wait
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 
 import build
+from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog import limit
 from kafkalog.auditing.incidents import rows_of_audit
@@ -31,8 +30,6 @@ from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
 from offsets_topic import Write, commit_key, commit_value, write_offsets
 from side_damage import CASE, DAMAGE, LOG
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 if TYPE_CHECKING:

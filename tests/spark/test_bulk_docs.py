@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 import pytest
-from held import ROOT, rows_in, rows_of
 
+from held import rows_in, rows_of
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_cli.options import SHOWN
 from kafkalog_cli.submit import bulk_audit
-from official import FIXTURES
+from official import FIXTURES, ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import small_pieces
-from held import ALL_TABLES, held
 
+import small_pieces
 from growing_log import GrowingLog
+from held import ALL_TABLES, held
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import misbehaving
 import pytest
-from held import ALL_TABLES, held, rows_in
 
 import kept
+import misbehaving
+from held import ALL_TABLES, held, rows_in
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
 from coordinated import RECORDS
 from held import held
-from on_cluster import TABLES, Report
-
 from kafkalog.auditing.pipeline.run import audit
 from official import FIXTURES
+from on_cluster import TABLES, Report
 
 CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean", "v2.8-hanging")
 CHOSEN: Final = sorted(str(data) for case in CASES for data in (FIXTURES / case).glob("data*"))

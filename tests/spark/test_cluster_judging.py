@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import misbehaving
 import pytest
-from held import ALL_TABLES, held, listed, run
 
+import misbehaving
+from held import ALL_TABLES, held, listed, run
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import executor, parts
 from kafkalog_spark.job_output import Output

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from sourced import library_rows
 
 from official import FIXTURES
+from sourced import library_rows
 
 HANGING = str(FIXTURES / "v2.8-hanging" / "data")
 CLIENT = """

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 import small_pieces
 from held import ALL_TABLES, held
-
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from held import ROOT, listed, rows_in, rows_of
 
+from held import listed, rows_in, rows_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
-from official import FIXTURES
+from official import FIXTURES, ROOT
 
 HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")
 MOMENTS: Final = 10

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from held import ROOT
 
 from invoke import kafkalog
 from kafkalog.errors import OutputError
 from kafkalog.outcome import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
 from kafkalog_spark import frames
-from official import FIXTURES
+from official import FIXTURES, ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,11 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import misbehaving
 import pytest
-from held import ALL_TABLES, held, rows_in, rows_of, run
-from misbehaving import Failure, KilledWorker, Trouble
 
+import misbehaving
+from held import ALL_TABLES, held, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import logs_of, segments_of
@@ -30,6 +29,7 @@ from kafkalog_spark import bulk_space, judge_tasks, scan_tasks
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.request import Request
 from kafkalog_spark.source_views import VIEWS, segment_batches
+from misbehaving import Failure, KilledWorker, Trouble
 from official import FIXTURES
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from held import held, run
 from pyspark.sql import functions as F  # noqa: N812  # as the documentation of Spark has it
 
 import build
+from held import held, run
 from kafkalog.auditing.pipeline import logs_of
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.log_dirs.clusters import open_clusters

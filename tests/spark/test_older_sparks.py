@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyspark
 import pytest
-from held import held, run
-from sourced import in_order, library_rows, of_table
 
 import kafkalog_spark
+from held import held, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError, UnsupportedError
@@ -20,6 +19,7 @@ from kafkalog.outcome import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, check_packages
 from kafkalog_spark import frames, session
 from official import FIXTURES
+from sourced import in_order, library_rows, of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

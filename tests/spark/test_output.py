@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from held import ROOT, listed, rows_in, rows_of, run
 
+from held import listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import OutputError
@@ -28,7 +28,7 @@ from kafkalog.tables.manifest import read_manifest
 from kafkalog_spark import judge_tasks, session
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFiles
-from official import FIXTURES
+from official import FIXTURES, ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

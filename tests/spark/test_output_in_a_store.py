@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from held import in_order, rows_of
 from pyarrow import fs
 
+from held import in_order, rows_of
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.files.object_stores import requests_made

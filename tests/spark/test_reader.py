@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sourced import OF_LOGS, OF_SEGMENTS, in_order, library_rows, of_table
 
 import build
 from invoke import PARTITION, SEGMENT
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
 from official import CORPUS, FIXTURES, cases
+from sourced import OF_LOGS, OF_SEGMENTS, in_order, library_rows, of_table
 
 pytest.importorskip(
     "pyspark.sql.worker.data_source_pushdown_filters", reason="filters are pushed down from Spark 4.1 on"

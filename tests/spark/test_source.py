@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows, of_table
 
 import kafkalog
 import kafkalog_spark
@@ -19,6 +18,7 @@ from kafkalog_spark.request import Request
 from kafkalog_spark.source_views import VIEWS
 from object_store import object_store
 from official import FIXTURES
+from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows, of_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

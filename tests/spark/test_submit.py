@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from held import ROOT, home_of_links, rows_in, rows_of
 
+from held import home_of_links, rows_in, rows_of
 from invoke import Ended, kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
 from kafkalog_cli.submit import bulk_audit
-from official import FIXTURES
+from official import FIXTURES, ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

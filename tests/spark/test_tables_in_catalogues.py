@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from sourced import in_order, library_rows
 
 from invoke import kafkalog
 from kafkalog_spark.frames import has_data_sources
 from official import FIXTURES
+from sourced import in_order, library_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

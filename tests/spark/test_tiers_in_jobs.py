@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
-from held import held, rows_in, run
 
 import kafkalog
 import kafkalog_spark
+from held import held, rows_in, run
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.space import SpaceOptions
 from kafkalog.log_dirs.remote_store import Remote, remote_given

@@ -1,0 +1,149 @@
+"""Help: options in groups, examples with times, completion for shells, man pages of the same texts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from invoke import PROGRAM, kafkalog
+from kafkalog_cli.group import cli
+from kafkalog_cli.help import GroupedCommand, options_by_group
+from kafkalog_cli.submit import bulk_audit
+from official import ROOT
+
+TOP = cli.make_context("kafkalog", [], resilient_parsing=True)  # not one of our own: help options are kept
+COMMANDS = {name: command for name in cli.list_commands(TOP) if (command := cli.get_command(TOP, name))}
+ALL = {**COMMANDS, "bulk_audit": bulk_audit}
+SHARE = ROOT / "share"  # what wheels install beside the packages
+
+
+def context(name: str) -> click.Context:
+    return click.Context(ALL[name], info_name=name, parent=TOP)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_option_has_a_group(name: str) -> None:
+    """None is left over, and none is lost."""
+    command = ALL[name]
+    found = options_by_group(command, context(name))
+
+    assert isinstance(command, GroupedCommand)
+    assert "Options" not in found
+    shown = [param for param in command.get_params(context(name)) if isinstance(param, click.Option)]
+    assert sum(map(len, found.values())) == len(shown)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_option_says_what_it_does(name: str) -> None:
+    """Help needs no other text."""
+    for records in options_by_group(ALL[name], context(name)).values():
+        for option, about in records:
+            assert about.strip(), option
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_command_has_an_example_and_one_with_a_time_where_it_takes_one(name: str) -> None:
+    """To paste; written as an option takes it."""
+    text = ALL[name].help or ""
+    takes = {param.name for param in ALL[name].params} & {"at", "since", "now"} and name != "bulk_audit"
+
+    assert "\b" in text
+    assert not takes or "T03:00:00Z" in text
+
+
+def test_no_argument_is_a_question() -> None:
+    """The program alone prints its help, which is not an error; it lists every command."""
+    ended = kafkalog()
+
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == kafkalog("--help").out
+    for name in COMMANDS:
+        assert f"  {name} " in ended.text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_completion(shell: str) -> None:
+    """It asks the program itself; a shell that is here reads it without an error."""
+    ended = kafkalog("completion", shell)
+
+    assert (ended.status, ended.err) == (0, "")
+    assert f"_KAFKALOG_COMPLETE={shell}_complete" in ended.text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=ended.out, check=True, timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        ("bash", "bash-completion/completions/kafkalog"),
+        ("zsh", "zsh/site-functions/_kafkalog"),
+        ("fish", "fish/vendor_completions.d/kafkalog.fish"),
+    ],
+)
+def test_what_wheels_install_for_a_shell_is_what_the_command_prints(shell: str, name: str) -> None:
+    """Where it is not, `make man` writes it."""
+    assert (SHARE / name).read_bytes() == kafkalog("completion", shell).out
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kafkalog ver", {"plain,verify"}),
+        ("kafkalog verify --depth r", {"plain,records"}),
+        ("kafkalog txn-audit --trans", {
+            "plain,--transactional-id", "plain,--transaction-max-timeout-ms", "plain,--transaction-state-partitions"}),
+        ("kafkalog dump /etc", {"file,/etc"}),
+        ("kafkalog groups --table com", {"plain,committed"}),
+    ],
+)  # fmt: skip
+def test_what_is_completed(line: str, expected: set[str]) -> None:
+    """Commands, options, values of options, names of files."""
+    words = {"_KAFKALOG_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    ended = subprocess.run(PROGRAM, env={**os.environ, **words}, capture_output=True, check=False, timeout=30)
+
+    assert set(ended.stdout.decode().split()) == expected, ended.stderr
+
+
+def test_man_pages_say_what_help_says(tmp_path: Path) -> None:
+    """A page for the program and for each command, with every option and example; man draws them without a warning.
+
+    They are made where only the default install is: no Spark, and none of what it needs.
+    """
+    tool = ROOT / "tools" / "man_pages.py"
+    without = "import runpy, sys; sys.modules |= dict.fromkeys(('pyspark', 'py4j', 'pandas', 'pyarrow'))"
+    alone = f"{without}; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    subprocess.run([sys.executable, "-c", alone, tool, tmp_path], check=True, timeout=60)
+
+    assert {path.name for path in tmp_path.iterdir()} == {"kafkalog.1", *(f"kafkalog-{name}.1" for name in COMMANDS)}
+    assert {path.name: path.read_text() for path in (SHARE / "man" / "man1").iterdir()} == {
+        path.name: path.read_text() for path in tmp_path.iterdir()
+    }, "make man"
+    for name, command in COMMANDS.items():
+        page = (tmp_path / f"kafkalog-{name}.1").read_text()
+        plain = page.replace("\\-", "-").replace("\\e", "\\")
+        for records in options_by_group(command, context(name)).values():
+            assert all(option in plain and about in plain for option, about in records)
+        assert ".SH EXAMPLES" in page
+        assert ".SH EXIT STATUS" in page
+        for line in page.splitlines():
+            assert not line.startswith("'")
+    if shutil.which("groff"):
+        for path in tmp_path.iterdir():
+            drawn = subprocess.run(
+                ["groff", "-ww", "-W", "break", "-man", "-Tutf8", path], capture_output=True, check=True, timeout=30
+            )
+            assert drawn.stderr == b""
+
+
+def test_a_summary_of_a_command_is_a_whole_sentence() -> None:
+    """No line of help ends in an ellipsis, at any width."""
+    shown = kafkalog("--help").text
+
+    assert "…" not in shown
+    assert "..." not in shown.partition("Commands:")[2]
