@@ -36,12 +36,14 @@ def changes_words(path: Path) -> list[int]:
     ]
 
 
+@pytest.mark.lint
 def test_no_other_module_changes_a_severity_or_a_certainty() -> None:
     """The catalogue and ``kafkalog/settle.py`` alone decide how severe and how certain a finding is."""
     assert len(SOURCES) > 300
     assert {path.name for path in SOURCES if changes_words(path)} == {"settle.py"}
 
 
+@pytest.mark.lint
 def test_no_other_module_has_a_word_of_certainty() -> None:
     """``kafkalog/certainty.py`` alone says what is proved; the tables and the catalogue say what the words mean."""
     words = {PROVED, *(doubt.value.word for doubt in Doubt)}

@@ -74,6 +74,7 @@ def test_without_a_code_explain_lists_all() -> None:
     assert listed == [*INCIDENT_KINDS, *CATALOGUE]
 
 
+@pytest.mark.lint
 def test_every_code_is_found_somewhere() -> None:
     """A code that no module names is not in the catalogue."""
     named = {string for path in SOURCES for string in strings(path)}
@@ -81,6 +82,7 @@ def test_every_code_is_found_somewhere() -> None:
     assert [code for code in CATALOGUE if code not in named] == []
 
 
+@pytest.mark.lint
 def test_every_code_that_is_made_is_in_the_catalogue() -> None:
     """``Finding.of`` is given no code that ``explain`` does not know."""
     codes = {code for path in SOURCES for code in made(path)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+import pytest
+
 from kafkalog.auditing.incidents.incident import Row
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, take
 from kafkalog.catalogue import CATALOGUE
@@ -17,6 +19,7 @@ def test_each_code_of_the_table_is_one_of_the_catalogue() -> None:
     assert codes - CATALOGUE.keys() == set()
 
 
+@pytest.mark.lint
 def test_each_condition_says_its_rule_in_one_line() -> None:
     """The table is read by strangers: the name of a condition leads to a sentence."""
     conditions = {
