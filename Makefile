@@ -57,7 +57,7 @@ format: $(FOR_CHECKS)
 
 lint: $(FOR_CHECKS)
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n 0 -m lint
+	$(BIN)/pytest -n 0 -m lint tests/house
 
 types: $(FOR_CHECKS)
 	$(BIN)/mypy

@@ -29,9 +29,8 @@ class Counting:
 def main() -> None:
     """Print the table, rooms in the order of their names."""
     counting = Counting()
-    pytest.main(
-        ["--collect-only", "-p", "no:terminal", "--rootdir", str(ROOT), str(ROOT / "tests")], plugins=[counting]
-    )
+    quiet = ["--collect-only", "-p", "no:terminal", "--rootdir", str(ROOT)]
+    pytest.main([*quiet, str(ROOT / "tests")], plugins=[counting])
     row = "| {:26} |" + " {:>10} |" * (len(TIERS) + 1)
     print(row.format("room", *TIERS, "all"))
     print("|" + "---|" * (len(TIERS) + 2))
