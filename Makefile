@@ -48,7 +48,7 @@ tests: $(LIBRARY)
 test-all: test rest
 
 rest: $(READY)
-	$(PYTEST) -m "rest or (hypothesis and first)" --hypothesis-profile=more
+	$(PYTEST) -m rest
 
 check: format lint types layers tests
 
