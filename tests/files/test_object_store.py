@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +18,9 @@ import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
+from kafkalog.files import object_stores
 from kafkalog.files.directories import exists, expand, is_directory, open_tree
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_made, set_storage_options
 from kafkalog.files.opening import open_source, read_small
 from kafkalog.files.tree import Tree
 from kafkalog.log_dirs.log_directory import Segment, open_log_directory
@@ -86,6 +89,27 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     monkeypatch.setattr(executors, "TASK_BYTES", 1000)
 
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
+
+
+def test_without_files_in_memory_one_process_asks_and_counts(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """As on macOS, where forks can't do what pyarrow does; the answers are the same, and so are the numbers."""
+    uri = store.upload(FIXTURES / "k4-i-retention-delete-records" / "data", "counted")
+
+    def made() -> tuple[bytes, Counter[str]]:
+        before = Counter(requests_made())
+        ended = kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri)
+        return ended.out, Counter(requests_made()) - before
+
+    monkeypatch.setattr(executors, "TASK_BYTES", 1000)
+    found = made()
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(object_stores, "_requests", [])
+    monkeypatch.setattr(os, "fork", None)
+
+    assert made() == found
+    assert object_stores._requests == []
 
 
 @pytest.mark.parametrize("case", ["k4-a-interleaved-tv2", "v0.11-codecs"])
