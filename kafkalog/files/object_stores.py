@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
+from kafkalog.files.unnamed_files import unnamed_file, unwritten
 
 __all__ = [
     "RemoteSource",
@@ -90,8 +91,7 @@ _AT_ONCE: Final = 16  # requests for side files
 known_systems: dict[tuple[int, str, StorageOptions], Any] = {}
 
 
-# What stores were asked, by this process and by those that it has forked since: each appends to one file in memory.
-# Where there are no such files, this process has no forks that ask stores (``may_fork``).
+# What stores were asked, by this process and by those that it has forked since: each appends to one unnamed file.
 
 _ASKED: Final = ("list", "look", "read")
 
@@ -105,12 +105,14 @@ _elsewhere: Counter[str] = Counter()  # what processes asked that are not forks 
 
 
 def _asked(kind: str, size: int = 0) -> None:
-    if not _requests and hasattr(os, "memfd_create"):
-        made = os.memfd_create("kafkalog-requests")
+    if not _requests:
+        made = unnamed_file()
         fcntl.fcntl(made, fcntl.F_SETFL, os.O_APPEND)
         _requests.append(made)
-    if _requests:
+    try:
         os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
+    except OSError as error:
+        raise unwritten("how often stores were asked", error) from error
     _here.update({kind: 1, "read_bytes": size})
 
 
@@ -119,10 +121,10 @@ def requests_made() -> dict[str, int]:
 
     It is empty where none was asked. A listing of more than 1000 objects is counted once.
     """
-    if not _here and not _requests and not _elsewhere:
+    if not _requests and not _elsewhere:
         return {}
-    found = {name: _elsewhere[name] + (0 if _requests else _here[name]) for name in (*_ASKED, "read_bytes")}
     data = os.pread(_requests[0], os.fstat(_requests[0]).st_size, 0) if _requests else b""
+    found = {name: _elsewhere[name] for name in (*_ASKED, "read_bytes")}
     for kind, size in _REQUEST.iter_unpack(data[: len(data) // _REQUEST.size * _REQUEST.size]):
         found[_ASKED[kind]] += 1
         found["read_bytes"] += size

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["may_fork", "read_at", "waiter", "write_at"]
 
+_MACOS: Final = sys.platform == "darwin"
+
 _MOST: Final = 1 << 30  # bytes of one call: macOS refuses 2 GiB, Linux does a part
 
 # Libraries that start threads, pyarrow when it is imported. On macOS these, and Apple's libraries that they call, may
@@ -24,10 +26,9 @@ _THREADED: Final = ("pyarrow", "duckdb")
 def may_fork() -> bool:
     """Say whether forks of this process may work; if not, it does all of the work.
 
-    Where files in memory are missing, as on macOS, not once a library with threads is there: so nobody reads an object
-    store in a fork, whose requests would not be counted.
+    On macOS not once a library with threads is there.
     """
-    return hasattr(os, "memfd_create") or not any(name in sys.modules for name in _THREADED)
+    return not _MACOS or not any(name in sys.modules for name in _THREADED)
 
 
 def read_at(descriptor: int, view: memoryview, position: int) -> int:
@@ -54,7 +55,7 @@ def write_at(descriptor: int, data: ReadableBuffer, position: int) -> None:
 
 def waiter(descriptor: int) -> Callable[[float | None], bool]:
     """Return what waits so many seconds, without an end for None, for bytes to read, and says whether there are any."""
-    if sys.platform == "darwin" or not hasattr(select, "poll"):  # macOS's poll doesn't know terminals
+    if _MACOS or not hasattr(select, "poll"):  # macOS's poll doesn't know terminals
         return lambda seconds: bool(select.select([descriptor], (), (), seconds)[0])
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

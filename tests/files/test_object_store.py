@@ -91,10 +91,11 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
 
 
-def test_without_files_in_memory_one_process_asks_and_counts(
-    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.process
+def test_without_files_in_memory_what_was_asked_is_counted_too(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:  # fmt: skip
-    """As on macOS, where forks can't do what pyarrow does; the answers are the same, and so are the numbers."""
+    """It is in a temporary file, to which this process and its forks write; a full one is said in a line."""
     uri = store.upload(FIXTURES / "k4-i-retention-delete-records" / "data", "counted")
 
     def made() -> tuple[bytes, Counter[str]]:
@@ -103,13 +104,20 @@ def test_without_files_in_memory_one_process_asks_and_counts(
         return ended.out, Counter(requests_made()) - before
 
     monkeypatch.setattr(executors, "TASK_BYTES", 1000)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     found = made()
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr(object_stores, "_requests", [])
-    monkeypatch.setattr(os, "fork", None)
 
     assert made() == found
-    assert object_stores._requests == []
+    with open(object_stores._requests[0], "rb") as asked:
+        assert os.fstat(asked.fileno()).st_nlink == 0
+        monkeypatch.setattr(object_stores, "_requests", [os.open("/dev/full", os.O_WRONLY)])
+        ended = kafkalog("txn-audit", uri)
+    os.close(object_stores._requests[0])
+
+    assert ended.status == 3
+    assert f"how often stores were asked can't be written in {tmp_path}: No space left on device" in ended.err
 
 
 @pytest.mark.parametrize("case", ["k4-a-interleaved-tv2", "v0.11-codecs"])

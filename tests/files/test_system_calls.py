@@ -34,6 +34,7 @@ def mac(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Take away what macOS lacks, and answer the directory for temporary files; pyarrow may be in this process."""
     for home, name in ((os, "memfd_create"), (os, "preadv"), (os, "sched_getaffinity"), (select, "poll")):
         monkeypatch.delattr(home, name)
+    monkeypatch.setattr(system_calls, "_MACOS", True)
     monkeypatch.setattr(system_calls, "_THREADED", ())
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
@@ -66,6 +67,7 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
+@pytest.mark.process
 def test_two_processes_say_what_one_does(alone: Ended, forks: list[int], mac: Path) -> None:
     """What they share is in the directory for temporary files, and nothing of it stays."""
     ended = audited(2)
@@ -99,6 +101,7 @@ def _fill(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(os, "pwrite", full)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("where", ["here", "in a fork"])
 def test_a_full_directory_for_temporary_files_is_3(
     where: str, forks: list[int], mac: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +136,7 @@ def test_no_temporary_file_is_in_evidence(forks: list[int], mac: Path, monkeypat
     assert "kafkalog never writes there; TMPDIR chooses" in ended.err
 
 
+@pytest.mark.process
 def test_an_error_that_cannot_be_written_is_no_lost_process(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a fork raises needs room, too; where there is none, that is what is said."""
     mine = os.getpid()
@@ -165,6 +169,7 @@ def _limited(of: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("preadv", ["with preadv", "without preadv"])
 def test_no_call_is_too_big(preadv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bigger than a call may be is read and written in several; before macOS 11 there is no preadv."""
@@ -200,7 +205,7 @@ def test_who_waits_is_told_when_there_are_bytes(poll: str, monkeypatch: pytest.M
     if poll == "no poll":
         monkeypatch.delattr(select, "poll")
     if poll == "macOS":
-        monkeypatch.setattr(sys, "platform", "darwin")
+        monkeypatch.setattr(system_calls, "_MACOS", True)
     reading, writing = os.pipe()
     wait = waiter(reading)
     with open(reading, "rb", buffering=0) as stream:
