@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import select
@@ -18,10 +19,11 @@ import pytest
 from invoke import Ended, kafkalog
 from kafkalog import StreamSource
 from kafkalog.auditing.pipeline import executors
+from kafkalog.columns.table import give_back
 from kafkalog.errors import UnreadableError
-from kafkalog.files import opening, system_calls
+from kafkalog.files import opening, processes, system_calls
 from kafkalog.files.opening import FileSource
-from kafkalog.files.processes import in_processes
+from kafkalog.files.processes import in_processes, processors
 from kafkalog.files.system_calls import may_fork, read_at, waiter, write_at
 from kafkalog.files.unnamed_files import unnamed_file
 from official import FIXTURES
@@ -87,6 +89,29 @@ def test_no_fork_where_a_library_has_threads(
     assert not may_fork()
     assert audited(2).out == alone.out
     assert forks == []
+
+
+def test_without_affinity_all_processors_count(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One where the system does not say how many there are."""
+    monkeypatch.setattr(processes, "CPU_MAX", mac / "cpu.max")
+    monkeypatch.setattr(os, "cpu_count", lambda: 12)
+    assert processors() == 12
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert processors() == 1
+
+
+def test_nothing_is_given_back_where_the_c_library_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc alone has malloc_trim."""
+    asked: list[object] = []
+
+    def other_library(name: object) -> object:
+        asked.append(name)
+        return object()
+
+    monkeypatch.setattr(ctypes, "CDLL", other_library)
+    give_back()
+
+    assert asked == [None]
 
 
 def _fill(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
