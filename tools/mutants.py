@@ -139,6 +139,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "if missing := missing_offsets(scans):",
             "segments auditing/partition auditing/verification",
         ),
+        Mutant(
+            "auditing/partition/gaps.py:_by_policy",
+            "np.isin(cause, _NOT_SEEN) & (~in_last | at_start) & ~orphans",
+            "np.isin(cause, _NOT_SEEN) & ~orphans",
+            "auditing/partition",
+        ),
     ),
     "Where does reading go on after damage?": (
         Mutant(
@@ -170,6 +176,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "if at >= stop:",
             "if at > stop:",
             "segments/test_crowd.py segments",
+        ),
+        Mutant(
+            "segments/damage.py:next_damage",
+            "        or begun.whole_but_for_length()\n",
+            "",
+            "segments/test_damage.py segments",
         ),
     ),
     "Which transaction is an offset in?": (
@@ -249,6 +261,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "queries/given_logs.py:fates_of",
             '(rows["marker_timestamp"] > at)',
             '(rows["marker_timestamp"] >= at)',
+            "queries/test_record_outcomes.py queries",
+        ),
+        Mutant(
+            "folds/fates.py:Fates.of",
+            "damaged = cells[buffers.VALID] == 0",
+            "damaged = cells[buffers.VALID] < 0",
             "queries/test_record_outcomes.py queries",
         ),
     ),
@@ -379,6 +397,18 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "offset, held_by = max(limits, key=lambda limit: limit[0])",
             "auditing/space/test_space_compaction.py auditing/space",
         ),
+        Mutant(
+            "kernel/records.py:keep",
+            "if recs[VALUE_SIZE, i] < 0 and past[at]:",
+            "if recs[VALUE_SIZE, i] <= 0 and past[at]:",
+            "auditing/space/test_space_compaction.py auditing/space",
+        ),
+        Mutant(
+            "auditing/space/cleaner_pass.py:_is_due",
+            "if ratio > settings.min_dirty_ratio:",
+            "if ratio >= settings.min_dirty_ratio:",
+            "auditing/space/test_space_compaction.py auditing/space",
+        ),
     ),
     "How severe is a finding?": (
         Mutant(
@@ -392,6 +422,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "if finding.severity > self.worst.severity:",
             "if finding.severity < self.worst.severity:",
             "segments/test_crowd.py segments",
+        ),
+        Mutant(
+            "kafkalog/settle.py:Reason",
+            '"The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)',
+            '"The files do not show beyond doubt that the transaction hangs.", Severity.NOTE)',
+            "auditing/transactions",
         ),
     ),
     "What is proved, and what is open to doubt?": (
@@ -499,6 +535,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "(incident.first_offset is None or incident.first_offset != since)",
             "auditing/space/test_space_incidents.py auditing/space",
         ),
+        Mutant(
+            "auditing/incidents/takes.py:held_back",
+            "return any(one.holds(row) for one in found)",
+            "return bool(found)",
+            "auditing/incidents/test_takes.py auditing/incidents",
+        ),
     ),
     "How severe is an incident, and of which kind?": (
         Mutant(
@@ -521,6 +563,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "title = words.title if not is_sure else words.doubtful or words.title",
             "auditing/incidents",
         ),
+        Mutant(
+            "auditing/incidents/incident.py:Incident.say",
+            "self.records == 1, is_proved",
+            "self.records == 2, is_proved",
+            "auditing/incidents",
+        ),
     ),
     "Can brokers go on from a copy?": (
         Mutant(
@@ -540,6 +588,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "one.base_offset <= recovery_point",
             "one.base_offset < recovery_point",
             "auditing/starting/test_next_start.py auditing/starting",
+        ),
+        Mutant(
+            "auditing/starting/restorable.py:_Foreseen.answer",
+            'if row["severity"] == "error" or row["what"] == "damaged"]',
+            'if row["severity"] == "error"]',
+            "auditing/starting",
         ),
     ),
     "When was a transaction under way, on the brokers' clock?": (
@@ -567,6 +621,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "log_dirs/tiers.py:_overlaps",  # of `tier_findings`
             "one.start_offset <= reach.end_offset:",
             "one.start_offset < reach.end_offset:",
+            "log_dirs/test_tiers.py log_dirs",
+        ),
+        Mutant(
+            "log_dirs/remote_segments.py:Tier.holds",
+            "if one.end_offset < start:\n",
+            "if one.end_offset <= start:\n",
             "log_dirs/test_tiers.py log_dirs",
         ),
     ),
@@ -607,6 +667,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "if place not in usual else one)",
             "auditing/verification",
         ),
+        Mutant(
+            "auditing/pipeline/kept_scans.py:KeptScans.known",
+            "if segment.size >= LEAST_BYTES and",
+            "if segment.size > LEAST_BYTES and",
+            "auditing/pipeline/test_kept_scans.py auditing/pipeline/test_kept_identity.py auditing/pipeline/test_kept_checks.py",
+        ),
     ),
     "What changed between two audits?": (
         Mutant(
@@ -625,6 +691,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "over_time/changes.py:_grew",  # of `incident_changes`
             "(after[name] or 0) > (before[name] or 0)",
             "(after[name] or 0) >= (before[name] or 0)",
+            "over_time",
+        ),
+        Mutant(
+            "over_time/changes.py:_ends",
+            "(cut < np.minimum(high_watermark, before))",
+            "(cut <= np.minimum(high_watermark, before))",
             "over_time",
         ),
     ),
@@ -658,6 +730,18 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "return self._left if self._records_left > 0 else 0",
             "return self._left if self._records_left >= 0 else 0",
             "segments/test_expansion.py segments",
+        ),
+        Mutant(
+            "kafkalog/limit.py:split",
+            "is_judged = offsets < others.first_offset",
+            "is_judged = offsets <= others.first_offset",
+            "auditing/transactions/test_limit.py auditing/transactions",
+        ),
+        Mutant(
+            "segments/repeated_findings.py:FileFindings.add",
+            "if len(many) > limit.IN_A_FILE:\n                return",
+            "if len(many) >= limit.IN_A_FILE:\n                return",
+            "segments/test_folded.py segments/test_crowd.py auditing/transactions/test_one_broker.py",
         ),
     ),
 }
