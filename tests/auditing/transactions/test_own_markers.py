@@ -91,6 +91,13 @@ def test_an_abort_after_the_own_abort_is_an_administrators(tmp_path: Path) -> No
     assert causes(audited(tmp_path, late, *ABORTED)) == [(2, "aborted", None), (4, "aborted", "administrator-abort")]
 
 
+def test_the_own_marker_comes_after_the_decision(tmp_path: Path) -> None:
+    """Of two ABORT markers since the transaction began, that before the decision is an administrator's."""
+    both = [data(2, at=500), marker(3, kind="abort", at=900), data(4, at=1000), marker(5, kind="abort", at=3500)]
+
+    assert causes(audited(tmp_path, both, *ABORTED)) == [(2, "aborted", "administrator-abort"), (4, "aborted", None)]
+
+
 def test_data_before_the_own_marker_is_held_to_the_decision(tmp_path: Path) -> None:
     """An ABORT that came while the transaction ran took a part of what the coordinator committed afterwards."""
     cut = [data(2, at=500), marker(3, kind="abort", at=900), data(4, at=1000), marker(5, at=2500)]
