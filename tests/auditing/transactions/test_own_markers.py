@@ -84,6 +84,18 @@ def test_late_data_is_not_held_to_the_decision(tmp_path: Path) -> None:
     assert causes(found) == [(2, "committed", None), (4, "aborted", "administrator-abort")]
 
 
+@pytest.mark.parametrize(("partitions", "cause"), [(1, "administrator-abort"), (2, None)])
+def test_only_all_decisions_show_that_nobody_decided(tmp_path: Path, partitions: int, cause: str | None) -> None:
+    """A state partition that is not here may have the decision that an ABORT marker follows."""
+    late = [data(2, at=500), marker(3, at=2500), data(4, at=900), marker(5, kind="abort", at=9000)]
+    newer = [data(6, producer=8, at=50_000), marker(7, producer=8, at=50_001)]
+    plain.write_segments(tmp_path / "t-0", [*OLD, *late, *newer])
+    decided(tmp_path, *COMMITTED)
+    found = audit([tmp_path], AuditOptions(snapshot=True, state_partitions=partitions))
+
+    assert causes(found) == [(2, "committed", None), (4, "aborted", cause)]
+
+
 def test_an_abort_after_the_own_abort_is_an_administrators(tmp_path: Path) -> None:
     """One decision to abort explains one ABORT marker, not two."""
     late = [data(2, at=500), marker(3, kind="abort", at=3500), data(4, at=900), marker(5, kind="abort", at=9000)]
