@@ -84,14 +84,15 @@ def test_late_data_is_not_held_to_the_decision(tmp_path: Path) -> None:
     assert causes(found) == [(2, "committed", None), (4, "aborted", "administrator-abort")]
 
 
-@pytest.mark.parametrize(("partitions", "cause"), [(1, "administrator-abort"), (2, None)])
-def test_only_all_decisions_show_that_nobody_decided(tmp_path: Path, partitions: int, cause: str | None) -> None:
-    """A state partition that is not here may have the decision that an ABORT marker follows."""
+@pytest.mark.parametrize(("number", "cause"), [(1, "administrator-abort"), (2, None)])
+def test_only_all_decisions_show_that_nobody_decided(tmp_path: Path, number: int, cause: str | None) -> None:
+    """Beside the state partitions 0 and 2 there is one that may have the decision that an ABORT marker follows."""
     late = [data(2, at=500), marker(3, at=2500), data(4, at=900), marker(5, kind="abort", at=9000)]
     newer = [data(6, producer=8, at=50_000), marker(7, producer=8, at=50_001)]
     plain.write_segments(tmp_path / "t-0", [*OLD, *late, *newer])
     decided(tmp_path, *COMMITTED)
-    found = audit([tmp_path], AuditOptions(snapshot=True, state_partitions=partitions))
+    write_state(tmp_path, ("tx-9", value(5, producer=9, update=T + 60_000)), number=number)
+    found = audit([tmp_path], AuditOptions(snapshot=True))
 
     assert causes(found) == [(2, "committed", None), (4, "aborted", cause)]
 
