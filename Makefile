@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The tiers of tests: first is that of `make test`, rest what `make test-all` has beside it (tests/conftest.py).
 PYTEST := $(BIN)/pytest -n 2
 
-.PHONY: test plan test-all rest check quick format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench tiers lock clean
+.PHONY: test plan test-all rest check quick format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench tiers mutants lock clean
 
 $(FOR_TESTS): requirements-test.lock
 	$(PYTHON) -m venv $(VENV)
@@ -74,6 +74,10 @@ quick: lint layers
 # How many tests each room has in each tier.
 tiers: $(READY)
 	$(BIN)/python tools/test_tiers.py
+
+# Each rule of ARCHITECTURE.md broken once in a copy, where make test alone must notice it: most of an hour.
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py
 
 # The same tests with what they reach of the code, which takes them twice the time.
 coverage: $(READY)
