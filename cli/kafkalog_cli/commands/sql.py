@@ -139,7 +139,7 @@ def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         import duckdb
         import pyarrow.dataset as ds
     except ImportError as error:
-        raise UnsupportedError("kafkalog sql needs DuckDB: pip install 'kafkalog[sql]'") from error
+        raise UnsupportedError("kafkalog sql needs DuckDB: pip install duckdb pyarrow") from error
     from kafkalog.reports import WrittenAudit
 
     connection = duckdb.connect(":memory:", config=dict(_SAFE))
