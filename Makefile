@@ -1,51 +1,90 @@
-# Everything runs in .venv, which the lock file fills: it names all, so that pip has nothing to resolve (--no-deps).
+# Everything runs in .venv. Each target installs there what it needs, from lock files that name all, so that pip has
+# nothing to resolve (--no-deps).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps
+LIBRARY := $(VENV)/.library
+FOR_TESTS := $(VENV)/.for-tests
+FOR_CHECKS := $(VENV)/.for-checks
 READY := $(VENV)/.ready
 
 # Where the shell or CI forbids Python to keep what it compiled, each of the thousands of programs that tests start would
 # compile kafkalog anew, which takes as long again as starting.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test plan check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench lock clean
+# The tiers of tests: first is that of `make test`, rest what `make test-all` has beside it (tests/conftest.py).
+PYTEST := $(BIN)/pytest -n 2
 
-$(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
+.PHONY: test plan test-all rest check quick format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench tiers lock clean
+
+$(FOR_TESTS): requirements-test.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --requirement requirements-test.lock
 	touch $@
 
-test: plan $(READY) check
+$(LIBRARY): $(FOR_TESTS) pyproject.toml setup.py $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+$(FOR_CHECKS): $(LIBRARY) requirements-check.lock
+	$(PIP) --requirement requirements-check.lock
+	touch $@
+
+$(READY): $(FOR_CHECKS) requirements-all.lock
+	$(PIP) --requirement requirements-all.lock
+	touch $@
+
+test: plan $(LIBRARY) tests
 
 plan:
-	@echo "make test installs kafkalog, and what its tests need, in $(VENV) unless that is done (3 minutes, 2 GB),"
-	@echo "then checks format, lint, types and layers (1 minute) and runs the tests (8 minutes on two cores)."
+	@echo "make test installs kafkalog, and what its tests need, in $(VENV) unless that is done (2 minutes, 1 GB),"
+	@echo "then runs the tests of every rule and every command (4 minutes on two cores). make test-all runs all others, too."
+
+tests: $(LIBRARY)
+	$(PYTEST) -m first
+
+# All that runs without brokers and without a corpus: the browser's, the object stores', all of Spark's, and the sweeps.
+test-all: test rest
+
+rest: $(READY)
+	$(PYTEST) -m "rest or (hypothesis and first)" --hypothesis-profile=more
 
 check: format lint types layers tests
 
-format: $(READY)
+format: $(FOR_CHECKS)
 	$(BIN)/ruff format --check .
 
-lint: $(READY)
+lint: $(FOR_CHECKS)
 	$(BIN)/ruff check .
+	$(BIN)/pytest -n 0 -m lint tests/house
 
-types: $(READY)
+types: $(FOR_CHECKS)
 	$(BIN)/mypy
 
-layers: $(READY)
+layers: $(FOR_CHECKS)
 	$(BIN)/lint-imports --no-cache
 
-tests: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak"
+# For who changes a sentence or a rule: lint, layers, and the tests of one room, as ROOM=auditing/partition; without a room
+# all tests that start no process.
+ROOM ?=
+quick: lint layers
+	$(PYTEST) -m "first and not process and not spark" $(if $(ROOM),tests/$(ROOM))
+
+# How many tests each room has in each tier.
+tiers: $(READY)
+	$(BIN)/python tools/test_tiers.py
 
 # The same tests with what they reach of the code, which takes them twice the time.
 coverage: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak" --cov --cov-report=term
+	$(PYTEST) -m "first or rest" --cov --cov-report=term
 
-# Every case of the corpus beside this checkout; in one process (CORPUS_JOBS=0) it prints how much was compared.
+# Every case of the corpora in KAFKALOG_CORPORA; in one process (CORPUS_JOBS=0) it prints how much was compared.
+KAFKALOG_CORPORA ?= $(abspath ../shared)
+export KAFKALOG_CORPORA
 CORPUS_JOBS ?= 2
 corpus: $(READY)
+	@test -d "$(KAFKALOG_CORPORA)/corpus" || { echo "there is no corpus in $(KAFKALOG_CORPORA): nothing can be compared"; exit 1; }
 	$(BIN)/pytest -n $(CORPUS_JOBS) -m corpus
 
 # What takes minutes, and the properties with a thousand examples.
@@ -56,8 +95,7 @@ exhaustive: $(READY)
 # A real broker under load, copied 100 times and read 100 times while it runs; prints how often each code was said.
 # KAFKA_RIG is the folder of the rig that starts brokers; it needs Java 17 and the release's jars.
 live: $(READY)
-	$(BIN)/pytest -m live tests/test_live.py tests/test_live_faults.py tests/test_remedies_live.py tests/test_resume_live.py \
-		tests/test_next_start_live.py tests/test_restorable_live.py tests/test_diff_live.py tests/test_mirrors_live.py
+	$(BIN)/pytest -m live tests/live
 
 # Spark's tests with older Sparks, each in a venv of its own, which only this target makes; the oldest one with the oldest
 # packages, too.
@@ -65,9 +103,9 @@ OLDER := .venv-spark-3.5 .venv-spark-4.0
 PACKAGES_3.5 := "pyspark==3.5.*" "pyarrow==17.*" "numpy==1.26.*" "pandas==1.5.*"
 PACKAGES_4.0 := "pyspark==4.0.*"
 
-$(OLDER:%=%/.ready): .venv-spark-%/.ready: pyproject.toml setup.py requirements-dev.lock
+$(OLDER:%=%/.ready): .venv-spark-%/.ready: pyproject.toml setup.py requirements-all.lock
 	$(PYTHON) -m venv .venv-spark-$*
-	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-dev.lock
+	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-all.lock
 	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check $(PACKAGES_$*)
 	.venv-spark-$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
@@ -75,7 +113,7 @@ $(OLDER:%=%/.ready): .venv-spark-%/.ready: pyproject.toml setup.py requirements-
 .PHONY: $(OLDER)
 $(OLDER): %: %/.ready
 	$@/bin/python -c "import pyspark, pyarrow; print('pyspark', pyspark.__version__, 'pyarrow', pyarrow.__version__)"
-	KAFKALOG_SPARK=required $@/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+	KAFKALOG_SPARK=required $@/bin/pytest -m "first or rest" tests/spark
 
 spark-oldest: $(OLDER)
 
@@ -153,9 +191,12 @@ docs: $(READY)
 	$(BIN)/python tools/pictures.py build/site-docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
-# New versions of what the tests and checks need.
+# New versions of what the tests and checks need, the same ones in all three files.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml
 lock:
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev pyproject.toml -o requirements-dev.lock
+	$(COMPILE) --group all -o requirements-all.lock
+	$(COMPILE) --group test -c requirements-all.lock -o requirements-test.lock
+	$(COMPILE) --group check -c requirements-all.lock -o requirements-check.lock
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

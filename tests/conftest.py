@@ -10,21 +10,44 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from hypothesis import settings
+
+from official import CORPUS
 
 # Files whose tests share a browser, or audits.
 TOGETHER: Final = {"tests/house/test_docs.py"} | {
     f"tests/reports/page/test_{name}.py" for name in ("page_actions", "report_page", "space_page")
 }
 
-settings.register_profile("kafkalog", deadline=None, max_examples=25)  # how long one takes depends on the machine
+SPARK: Final = Path(__file__).parent / "spark"
+
+# Every test is in the tier of the target that runs it: those of OWN_TARGET in the one of this name, "first" with
+# `make test`, "rest" with `make test-all` beside it.
+OWN_TARGET: Final = {"corpus", "exhaustive", "lint", "live", "soak"}
+REST: Final = {"browser", "polars", "spark", "store", "sweep"}
+NEEDING: Final = {"running": "browser", "server": "store", "store": "store"}  # fixtures, and what they need
+
+STARTS: Final = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"}  # audit events
+STARTED: Final[list[str]] = []
+
+settings.register_profile("kafkalog", deadline=None, max_examples=10)  # how long one takes depends on the machine
+settings.register_profile("more", deadline=None, max_examples=25)  # make test-all
 settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # make exhaustive
 settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure() -> None:
+    """Watch what tests start, in this process and all that it forks."""
+    sys.addaudithook(_note_start)
 
 
 def pytest_collection_finish() -> None:
@@ -36,6 +59,45 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Give them back to it: some libraries tell of what is left at the end."""
     gc.unfreeze()
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test its tier, and skip, by name, what needs a corpus where there is none."""
+    none = pytest.mark.skip(reason=f"needs the corpus: {CORPUS} is not there (KAFKALOG_CORPORA names its folder)")
+    seen: Counter[str] = Counter()
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if item.path.is_relative_to(SPARK):
+            item.add_marker("spark")
+            marks.add("spark")
+        for fixture in NEEDING.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(NEEDING[fixture])
+            marks.add(NEEDING[fixture])
+        if "corpus" in marks and not CORPUS.is_dir():
+            item.add_marker(none)
+        some = item.get_closest_marker("some")
+        if some is not None and not marks & OWN_TARGET:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % some.kwargs["every"]:
+                marks.add("sweep")
+            seen[name] += 1
+        if not marks & OWN_TARGET:
+            item.add_marker("rest" if marks & REST and "one_job" not in marks else "first")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a test that starts a process and does not say so: `make quick` must be able to leave it out."""
+    STARTED.clear()
+    yield
+    if STARTED and not any(map(item.get_closest_marker, ("process", "spark", "browser"))):
+        pytest.fail(f"it starts a process ({', '.join(STARTED)}) and has no mark.process")
+
+
+def _note_start(event: str, _: object) -> None:
+    if event in STARTS:
+        STARTED.append(event)
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's

@@ -97,6 +97,8 @@ def test_a_table_that_is_not_there_is_named() -> None:
     assert list(kafkalog.groups(OFFSETS, tables=["offsets"]).rows("offsets"))
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize(
     "first",
     [

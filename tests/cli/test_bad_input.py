@@ -191,6 +191,8 @@ def test_a_read_error_costs_the_rest_of_that_file(tmp_path: Path, monkeypatch: p
     assert ended.out.endswith(b"crc: 4096154222 isvalid: true\n")
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("change", ["vanish", "grow", "shrink", "replace"])
 def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path, change: str) -> None:
     """What was there at opening is read; that the file vanished, grew, shrank or was replaced is a note."""

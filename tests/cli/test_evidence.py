@@ -68,6 +68,8 @@ def _state(root: Path) -> dict[str, tuple[Any, ...]]:
     return state
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize(
     "arguments", [("--deep-iteration", "--print-data-log"), ("--format", "ndjson"), ("--index-sanity-check",)]
 )

@@ -67,6 +67,7 @@ def test_no_argument_is_a_question() -> None:
         assert f"  {name} " in ended.text
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_for_completion(shell: str) -> None:
     """It asks the program itself; a shell that is here reads it without an error."""
@@ -91,6 +92,7 @@ def test_what_wheels_install_for_a_shell_is_what_the_command_prints(shell: str, 
     assert (SHARE / name).read_bytes() == kafkalog("completion", shell).out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -110,6 +112,8 @@ def test_what_is_completed(line: str, expected: set[str]) -> None:
     assert set(ended.stdout.decode().split()) == expected, ended.stderr
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_man_pages_say_what_help_says(tmp_path: Path) -> None:
     """A page for the program and for each command, with every option and example; man draws them without a warning.
 

@@ -35,6 +35,8 @@ SHOWN: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.some(every=6)
+@pytest.mark.process
 @pytest.mark.parametrize("name", SHOWN)
 def test_nothing_acts_on_a_terminal(name: str, root: Path, tmp_path: Path) -> None:
     """Names, ids, groups and keys: printable characters, newlines and our colours."""

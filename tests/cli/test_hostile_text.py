@@ -119,6 +119,8 @@ def command(name: str, root: Path, out: Path, *options: str) -> list[str]:
     return [found[0], *options, *found[1:]]
 
 
+@pytest.mark.some(every=6)
+@pytest.mark.process
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_acts_on_a_terminal(name: str, root: Path, tmp_path: Path) -> None:
     """Whatever the command shows by default there: printable characters, newlines and our colours."""
@@ -130,6 +132,8 @@ def test_nothing_acts_on_a_terminal(name: str, root: Path, tmp_path: Path) -> No
     assert not [line for line in plain(screen).splitlines() if line.startswith("kafkalog: error: forged")]
 
 
+@pytest.mark.some(every=6)
+@pytest.mark.process
 @pytest.mark.parametrize("name", COMMANDS)
 def test_messages_act_on_no_terminal(name: str, root: Path, tmp_path: Path) -> None:
     """With the data in a pipe, what goes to standard error is escaped."""
@@ -176,6 +180,7 @@ def test_one_row_is_one_record_of_csv(name: str, table: str, root: Path, tmp_pat
     assert len({len(row) for row in found}) == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["txn-audit, all", "verify", "transactions", "groups", "dump"])
 def test_escaped_names_can_be_read_back(name: str, root: Path, tmp_path: Path) -> None:
     """Where a text stands on the terminal it stands escaped, so that no two look alike."""

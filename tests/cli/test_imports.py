@@ -58,6 +58,8 @@ def segment(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize(
     "options",
     [
@@ -80,6 +82,7 @@ def test_a_dump_imports_nothing_slow(options: tuple[str, ...], segment: Path) ->
     assert imported & (SLOW | set(CODECS)) == set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_a_dump_for_programs_imports_no_audit(
     form: str, segment: Path, tmp_path_factory: pytest.TempPathFactory
@@ -93,6 +96,7 @@ def test_a_dump_for_programs_imports_no_audit(
     assert {name for name in imported if name.startswith("kafkalog.auditing")} == set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
 def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) -> None:
     """The same of the files beside a segment."""
@@ -104,6 +108,7 @@ def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) 
     assert _imported(COMMAND, "dump", path) & SLOW == set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: Path) -> None:
     """A stream that the kernel leaves to it brings it in, so that the tests above can see it; headers alone do not."""
@@ -116,6 +121,7 @@ def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: P
     assert codec not in _imported(COMMAND, "dump", segment)
 
 
+@pytest.mark.process
 def test_the_library_imports_nothing_slow(segment: Path) -> None:
     """``import kafkalog``, and reading batches, records and side files row by row."""
     code = """
@@ -127,6 +133,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr
     assert _imported(code, segment) & (SLOW | {"click"} | set(CODECS)) == set()
 
 
+@pytest.mark.process
 def test_columns_import_numpy_and_only_that() -> None:
     """NumPy comes in where columns are asked for: the test above would see it."""
     code = """
@@ -138,11 +145,13 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr
     assert _imported(code) & SLOW == {"numpy"}
 
 
+@pytest.mark.process
 def test_the_version_imports_nothing_slow() -> None:
     """``--version`` is asked for in scripts, again and again."""
     assert _imported(COMMAND, "--version") & (SLOW | set(CODECS)) == set()
 
 
+@pytest.mark.process
 def test_the_version_needs_no_command_tree() -> None:
     """Of kafkalog it imports the kernel, whose form it shows, and what starts the command; and nothing of click."""
     imported = _imported(ALL_NAMES, "--version")
@@ -155,6 +164,7 @@ def test_the_version_needs_no_command_tree() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in NAMES)], ids=" ".join)
 def test_help_imports_neither_numpy_nor_the_rooms_of_audits(arguments: tuple[str, ...]) -> None:
     """All commands are loaded to list them, each with its own text: so none may bring in what only its work needs."""
@@ -164,6 +174,7 @@ def test_help_imports_neither_numpy_nor_the_rooms_of_audits(arguments: tuple[str
     assert {name for name in imported if name.startswith(ROOMS_OF_AUDITS)} == set()
 
 
+@pytest.mark.process
 def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> None:
     """Nor what only other formats or damaged segments need."""
     imported = _imported(ALL_NAMES, "dump", segment)
@@ -176,6 +187,7 @@ def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> 
     } == set()  # fmt: skip
 
 
+@pytest.mark.process
 def test_the_package_alone_imports_none_of_its_modules() -> None:
     """``import kafkalog`` costs next to nothing; a name brings its module."""
     code = (
@@ -220,6 +232,8 @@ finally:
 """
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 @pytest.mark.parametrize("table", ["batches", "records"])
 def test_pandas_stays_out(form: str, table: str) -> None:
@@ -249,6 +263,7 @@ UNUSED: Final = {
 }  # fmt: skip
 
 
+@pytest.mark.process
 def test_an_audit_as_text_imports_what_it_uses(tmp_path: Path) -> None:
     """HTTP, TLS, pools, masked arrays and the rooms of other commands stay on the disk."""
     partition = tmp_path / "orders-0"

@@ -32,6 +32,8 @@ def two(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["txn-audit", "verify"])
 @pytest.mark.parametrize(("jobs", "method"), [("1", "at"), ("2", "done")])
 def test_an_interrupt_says_what_was_found_so_far(two: Path, command: str, jobs: str, method: str) -> None:
@@ -63,6 +65,7 @@ main()
         assert b"1 crc-mismatch\n" in ended.stderr
 
 
+@pytest.mark.process
 @BOTH
 @pytest.mark.parametrize(
     "module", ["click", "kafkalog.findings", "kafkalog_cli.group", "kafkalog_cli.commands.verify", "numpy"]
@@ -87,6 +90,7 @@ main()
     assert ended.stderr.strip() == b""
 
 
+@pytest.mark.process
 @BOTH
 def test_a_signal_that_a_finalizer_swallows_comes_again(number: int, status: int) -> None:
     """Python prints a stack trace for an exception in ``__del__`` and goes on; the command ends all the same."""
@@ -111,6 +115,7 @@ main(busy)
     assert ended.stderr.strip() == b""
 
 
+@pytest.mark.process
 def test_an_error_that_an_interrupt_caused_is_no_internal_error() -> None:
     """Some packages turn an exception in their import into an ImportError of their own."""
     code = """
@@ -132,6 +137,7 @@ main(busy)
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
+@pytest.mark.process
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     """As nohup has it: the command reads on to its end."""
     (tmp_path / "t-0").mkdir()
@@ -183,6 +189,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyP
     assert screen.getvalue() == drawn
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("command", ["txn-audit", "verify", "dump", "groups", "transactions", "metadata", "salvage"])
 def test_every_command_that_reads_segments_says_how_far_it_is(
     command: str, two: Path, monkeypatch: pytest.MonkeyPatch

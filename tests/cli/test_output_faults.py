@@ -40,6 +40,8 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.some(every=3)
+@pytest.mark.process
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_full_device_is_4(root: Path, name: str, form: str) -> None:
@@ -54,6 +56,8 @@ def test_a_full_device_is_4(root: Path, name: str, form: str) -> None:
 _BEGUN: Final = ("out", "out/_work", "out/_work/begun.json", "out/_work/scans", "out/provenance.json")
 
 
+@pytest.mark.some(every=2)
+@pytest.mark.process
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_full_disk_leaves_no_partial_output(root: Path, name: str, tmp_path: Path) -> None:
     """On a disk of 16 KiB ``-o DIR`` ends with 4 and leaves neither a name that looks whole nor pieces.
@@ -80,6 +84,7 @@ def test_a_full_disk_leaves_no_partial_output(root: Path, name: str, tmp_path: P
     assert left == [] or (kept and [name for name in left if name not in kept] == [*_BEGUN])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_reader_that_was_never_there_is_141(root: Path, name: str) -> None:
     """``| true`` ends it without a word."""
@@ -95,6 +100,8 @@ def _names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+@pytest.mark.some(every=2)
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "number", "status"), [("txn-audit", signal.SIGTERM, 143), ("verify", signal.SIGINT, 130)]
 )
@@ -165,6 +172,8 @@ READING: Final = {
 }
 
 
+@pytest.mark.some(every=3)
+@pytest.mark.process
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize("name", READING)
 def test_the_system_sees_only_reads(root: Path, name: str, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def test_a_link_to_evidence_is_not_written_through(evidence: Path, out: Path) ->
     assert evidence.read_bytes() == data
 
 
+@pytest.mark.process
 def test_what_is_no_regular_file_is_not_replaced(evidence: Path, out: Path) -> None:
     """A FIFO or device, as in ``-o /dev/null``, is written to or refused, and is there afterwards."""
     os.mkfifo(out / "fifo")
@@ -145,6 +146,8 @@ def test_a_folder_that_is_not_there_is_4(evidence: Path, out: Path) -> None:
     assert f"kafkalog: error: {out / 'no' / 'a.txt'}: " in ended.err
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["kafka", "ndjson", "json", "csv", "table"])
 def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, out: Path, form: str) -> None:
     """When the file can't be finished the status is 4; the old file is whole and nothing new is left."""
@@ -165,6 +168,7 @@ def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, out: Path, form: str
     assert target.read_bytes() == b"the old one\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_leaves_no_partial_file(out: Path, number: int, status: int) -> None:
     """Who is stopped while writing leaves the old file and no temporary one."""
@@ -193,6 +197,7 @@ def test_a_usage_error_leaves_the_old_file(evidence: Path, out: Path) -> None:
     assert (out / "a.csv").read_bytes() == b"the old one\n"
 
 
+@pytest.mark.process
 def test_the_file_does_not_appear_before_it_is_whole(out: Path) -> None:
     """While the input is still coming there is no file under the final name."""
     with process("dump", "-", "-o", out / "a.txt", stdin=subprocess.PIPE, bufsize=0) as running:
@@ -207,6 +212,7 @@ def test_the_file_does_not_appear_before_it_is_whole(out: Path) -> None:
     assert (out / "a.txt").read_text().count("baseOffset: ") == 29
 
 
+@pytest.mark.process
 def test_relative_paths_and_colour(evidence: Path, out: Path) -> None:
     """A relative output lands in the working directory; a table in a file has no colour."""
     ended = processed("dump", "--format", "table", evidence, "-o", "a.txt", cwd=out)

@@ -44,6 +44,7 @@ def test_a_name_with_a_suffix_is_a_file(command: str, form: str, tmp_path: Path)
     assert out.read_bytes() == kafkalog(*ROWS[command], "--format", form).out
 
 
+@pytest.mark.some(every=3)
 @EVERY
 @pytest.mark.parametrize("form", ["ndjson", "arrow", "parquet"])
 def test_a_name_without_a_suffix_is_a_directory(command: str, form: str, tmp_path: Path) -> None:

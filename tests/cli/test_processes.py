@@ -29,6 +29,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Standard input.
 
 
+@pytest.mark.process
 def test_a_pipe_is_read_like_a_file() -> None:
     """``-`` gives what the file gives, less what its name says."""
     ended = processed("dump", "-", stdin=DATA)
@@ -38,6 +39,8 @@ def test_a_pipe_is_read_like_a_file() -> None:
     assert ended.text.splitlines() == ["Dumping -", *wanted[2:]]
 
 
+@pytest.mark.some(every=3)
+@pytest.mark.process
 @pytest.mark.parametrize("size", [1, 61, 700])
 def test_a_pipe_may_be_slow(size: int) -> None:
     """Bytes that come one by one or in pieces are waited for."""
@@ -52,6 +55,7 @@ def test_a_pipe_may_be_slow(size: int) -> None:
     assert ended == processed("dump", "--deep-iteration", "-", stdin=DATA)
 
 
+@pytest.mark.process
 def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     """Standard input that another process made non-blocking is no end and no failure where it has nothing yet."""
     reader, writer = os.pipe()
@@ -71,6 +75,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     assert ended == processed("dump", "-", stdin=DATA)
 
 
+@pytest.mark.process
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("form", ["kafka", "ndjson", "csv"])
 def test_a_stream_is_shown_before_it_ends(form: str) -> None:
@@ -89,6 +94,7 @@ def test_a_stream_is_shown_before_it_ends(form: str) -> None:
         running.wait(10)
 
 
+@pytest.mark.process
 def test_a_cut_pipe_is_a_torn_tail() -> None:
     """A stream that ends inside a batch keeps what came before; rows and findings name the same file."""
     ended = processed("dump", "--format", "ndjson", "-", stdin=DATA[:200])
@@ -99,6 +105,7 @@ def test_a_cut_pipe_is_a_torn_tail() -> None:
     assert ended.rows[0]["file"] == ended.rows[1]["file"]
 
 
+@pytest.mark.process
 def test_a_stream_is_not_kept_in_memory() -> None:
     """100 MiB through a pipe need at most 100 MiB of memory, Python included."""
     piece = one(b"k", bytes(1 << 20))
@@ -118,6 +125,7 @@ def test_a_stream_is_not_kept_in_memory() -> None:
 # Standard output and standard error.
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "table"])  # a table comes in one piece at the end
 def test_a_reader_that_has_seen_enough_is_141(long: Path, form: str) -> None:
     """``| head -1``: no stack trace, nothing said, and the status of who dies of SIGPIPE."""
@@ -133,6 +141,7 @@ def test_a_reader_that_has_seen_enough_is_141(long: Path, form: str) -> None:
     assert (running.returncode, said) == (141, b"")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "arguments", [("dump", SEGMENT), ("schema",), ("--help",), ("--version",)], ids=lambda of: of[0]
 )
@@ -146,6 +155,8 @@ def test_a_reader_that_was_never_there_is_141(arguments: tuple[str, ...]) -> Non
     assert (ended.status, ended.err) == (141, "")
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", ["short", "long"])
 def test_a_full_device_is_4(long: Path, form: str, size: str) -> None:
@@ -156,6 +167,7 @@ def test_a_full_device_is_4(long: Path, form: str, size: str) -> None:
     assert (ended.status, ended.err) == (4, "kafkalog: error: standard output: No space left on device\n")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [("schema",), ("--help",), ("--version",)], ids=lambda of: of[0])
 def test_a_full_device_is_4_for_other_outputs(arguments: tuple[str, ...]) -> None:
     """No command takes a full disk for a bug of its own."""
@@ -171,6 +183,7 @@ def closed(descriptor: int) -> Callable[[], None]:
     return partial(os.close, descriptor)
 
 
+@pytest.mark.process
 def test_a_closed_standard_output_is_4() -> None:
     """``>&-``: there is nowhere to write to, which is said in a line."""
     ended = processed("dump", SEGMENT, preexec_fn=closed(1))
@@ -180,6 +193,7 @@ def test_a_closed_standard_output_is_4() -> None:
     assert ended.err.startswith("kafkalog: error: ")
 
 
+@pytest.mark.process
 def test_nothing_but_data_is_on_standard_output_when_standard_error_is_closed(tmp_path: Path) -> None:
     """``2>&-``: findings, errors and summaries vanish; they don't go where the data goes."""
     (tmp_path / "x.foo").write_bytes(b"1")
@@ -191,6 +205,7 @@ def test_nothing_but_data_is_on_standard_output_when_standard_error_is_closed(tm
     assert ended.status == 3
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["full", "closed pipe"])
 def test_the_data_is_written_when_standard_error_fails(tmp_path: Path, how: str) -> None:
     """Messages that can't be written cost neither data nor the status."""
@@ -206,6 +221,8 @@ def test_the_data_is_written_when_standard_error_fails(tmp_path: Path, how: str)
     assert ended.status == 3
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize("form", FORMS)
 def test_standard_output_is_data_alone(tmp_path: Path, form: str) -> None:
     """With both streams in one pipe or apart, every line on standard output is of the format."""
@@ -222,6 +239,8 @@ def test_standard_output_is_data_alone(tmp_path: Path, form: str) -> None:
     assert apart.out == kafkalog(*arguments).out
 
 
+@pytest.mark.some(every=5)
+@pytest.mark.process
 @pytest.mark.parametrize("form", FORMS)
 def test_the_surroundings_change_no_byte(tmp_path: Path, form: str) -> None:
     """Locale, time zone, hash seed and width of a terminal elsewhere have no say in what programs read.
@@ -248,6 +267,7 @@ def test_the_surroundings_change_no_byte(tmp_path: Path, form: str) -> None:
 # Signals.
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_while_waiting_for_input(number: int, status: int) -> None:
     """TERM and INT end the command at once, with their status and without a stack trace."""
@@ -263,6 +283,7 @@ def test_a_signal_while_waiting_for_input(number: int, status: int) -> None:
     assert time.monotonic() - begun < 30
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("form", ["kafka", "ndjson"])
 def test_a_signal_while_writing(long: Path, number: int, status: int, form: str) -> None:
@@ -277,6 +298,7 @@ def test_a_signal_while_writing(long: Path, number: int, status: int, form: str)
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("module", ["kafkalog", "kafkalog_cli"])
 def test_the_module_is_the_command(module: str) -> None:
     """``python -m kafkalog`` and the script ``kafkalog`` beside the interpreter are one."""
@@ -286,6 +308,7 @@ def test_the_module_is_the_command(module: str) -> None:
     assert out == subprocess.run([PROGRAM[0], "-m", module, "--version"], capture_output=True, check=True).stdout
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", [("-m", "kafkalog"), ("-m", "kafkalog_cli"), ("-P", "-m", "kafkalog")])
 def test_what_lies_in_the_current_folder_is_not_run(how: tuple[str, ...], tmp_path: Path) -> None:
     """Modules there are evidence; with ``-P`` so is one with kafkalog's own name."""

@@ -128,6 +128,7 @@ class _Failing:
         return moved
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize(
     ("error", "after"),
     [

@@ -63,6 +63,7 @@ def noticed(ended: Ended, file: Path) -> bool:
     return ended.status == 1 and f"{file}: " in ended.text and "output-damaged" in ended.text
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("flips", FLIPS)
 def test_each_flipped_bit_is_noticed(copy: Path, flips: int) -> None:
     """By verify in any file that the manifest lists, and by a report that reads the file; an HTML page reads most."""

@@ -86,6 +86,8 @@ def words(tmp_path: Path) -> Callable[[str], list[str]]:
     return lambda name: [word.format(**places) for word in COMMANDS[name]]
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("moments", [3, pytest.param(150, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_at_any_moment(name: str, moments: int, words: Callable[[str], list[str]], tmp_path: Path) -> None:
@@ -152,6 +154,8 @@ main(click.Command("compiling", callback=compiling))
 """
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_a_signal_while_python_compiles_a_module_is_not_lost() -> None:
     """Python's compiler, which a module without cached bytecode needs, drops a handler's exception: it comes again."""
     code = COMPILING.format(module=damage.__file__)

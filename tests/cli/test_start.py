@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import build
 
 _COMMAND = """
@@ -37,6 +39,7 @@ def _last_words(code: str, *arguments: str | Path) -> list[str]:
     return ended.stderr.decode().splitlines()[-1].split()
 
 
+@pytest.mark.process
 def test_a_dump_needs_neither_the_catalogue_nor_paths(tmp_path: Path) -> None:
     """Codes are explained where there is a finding, names are matched and put together where an option asks for it."""
     segment = tmp_path / "00000000000000000000.log"
@@ -50,6 +53,7 @@ def test_a_dump_needs_neither_the_catalogue_nor_paths(tmp_path: Path) -> None:
     } == set()  # fmt: skip
 
 
+@pytest.mark.process
 def test_a_report_on_a_terminal_needs_no_folders(tmp_path: Path) -> None:
     """An audit that writes no directory imports nothing of what writes and removes them."""
     partition = tmp_path / "orders-0"
@@ -61,6 +65,7 @@ def test_a_report_on_a_terminal_needs_no_folders(tmp_path: Path) -> None:
     assert imported & {"importlib.resources", "kafkalog_cli.audit_folder", "shutil", "tempfile"} == set()
 
 
+@pytest.mark.process
 def test_nothing_is_searched_for_cycles_when_a_run_ends() -> None:
     """All objects are frozen before Python ends: its last collections would look through each of them."""
     (left,) = _last_words(_LOOKS)

@@ -78,6 +78,7 @@ def who(seconds: float) -> int:
     return os.getpid()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_this_process_is_one_of_those_that_work(count: int, before: set[str]) -> None:
     """Two processes are this one and one more: nobody only waits, and nothing of them is left."""
@@ -95,12 +96,15 @@ def test_one_task_starts_no_process(before: set[str]) -> None:
         assert all(found <= before for found in results)
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_what_is_bigger_than_a_pipe_crosses() -> None:
     """Results wait for a reader who is at work, and are the same in any process."""
     with in_processes(lambda size: bytes([size % 251]) * size, list(range(0, 3_000_000, 100_000)), 3) as results:
         assert [len(set(data)) < 2 and len(data) for data in results] == list(range(0, 3_000_000, 100_000))
 
 
+@pytest.mark.process
 def test_results_of_one_size_are_not_taken_for_each_other() -> None:
     """A helper uses the memory of results again only when these were read."""
     with in_processes(lambda number: number, range(200, 3000), 3) as results:
@@ -115,6 +119,7 @@ def refused(number: int) -> int:
     return number
 
 
+@pytest.mark.process
 def test_an_error_is_raised_where_the_result_would_be(before: set[str]) -> None:
     """It does not matter which process met it: what came before is given, and nothing of the helpers is left."""
     for _ in range(8):
@@ -133,6 +138,7 @@ class OddError(Exception):
         super().__init__(f"odd {one} {other}")
 
 
+@pytest.mark.process
 def test_an_error_that_cannot_cross_comes_as_its_words() -> None:
     """Some packages' exceptions can be written, but not read."""
     mine = os.getpid()
@@ -146,6 +152,7 @@ def test_an_error_that_cannot_cross_comes_as_its_words() -> None:
         list(results)
 
 
+@pytest.mark.process
 def test_a_helper_that_is_killed_is_an_error(before: set[str]) -> None:
     """Its task is missing: that is said, not waited for."""
     mine = os.getpid()
@@ -163,6 +170,7 @@ def test_a_helper_that_is_killed_is_an_error(before: set[str]) -> None:
     assert children() <= before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, ValueError])
 def test_who_leaves_early_waits_for_nobody(stop: Callable[[], BaseException], before: set[str]) -> None:
     """Helpers end in the middle of what they do."""
@@ -207,6 +215,7 @@ def _crossed(make: Callable[[], object]) -> list[object]:
         return [made for who, made in results if who != os.getpid()]
 
 
+@pytest.mark.process
 def test_a_column_of_one_cell_stays_one() -> None:
     """It takes one cell also in the process that gets it."""
     crossed = _crossed(lambda: one_cell(np.full(ROWS, 7)))
@@ -218,6 +227,7 @@ def test_a_column_of_one_cell_stays_one() -> None:
         assert column[0] == column[-1] == 7
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "column", [np.arange(9), np.arange(9)[::2], np.zeros(0), np.zeros((2, 3)), np.array(["a", None])]
 )
@@ -253,6 +263,7 @@ print(sum(got), (peak() - before) >> 10)
 """
 
 
+@pytest.mark.process
 def test_a_column_is_held_once() -> None:
     """The process that gets a column of 64 MiB takes little more than these, not twice as much."""
     ended = subprocess.run([sys.executable, "-c", _CODE], capture_output=True, check=True, text=True)

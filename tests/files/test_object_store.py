@@ -77,6 +77,7 @@ def test_a_dump_shows_the_same_of_both(options: tuple[str, ...], store: ObjectSt
     assert (here.status, here.err.replace(str(PARTITION.parent), broker)) == (there.status, there.err)
 
 
+@pytest.mark.process
 def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that was started from one that has read makes connections of its own."""
     local = FIXTURES / "k4-i-retention-delete-records" / "data"
@@ -313,6 +314,7 @@ def test_options_take_the_environment_s_place(server: ObjectStore, monkeypatch: 
         set_storage_options(StorageOptions())
 
 
+@pytest.mark.process
 def test_without_pyarrow_one_line_says_what_to_install(tmp_path: Path) -> None:
     """And local files never ask for it."""
     code = """

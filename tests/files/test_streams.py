@@ -110,6 +110,7 @@ def test_an_ordinary_stream_needs_no_file(spilled: list[IO[bytes]]) -> None:
 LYING: Final = build.log(1)[0] + build.with_field(build.log(1)[0], 8, 2**31 - 1) + DATA * 20
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["full", "missing"])
 def test_a_temporary_directory_without_room_is_3(tmp_path: Path, how: str) -> None:
     """What came before is shown; the message names the directory and how to choose another."""
@@ -129,6 +130,7 @@ def test_a_temporary_directory_without_room_is_3(tmp_path: Path, how: str) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_a_stream_that_cannot_be_read_is_3() -> None:
     """A read that fails ends the input, not the program."""
     with Path(os.devnull).open("wb") as written, process("dump", "-", stdin=written) as running:
@@ -155,6 +157,7 @@ def test_max_bytes_cut_a_stream_like_a_file(max_bytes: int) -> None:
     assert [{**row, "id": None} for row in ended.rows] == rows
 
 
+@pytest.mark.process
 @pytest.mark.timeout(30)
 def test_a_text_is_refused_whatever_comes_first() -> None:
     """What begins as no segment does is waited for, so that the message says what it is."""

@@ -106,6 +106,7 @@ def recut(case: str, to: Path, chosen: list[tuple[str, int, int]], whole: Path) 
     return tables
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("case", SAMPLE)
 def test_a_log_may_be_cut_anywhere(tmp_path: Path, case: str) -> None:
     """Every batch in a segment of its own, and a few cuts at random places: the same tables as the whole log's."""

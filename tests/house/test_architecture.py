@@ -12,6 +12,8 @@ import pytest
 
 from official import ROOT
 
+pytestmark = pytest.mark.lint
+
 TEXT: Final = (ROOT / "ARCHITECTURE.md").read_text()
 PACKAGES: Final = (ROOT / "kafkalog", ROOT / "cli" / "kafkalog_cli", ROOT / "spark" / "kafkalog_spark")
 # Where a path may begin: ``kafka/layout.py`` is short for ``kafkalog/kafka/layout.py``.

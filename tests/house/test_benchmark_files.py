@@ -25,6 +25,8 @@ def generated(output: Path, *options: str) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("shape", "producers", "partitions"), [("155B", 10, 1), ("155B", 300, 1), ("155B", 10, 3), ("16KiB", 10, 1)]
 )
@@ -48,6 +50,7 @@ def test_an_audit_of_a_generated_log_directory_says_what_was_written(
     assert written["committed"] > 0 if shape == "16KiB" else written["committed"] > written["aborted"] > 0
 
 
+@pytest.mark.process
 def test_segments_are_rolled_before_they_outgrow_their_size(tmp_path: Path) -> None:
     """A segment is named after its first offset, and only the last one's markers may exceed the size."""
     generated(tmp_path, "--shape", "155B", "--size", "1MiB", "--partitions", "1", "--segment-size", "200KiB")

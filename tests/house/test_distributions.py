@@ -36,6 +36,8 @@ def _built(source: Path, *command: str) -> Path:
     return made
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_the_source_distribution_has_every_file(source: Path) -> None:
     """Tests, fixtures, documents and tools are in it, so that it builds and passes its tests by itself."""
     wanted = {file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()}
@@ -47,6 +49,8 @@ def test_the_source_distribution_has_every_file(source: Path) -> None:
     assert {name.as_posix() for name in names if not any(map(name.match, MADE))} == wanted
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_a_wheel_has_no_c(source: Path) -> None:
     """What the compiler reads is not in it, what kafkalog reads when it runs is, and so are man pages and completions."""
     names = zipfile.ZipFile(_built(source, "bdist_wheel")).namelist()

@@ -34,6 +34,10 @@ zstdcat() {{ cat "$@"; }}
 """
 
 
+# Of the other pages `make test-all` runs the commands.
+FIRST: Final = ("README.md", "docs/tutorial.md")
+
+
 def _shown() -> list[tuple[str, str, str | None]]:
     """List (document, command, output) of all code blocks; an output is None where none is shown."""
     found: list[tuple[str, str, str | None]] = []
@@ -79,7 +83,12 @@ def test_every_document_shows_commands() -> None:
     assert {name for name, _, _ in shown} == {name for name, _, output in shown if output} == set(DOCUMENTS)
 
 
-@pytest.mark.parametrize(("document", "command", "output"), _shown(), ids=lambda value: str(value)[:60])
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("document", "command", "output"),
+    [pytest.param(*one, marks=[] if one[0] in FIRST else [pytest.mark.sweep]) for one in _shown()],
+    ids=lambda value: str(value)[:60],
+)
 def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
     """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
     line = (
@@ -130,6 +139,7 @@ def _thoughts(text: str) -> list[str]:
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
+@pytest.mark.lint
 def test_paragraphs_and_items_are_told_from_code_and_tables() -> None:
     """Each item of a list is a thought of its own, with its further lines."""
     page = "# A\n\none\ntwo\n\n```console\n$ x\n```\n\n    code\n\n| a | b |\n|---|---|\n\nthree:\n- four\n  five\n1. six\n"
@@ -137,12 +147,14 @@ def test_paragraphs_and_items_are_told_from_code_and_tables() -> None:
     assert _thoughts(page) == ["one two", "three:", "- four five", "1. six"]
 
 
+@pytest.mark.lint
 @pytest.mark.parametrize("page", PAGES)
 def test_a_paragraph_is_short(page: str) -> None:
     """A reader under stress reads a paragraph, or an item of a list, in one go."""
     assert [part for part in _thoughts((ROOT / page).read_text()) if len(part.split()) > MOST_WORDS] == []
 
 
+@pytest.mark.process
 def test_the_library_runs_as_it_is_shown(folder: Path) -> None:
     """The Python runs, too."""
     (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "usage.md").read_text(), re.MULTILINE | re.DOTALL)
@@ -151,6 +163,7 @@ def test_the_library_runs_as_it_is_shown(folder: Path) -> None:
     assert ended.stdout.startswith(b"0 ")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
 def test_make_test_says_first_what_it_does_and_how_long_it_takes(tmp_path: Path) -> None:
     """Before it installs in a fresh clone: nobody has to wait in silence."""
@@ -164,6 +177,7 @@ def test_make_test_says_first_what_it_does_and_how_long_it_takes(tmp_path: Path)
     assert "-m venv" in lines[len(said)]
 
 
+@pytest.mark.process
 def test_the_pictures_of_terminals_are_what_is_printed() -> None:
     """Each is what the same command shows today."""
     sys.path.insert(0, str(ROOT / "tools"))

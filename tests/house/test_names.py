@@ -8,6 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+pytestmark = pytest.mark.lint
+
 PACKAGES: Final = ("kafkalog", "kafkalog_cli", "kafkalog_spark", "pyspark_kafkalog")
 # Names that mean several things; nothing may be added.
 DOUBLE: Final[frozenset[str]] = frozenset()

@@ -77,6 +77,7 @@ def test_what_brokers_wrote_needs_no_long_way(internal: Internal, dialect: str, 
     assert slow < count / 20
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("internal", JSON)
 @FORMS
 @given(data=st.data())

@@ -157,6 +157,7 @@ def test_what_releases_know_is_of_messages_that_are_here() -> None:
         assert all(f'"{one[0].upper()}{one[1:]}"' in texts[name] for one in fields)
 
 
+@pytest.mark.process
 def test_definitions_are_read_from_inside_a_zip(tmp_path: Path) -> None:
     """Executors of Spark import kafkalog from one."""
     packed = tmp_path / "kafkalog.zip"
@@ -201,6 +202,8 @@ def checked(folder: Path) -> tuple[int, list[str]]:
     return ended.returncode, ended.stdout.splitlines()
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "old", "new", "line"),
     [
@@ -231,6 +234,7 @@ def test_a_difference_is_reported_and_nothing_else(release: Path, name: str, old
     assert lines == f"{name}: {line}".splitlines()
 
 
+@pytest.mark.process
 def test_messages_are_missing_on_either_side(release: Path) -> None:
     """One that a release has and we have not, the other way round, and none of either."""
     assert checked(release) == (0, [])

@@ -90,6 +90,7 @@ def test_what_brokers_wrote_is_in_no_doubt(internal: Internal, release: Release,
     assert simple or internal is Internal.REMOTE_LOG_METADATA  # only the corpus has that topic
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("internal", Internal)
 @FORMS
 @given(data=st.data())

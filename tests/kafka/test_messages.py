@@ -50,6 +50,7 @@ def differing(root: Path) -> tuple[int, list[str]]:
     return count, wrong
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize(("internal", "kind", "version"), KINDS, ids=[f"{kind.name}-{v}" for _, kind, v in KINDS])
 @given(data=st.data())
 @FEW
@@ -126,6 +127,7 @@ def flips(kind: RecordType, internal: Internal, record: InternalRecord) -> int:
     return read
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize(("internal", "kind", "version"), KINDS, ids=[f"{kind.name}-{v}" for _, kind, v in KINDS])
 def test_every_flip_of_a_message_is_a_row_or_told(internal: Internal, kind: RecordType, version: int) -> None:
     """A flipped bit gives another record, or MalformedError; nothing is taken for the record that it was."""

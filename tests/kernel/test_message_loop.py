@@ -116,6 +116,7 @@ def check(message: Message, data: st.DataObject, form: ModuleType) -> None:
     assert repr(found) == repr(answer(message_model.decode, message, version, whole, release=release))
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("message", [*MESSAGES, *EVERYTHING], ids=lambda message: message.name)
 @FORMS
 @given(data=st.data())

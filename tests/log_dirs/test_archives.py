@@ -66,6 +66,7 @@ def archive(name: str) -> bytes:
 NAMES = ("b.tar", "b.tar.gz", "b.tar.zst", "b.tar.lz4", "b.zip", "no-suffix", "odd.backup")
 
 
+@pytest.mark.some(every=6)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", ["txn-audit", "verify", "groups", "transactions", "metadata"])
 def test_an_archive_says_what_its_directory_says(command: str, name: str, tmp_path: Path) -> None:
@@ -321,6 +322,8 @@ def test_a_zip_s_links_and_devices_are_checked(tmp_path: Path) -> None:
     assert kafkalog("verify", path).status == 3
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_removes_what_was_unpacked(number: int, status: int, tmp_path: Path) -> None:
     """While it unpacks, and while it reads."""
@@ -384,6 +387,8 @@ def zipped(method: int, content: bytes, name: str = f"t-0/{0:020}.log") -> bytes
     return data.getvalue()
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_every_method_of_a_zip_is_read_in_pieces(method: int, tmp_path: Path) -> None:
     """What is in it is the same, and 64 MB of zeros take some megabytes of memory."""
@@ -553,6 +558,7 @@ def test_an_extended_header_is_never_an_internal_error(what: str, tmp_path: Path
     assert kafkalog("verify", path).status in (0, 3)
 
 
+@pytest.mark.process
 def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path, place: Path) -> None:
     """By one that reads no archive, too; what a run that is at work has unpacked stays."""
     path = tmp_path / "b.tar.gz"

@@ -125,6 +125,7 @@ def _failing(number: int) -> Callable[..., int]:
     return act
 
 
+@pytest.mark.some(every=3)
 @steps(5)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES], ids=errno.errorcode.get)
@@ -187,6 +188,7 @@ CHANGES: Final[dict[str, Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.some(every=4)
 @steps(5)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("change", CHANGES)
@@ -301,6 +303,8 @@ def _measured(engine: str, root: Path) -> tuple[int, int, int]:
     return rows, memory, seconds
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 @pytest.mark.parametrize("engine", ENGINES)
 def test_many_files_take_time_and_memory_in_proportion(root: Path, engine: str) -> None:
     """Five thousand files that belong to no segment cost no other log anything."""

@@ -39,6 +39,7 @@ def data(tmp_path: Path) -> Path:
     return Path(shutil.copytree(DATA, tmp_path / "data"))
 
 
+@pytest.mark.some(every=6)
 @TRIED
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("replaced", [False, True], ids=["gone", "another one is there"])
@@ -109,6 +110,7 @@ def _failing(
         yield calls
 
 
+@pytest.mark.some(every=6)
 @TRIED
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE], ids=["EIO", "ESTALE"])
@@ -124,6 +126,7 @@ def test_a_file_system_that_fails_from_some_call_on(
         assert (number, ended.status) == (number, Exit.INCOMPLETE)
 
 
+@pytest.mark.some(every=3)
 @TRIED
 @pytest.mark.parametrize("command", COMMANDS)
 def test_one_call_that_fails(command: str, tried: int, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +139,7 @@ def test_one_call_that_fails(command: str, tried: int, data: Path, monkeypatch: 
         assert ended.status == Exit.INCOMPLETE or _without_state(ended.rows) == _without_state(whole.rows), number
 
 
+@pytest.mark.some(every=6)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("place", [PARTITION, "__transaction_state-1"])
 def test_each_call_about_one_segment_fails_once(

@@ -33,6 +33,7 @@ def killed(root: Path) -> Path:
     return root
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("suffixes", [(), (".index", ".timeindex", ".txnindex"), (".index", ".snapshot")], ids=str)
 @pytest.mark.parametrize("stopped", [True, False])
 def test_a_log_that_is_not_there_is_not_ok(suffixes: tuple[str, ...], stopped: bool, tmp_path: Path) -> None:

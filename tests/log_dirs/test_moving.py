@@ -140,6 +140,7 @@ def partition_of(case: str) -> Path:
     return max(sorted(homes), key=lambda home: len(list(home.glob("*.log"))))
 
 
+@pytest.mark.some(every=7)
 @steps(8)
 @pytest.mark.parametrize("what", ["retire", "swap", "truncate", "grow", "delete"])
 @pytest.mark.parametrize("run", [audited, checked])
@@ -166,6 +167,7 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
         shutil.rmtree(place)
 
 
+@pytest.mark.some(every=4)
 @steps(4)
 @pytest.mark.parametrize("run", [audited, checked])
 @pytest.mark.parametrize("topic", ["__transaction_state", "__cluster_metadata"])

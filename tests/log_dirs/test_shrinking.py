@@ -59,6 +59,7 @@ def _directory(root: Path, topic: str) -> Path:
     return segment
 
 
+@pytest.mark.some(every=7)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_file_that_changes_at_any_read_ends_no_command(

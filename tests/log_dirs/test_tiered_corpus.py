@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions import Audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.remote_store import Remote, remote_given
-from official import CORPUS, cases
+from official import CORPUS, cases, of_corpus
 from tiered import facts_of
 
 pytestmark = pytest.mark.corpus
@@ -36,7 +36,7 @@ def serious(case: Path) -> set[str]:
     return {finding.code for finding in found if finding.severity > Severity.NOTE}
 
 
-@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_a_tiered_broker_is_quiet_and_says_what_is_remote(case: Path) -> None:
     """The note is said of the logs of which the broker has deleted local segments, up to the first local offset."""
     said = {
@@ -54,7 +54,7 @@ def test_a_tiered_broker_is_quiet_and_says_what_is_remote(case: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("case", cases(SPACE) or [SPACE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(SPACE)), ids=lambda case: case.name)
 def test_a_log_that_does_not_shrink_is_quiet(case: Path) -> None:
     """Nothing above note is said but of the damage that the case names."""
     assert serious(case) <= DAMAGED.get(case.name[: case.name.index("-", 2)], set())
@@ -66,7 +66,7 @@ def read_both(case: Path) -> Audit:
         return audit([case / "data"])
 
 
-@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_both_tiers_are_one_log(case: Path) -> None:
     """What an audit with the remote store says of each partition is what the broker's own tools and clients said."""
     found = facts_of(read_both(case))
@@ -88,7 +88,7 @@ _WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_nothing_else_is_said_of_a_log_in_two_tiers(case: Path) -> None:
     """Above a note there is what was done to the case, and nothing else: no gap at a seam, no sequence, no snapshot."""
     found = {one.code for one in read_both(case).findings() if one.severity > Severity.NOTE}
@@ -96,7 +96,7 @@ def test_nothing_else_is_said_of_a_log_in_two_tiers(case: Path) -> None:
     assert found == _WRONG.get(case.name.rsplit("-", 2)[0], set())
 
 
-@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -> None:
     """Offset, key and value are the same for both isolation levels; where a consumer stopped, offsets are lost."""
     truth = json.loads((case / "truth.json").read_text())
@@ -129,7 +129,7 @@ def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -
     assert lost.keys() == {name for name, seen in truth["read_committed"].items() if "error" in seen}
 
 
-@pytest.mark.parametrize("case", cases(TIERED) or [TIERED], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_space_says_what_is_in_which_tier(case: Path) -> None:
     """Bytes are those of the folders; what waits for its copy, and why, is what was done to the case."""
     with remote_given(Remote(str(case / "remote"))):

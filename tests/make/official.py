@@ -6,15 +6,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
-CORPUS = ROOT.parent / "shared" / "corpus"
+COPIES = FIXTURES / "copies"  # of brokers that ran, or were judged wrong once
+CORPUS = Path(os.environ.get("KAFKALOG_CORPORA", ROOT.parent / "shared")) / "corpus"  # others are beside it
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,22 @@ class Run:
 def cases(root: Path) -> list[Path]:
     """List the case folders under `root`."""
     return sorted(path.parent for path in root.glob("*/case.json"))
+
+
+def of_corpus(some: Iterable[Path]) -> list[Path]:
+    """Return a test's cases of the corpus; without a corpus its folder stands for them: the test is skipped by its name.
+
+    Where there is a corpus, no case is a fault of the test, which pytest tells when it collects.
+    """
+    return list(some) if CORPUS.is_dir() else [CORPUS]
+
+
+def with_corpus(here: Iterable[Path], some: Iterable[Path]) -> list[Any]:
+    """Return a test's cases of the fixtures, and those that only the corpus has, which are marked."""
+    found = list(here)
+    names = {case.name for case in found}
+    more = (case for case in of_corpus(some) if case.name not in names)
+    return [*found, *(pytest.param(case, marks=pytest.mark.corpus) for case in more)]
 
 
 def left_out(case: Path) -> frozenset[str]:

@@ -17,17 +17,26 @@ from compare import show
 from first_words import Fact, deleted_by_request, facts
 from invoke import kafkalog
 
-pytestmark = pytest.mark.corpus
-
 OTHERS = [official.CORPUS.with_name(name) for name in ("corpus-space", "corpus-tiered")]
-TRUE = [case for root in (official.CORPUS, *OTHERS) for case in official.cases(root) if (case / "truth.json").exists()]
-TRUE = TRUE or [official.CORPUS]
-HEALTHY = [
-    case
-    for case in official.cases(official.CORPUS.with_name("corpus-moving"))
-    if (case / "expect.json").exists()
-    and "healthy" in json.loads((case / "expect.json").read_text()).get("cluster", "")
-]
+
+
+def true(*roots: Path) -> list[Path]:
+    """List the cases whose clients and brokers said what they did."""
+    return [case for root in roots for case in official.cases(root) if (case / "truth.json").exists()]
+
+
+def healthy(root: Path) -> list[Path]:
+    """List the copies of clusters in which nothing was wrong."""
+    return [
+        case
+        for case in official.cases(root)
+        if (case / "expect.json").exists()
+        and "healthy" in json.loads((case / "expect.json").read_text()).get("cluster", "")
+    ]
+
+
+TRUE = official.with_corpus(true(official.FIXTURES), true(official.CORPUS, *OTHERS))
+MOVING = official.CORPUS.with_name("corpus-moving")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +62,6 @@ def is_told(fact: Fact, shown: str) -> bool:
 @pytest.mark.parametrize("case", TRUE, ids=lambda case: case.name)
 def test_what_clients_know_is_on_the_first_screen(case: Path, tmp_path: Path, tally: Counter[str]) -> None:
     """Every id that was fenced, timed out or is open, who waits, what was deleted, how many transactions began."""
-    assert case != official.CORPUS, f"there are no cases in {official.CORPUS}: nothing was asked"
     asked, shown = list(facts(case)), screen(case, tmp_path)
     tally.update(fact.label or "places" for fact in asked)
 
@@ -62,7 +70,7 @@ def test_what_clients_know_is_on_the_first_screen(case: Path, tmp_path: Path, ta
         assert not shown.startswith("OK") or "nothing" not in shown.splitlines()[0]
 
 
-@pytest.mark.parametrize("case", [case for case in TRUE if "delete-records" in case.name], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [official.FIXTURES / "k4-i-retention-delete-records"], ids=lambda case: case.name)
 def test_records_were_deleted_after_the_time_that_is_said(case: Path, tmp_path: Path) -> None:
     """It is the time of a marker that was still kept, less than a second before the client's request here."""
     places, then = deleted_by_request(json.loads((case / "truth.json").read_text()))
@@ -73,11 +81,10 @@ def test_records_were_deleted_after_the_time_that_is_said(case: Path, tmp_path: 
     assert all(then - 1000 < time <= then for time in said)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in TRUE if case.name == "k4-i-cleaner-failed"], ids=lambda case: case.name
-)
-def test_a_cleaning_is_told_with_its_checkpoint(case: Path, tmp_path: Path) -> None:
+@pytest.mark.corpus
+def test_a_cleaning_is_told_with_its_checkpoint(tmp_path: Path) -> None:
     """How far the cleaner says that it is, as the broker wrote it."""
+    case = official.CORPUS / "k4-i-cleaner-failed"
     rows = (case / "data" / "cleaner-offset-checkpoint").read_text().splitlines()[2:]
     shown = [line for line in screen(case, tmp_path).splitlines() if "cleaning " in line]
 
@@ -87,10 +94,11 @@ def test_a_cleaning_is_told_with_its_checkpoint(case: Path, tmp_path: Path) -> N
         assert f"by its checkpoint the cleaner is at offset {offset} of " in line
 
 
-TIERED = [case for case in official.cases(official.CORPUS.with_name("corpus-tiered")) if (case / "data").is_dir()]
+TIERED = (case for case in official.cases(official.CORPUS.with_name("corpus-tiered")) if (case / "data").is_dir())
 
 
-@pytest.mark.parametrize("case", TIERED, ids=lambda case: case.name)
+@pytest.mark.corpus
+@pytest.mark.parametrize("case", official.of_corpus(TIERED), ids=lambda case: case.name)
 def test_what_is_in_remote_storage_is_not_called_deleted(case: Path, tmp_path: Path) -> None:
     """A log that is local from an offset on begins where the broker says, not there."""
     expected = json.loads((case / "expect-tiered.json").read_text())
@@ -103,29 +111,28 @@ def test_what_is_in_remote_storage_is_not_called_deleted(case: Path, tmp_path: P
     assert remote or "remote storage" not in shown
 
 
-@pytest.mark.parametrize("case", HEALTHY, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", official.with_corpus(healthy(official.COPIES), healthy(MOVING)), ids=lambda case: case.name
+)
 def test_a_copy_of_a_healthy_cluster_has_lost_nothing(case: Path, tmp_path: Path) -> None:
     """Nothing was lost, damaged or blocked in it, however its files moved while they were copied."""
     assert screen(case, tmp_path).split()[0].strip(":") in ("OK", "SUSPICIOUS", "INCOMPLETE")
 
 
-MOVING = official.CORPUS.with_name("corpus-moving")
-
-
-@pytest.mark.skipif(not MOVING.is_dir(), reason="needs the corpus")
 def test_what_is_proved_and_what_may_be_are_counted_apart(tmp_path: Path) -> None:
     """One of five transactions hangs for certain in this copy of a running broker; the total is that of the verdict."""
-    shown = screen(MOVING / "remedy-tv0-1-rem-tv0", tmp_path)
+    shown = screen(official.COPIES / "remedy-tv0-1-rem-tv0", tmp_path)
 
     assert shown.startswith("BLOCKED  1 hanging transaction holds back read_committed consumers of t.x_y-z-1 since ")
     assert "; 4 more may, in 4 partitions." in shown
     assert "1 aborted, 5 hanging (6 by the coordinator's records; 5 more without one, in 5 partitions)" in shown
 
 
-@pytest.mark.skipif(not MOVING.is_dir(), reason="needs the corpus")
 def test_what_was_aborted_by_hand_is_counted_beside_the_decision_with_its_epoch(tmp_path: Path) -> None:
     """Before Kafka 4.0 epochs don't rise: of two transactions of a log one has the only decision."""
-    assert screen(MOVING / "remedy-tv0-2-rem-tv0", tmp_path).startswith("OK  12 transactions: 5 committed, 7 aborted; ")
+    assert screen(official.COPIES / "remedy-tv0-2-rem-tv0", tmp_path).startswith(
+        "OK  12 transactions: 5 committed, 7 aborted; "
+    )
 
 
 def test_two_equal_directories_of_one_partition_do_not_differ(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ def screen(line: str, columns: int, **environment: str) -> bytes:
     return shown.replace(b"\r\n", b"\n")
 
 
+@pytest.mark.some(every=3)
+@pytest.mark.process
 @pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_screen_is_as_it_was_read(name: str, columns: int) -> None:
@@ -87,6 +89,7 @@ def test_the_columns_that_answer_are_columns() -> None:
     assert all(TABLES[name].answers for name in ("incidents", "transactions", "partitions", "findings", "files"))
 
 
+@pytest.mark.process
 def test_columns_stay_where_they_are() -> None:
     """Another directory with other values has the same columns of transactions on a terminal of the same width."""
 

@@ -232,6 +232,7 @@ HOSTILE: Final = [_to_the_end, _to_the_next, _behind_the_end, _between_batches, 
                   _far_apart, _all_over_each_other, _between_many, _whole_but_for_lengths]  # fmt: skip
 
 
+@pytest.mark.some(every=6)
 @pytest.mark.parametrize("begin", [build.log(1)[0], build.message(offset=0), b""], ids=["batch", "message", "nothing"])
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.timeout(20)

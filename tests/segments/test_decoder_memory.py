@@ -36,6 +36,7 @@ def written(name: str, folder: Path) -> tuple[str, Path]:
     return f"--{internal}-decoder", path
 
 
+@pytest.mark.some(every=7)
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_a_decoder_keeps_to_its_memory(name: str, form: str, tmp_path: Path) -> None:
     """It ends with 0 or 1, in a minute of a core: 512 MiB, or 1 GiB as columns."""

@@ -57,6 +57,7 @@ def _peak(form: str, path: Path) -> int:
     return ended.memory
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("form", TEXTS)
 def test_text_takes_at_most_512_mib(form: str, segment: Path) -> None:
     """Whatever is in the file."""
@@ -81,6 +82,8 @@ print(sum(seen.values()) >> 20, int(peak[1]) >> 10)
 """
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("columns", ["offset,value", "offset,headers"])
 def test_a_table_takes_its_own_size_and_half_of_it(columns: str, segment: Path) -> None:
     """And 512 MiB: whatever is in the file."""

@@ -73,6 +73,7 @@ def test_the_segments_are_small_and_many() -> None:
     assert all({finding.code for finding in clean(name)[2].findings} <= HARMLESS for name in SEGMENTS)
 
 
+@pytest.mark.some(every=6)
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_a_flipped_bit_costs_one_batch_and_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of the flips: every 83rd bit, and every bit of the first batch's header."""
@@ -92,6 +93,7 @@ def test_every_flipped_bit_costs_one_batch_and_is_told(name: str, monkeypatch: p
     _check(name, iter(range(8 * len(clean(name)[0]))))
 
 
+@pytest.mark.some(every=4)
 @steps(5)
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_a_segment_may_be_cut_anywhere(name: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,7 @@ def test_an_audit_folds_the_same(tmp_path: Path) -> None:
     assert ids[0] == ids[1]
 
 
+@pytest.mark.sweep
 def test_the_steps_of_a_verification_grow_with_the_damage(tmp_path: Path) -> None:
     """Four times the damaged batches are at most 4.2 times the calls: nothing is looked at once for each other one."""
     few, many = (much_damaged(tmp_path / str(damaged), damaged) for damaged in (1500, 6000))

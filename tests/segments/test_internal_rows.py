@@ -63,6 +63,7 @@ def alone(path: Path, internal: Internal) -> list[tuple[Any, ...] | Finding]:
     return found
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("internal", list(Internal))
 @FORMS
 @given(data=st.data())

@@ -209,6 +209,7 @@ def test_a_csv_holds_the_decoded_records() -> None:
     assert ended.text.splitlines()[1].startswith('OffsetCommit,"{""offset"":')
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["kafka", "table", "ndjson", "csv"])
 def test_nothing_decoded_acts_on_a_terminal(tmp_path: Path, form: str) -> None:
     """Names and metadata are escaped inside of the JSON, which stays JSON."""
@@ -264,6 +265,7 @@ def check_flips(name: str, step: int) -> int:
     return flips
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_a_flipped_bit_in_a_record_is_a_row_or_told(name: str) -> None:
     """Each record of the batch is a row, of a known or an unknown kind, or a finding; nothing raises."""

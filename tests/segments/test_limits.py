@@ -129,6 +129,8 @@ BOMBS: Final[dict[str, tuple[int, Callable[[], bytes]]]] = {
 }
 
 
+@pytest.mark.some(every=6)
+@pytest.mark.process
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_a_finding_and_little_memory(name: str, tmp_path: Path) -> None:
     """With the limits as they are by default, a process that reads a bomb stays under 512 MiB and goes on behind it."""
@@ -257,6 +259,8 @@ take(kafkalog.scan_source(kafkalog.StreamSource(Endless(head, byte, 160 << 20)),
 """
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("head", "byte", "last"),
     [
@@ -289,6 +293,8 @@ def test_a_stream_is_not_kept(head: bytes, byte: str, last: str) -> None:
     assert memory <= 120
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_a_sparse_file_that_says_it_is_one_batch(tmp_path: Path) -> None:
     """A batch that is as big as the file by its length, and far over the limit, is looked at in pieces."""
     with (tmp_path / "0.log").open("wb") as file:

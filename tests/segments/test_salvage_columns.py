@@ -29,6 +29,7 @@ def _alternating(folder: Path, *wholes: bool) -> Path:
     return path
 
 
+@pytest.mark.sweep
 def test_rows_of_columns_are_the_stretches(tmp_path: Path) -> None:
     """The command's rows are what the library yields one by one."""
     path = _alternating(tmp_path, True, True, False, True, False)
@@ -40,6 +41,7 @@ def test_rows_of_columns_are_the_stretches(tmp_path: Path) -> None:
     assert len(rows) > 4000
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("wholes", [(True, False), (True, True, False)])
 def test_many_stretches_are_copied_byte_for_byte(wholes: tuple[bool, ...], tmp_path: Path) -> None:
     """Whole batches alone reach the copy, in their order."""

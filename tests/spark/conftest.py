@@ -26,13 +26,6 @@ os.environ["PYTHONPATH"] = os.pathsep.join([*_HOMES, *filter(None, [os.environ.g
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies here."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.spark)
-
-
 def _missing() -> str | None:
     """Say what Spark needs and is not here."""
     home = os.environ.get("JAVA_HOME")

@@ -160,6 +160,7 @@ def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None
     assert done.summary.verdict().startswith("INCOMPLETE")
 
 
+@pytest.mark.one_job
 def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
     """Some forty clusters in a job, many segments a task: directories, columns, types, footers, rows, by DuckDB and Spark."""
     assert kafkalog("txn-audit", *WHOLE, "-o", tmp_path / "local").status == 1

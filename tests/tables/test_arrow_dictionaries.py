@@ -58,7 +58,10 @@ def _polars(path: Path) -> Any:
     return pytest.importorskip("polars", reason="polars is not installed").read_ipc(path)
 
 
-@pytest.mark.parametrize("read", [_polars, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
+POLARS = pytest.param(_polars, marks=pytest.mark.polars)
+
+
+@pytest.mark.parametrize("read", [POLARS, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
 @pytest.mark.parametrize("table", [one for one in METADATA_TABLES if one not in ("brokers", "features")])
 def test_no_dictionary_of_a_view_grows(
     read: Callable[[Path], Any], table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +79,7 @@ def test_no_dictionary_of_a_view_grows(
     assert len(found) == len(kafkalog("metadata", "--format", "ndjson", "--table", table, root).table(table))
 
 
-@pytest.mark.parametrize("read", [_polars, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
+@pytest.mark.parametrize("read", [POLARS, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
 def test_words_that_are_missing_are_null_for_every_reader(read: Callable[[Path], Any], tmp_path: Path) -> None:
     """Also for those that look at the number of a word that is not there."""
     steps = [("id", value(0)), ("id", value(1, partitions=[("t", [0])])), ("id", value(2, partitions=[("t", [0])]))]

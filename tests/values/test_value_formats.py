@@ -475,6 +475,7 @@ def test_descriptors_that_are_none_say_so(tmp_path: Path, data: bytes) -> None:
     assert "can't be used" in found.why or "has no message" in found.why
 
 
+@pytest.mark.process
 def test_text_of_protobuf_is_compiled() -> None:
     """The registry keeps the text of .proto files, with the names that they import."""
     found = Schemas()
@@ -490,6 +491,7 @@ def test_text_of_protobuf_is_compiled() -> None:
     assert "protoc says: " in str(decode(b"\0\0\0\0\x09\0"))
 
 
+@pytest.mark.process
 def test_a_file_of_text_imports_those_beside_it(tmp_path: Path) -> None:
     """In a folder 7.proto may import common.proto."""
     (tmp_path / "common.proto").write_text('syntax = "proto3"; message B { int32 n = 1; }')
@@ -649,6 +651,8 @@ def test_what_can_not_be_meant_is_wrong_usage(tmp_path: Path, options: tuple[str
     assert words in ended.err
 
 
+@pytest.mark.some(every=2)
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("form", "hidden", "words"),
     [

@@ -92,6 +92,9 @@ def timeline(
         drawn = [lane for lane in drawn if lanes != "transactional-id" or matches(lane.name, (ids,))]
         if not drawn:
             raise nothing_matches("transactional id", [ids], known)
+    if not drawn:
+        internal = topic is None and topics and all(name.startswith("__") for name in topics)
+        say("nothing to draw" + (": only internal topics are here, which --topic '__*' draws" if internal else ""))
     shown, folded = (drawn, None) if every else fold_quiet(drawn, _FOLDED)
     with STDOUT.stream(()) as stream:
         color = style(is_terminal())["color"]

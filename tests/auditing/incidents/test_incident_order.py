@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import build
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_an_incidents_findings_have_one_order(tmp_path: Path) -> None:
     """Findings of several codes come in the same order in every process: hashes of strings differ between them."""
     for number in range(3):

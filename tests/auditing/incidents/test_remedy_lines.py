@@ -91,6 +91,7 @@ def test_kafka_s_parsers_take_the_lines(tmp_path: Path) -> None:
     assert "TimeoutException" not in said
 
 
+@pytest.mark.process
 def test_our_own_lines_run(tmp_path: Path) -> None:
     """As a shell runs them, with directories where they say DIR; what they write is in the folder of the caller."""
     for name in ("DIR", "OTHER_BROKERS_DIR", "OLD_LEADER_DIR"):
@@ -253,6 +254,8 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("case", CASES)
 def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
     """With names that are shell code a line runs the same program once, each name whole in the same argument."""
@@ -277,6 +280,7 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("folder", FOLDERS[1:])
 @pytest.mark.parametrize("case", CASES)
 def test_a_line_that_does_not_print_is_described(case: str, folder: str, tmp_path: Path) -> None:
@@ -364,6 +368,7 @@ def test_a_name_is_no_option() -> None:
     assert command_line("x", ("--topic", "-rf"), ("--execute",)) == "x --topic=-rf --execute"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", [HARMFUL[0].format(1), UNSHOWN[0].format(1)])
 def test_the_line_that_writes_an_extract_again_is_no_code(name: str, stubs: Path, tmp_path: Path) -> None:
     """A topic is one argument of it, and there is no line for one that does not print."""
@@ -413,6 +418,7 @@ def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, 
         assert not [line for line in meant if name in line]
 
 
+@pytest.mark.some(every=6)
 @pytest.mark.parametrize(
     "command",
     [

@@ -17,16 +17,6 @@ def test_each_code_of_the_table_is_one_of_the_catalogue() -> None:
     assert codes - CATALOGUE.keys() == set()
 
 
-def test_each_condition_says_its_rule_in_one_line() -> None:
-    """The table is read by strangers: the name of a condition leads to a sentence."""
-    conditions = {
-        *MIXED.values(),
-        *chain.from_iterable((*story.about.values(), *story.follow.values()) for story in STORIES),
-    }
-
-    assert [one.__name__ for one in conditions if "\n" in (one.__doc__ or "\n")] == []
-
-
 def test_what_is_taken_is_not_left_and_the_order_stays() -> None:
     """Of each code the findings that meet its condition go; the others stay for later stories, as they were."""
     rows: list[Row] = [

@@ -29,6 +29,7 @@ def _imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     calls(tmp_path_factory.mktemp("first") / "d", Transactions(10))
 
 
+@pytest.mark.some(every=5)
 @pytest.mark.parametrize(
     ("ids", "outcome"),
     [(1, "committed"), (50, "committed"), (MANY, "committed"), (MANY, "ongoing"), (MANY, "hanging")],
@@ -44,6 +45,7 @@ def test_calls_grow_no_faster_than_transactions(tmp_path: Path, ids: int, outcom
     assert few < many <= MOST * few
 
 
+@pytest.mark.sweep
 def test_calls_grow_no_faster_than_partitions(tmp_path: Path) -> None:
     """Each partition costs the same, however many there are."""
     few, many = (

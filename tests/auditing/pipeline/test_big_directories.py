@@ -50,6 +50,7 @@ def _run(what: str, command: str, count: int, root: Path) -> Measured:
     return ended
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["txn-audit", "verify"])
 @pytest.mark.parametrize("what", MAKERS)
 def test_time_is_in_proportion(what: str, command: str, tmp_path: Path) -> None:

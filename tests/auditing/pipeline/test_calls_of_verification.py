@@ -59,6 +59,7 @@ MADE: Final[dict[str, Callable[[Path, int], None]]] = {
 }
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("what", MADE)
 def test_calls_grow_no_faster_than_what_there_is(what: str, tmp_path: Path) -> None:
     """Nothing is looked at once for each other: four times as many take at most 4.2 times the calls."""

@@ -19,11 +19,11 @@ from build import flipped
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
-from official import CORPUS
+from official import CORPUS, of_corpus
 from plain import table
 
 MOVING: Final = CORPUS.parent / "corpus-moving"
-HEALTHY: Final = [one for one in sorted(MOVING.glob("*")) if (one / "expect.json").exists()] or [MOVING]
+HEALTHY: Final = of_corpus(one for one in sorted(MOVING.glob("*")) if (one / "expect.json").exists())
 COMMIT_OR_ABORT: Final = 0x30  # transactional, control
 
 pytestmark = [pytest.mark.corpus, pytest.mark.parametrize("case", HEALTHY, ids=lambda case: case.name)]

@@ -38,6 +38,8 @@ def told(found: Audit) -> tuple[dict[str, list[Any]], list[Finding], str]:
     return tables, list(found.findings()), repr(Summary.of(found))
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=[pytest.mark.exhaustive] * (number % 5 > 0)) for number, case in enumerate(CASES)],
@@ -53,6 +55,7 @@ def test_judging_in_processes_says_the_same(case: Path) -> None:
     assert told(found) == told(alone)
 
 
+@pytest.mark.process
 def test_who_is_busy_judges_little(tmp_path: Path) -> None:
     """Of 300 small partitions this process judges those alone that no other has taken, and has each one's audit."""
     root, mine = partitions(tmp_path / "d", 300), os.getpid()
@@ -73,6 +76,7 @@ def test_who_is_busy_judges_little(tmp_path: Path) -> None:
     assert {log.partition.log_end_offset for log in cluster.logs} == {2}
 
 
+@pytest.mark.process
 def test_what_both_processes_have_is_not_sent(tmp_path: Path) -> None:
     """An audit from another process has this one's listings, coordinator and nodes, not copies."""
     root = partitions(tmp_path / "d", 300)

@@ -122,6 +122,7 @@ def test_a_scan_cut_after_any_message_or_in_it_is_refused(night: tuple[Path, Pat
             kept_scan(_sealed(data[32:end]))
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("seed", range(4))
 def test_cells_that_no_scan_has_are_refused_in_words(seed: int, night: tuple[Path, Path]) -> None:
     """A checksum over any bytes: a scan comes of it, or WireError and nothing else."""

@@ -26,6 +26,7 @@ def small_segments() -> Iterator[None]:
         yield
 
 
+@pytest.mark.some(every=4)
 @each("case", sorted(path.parent.name for path in FIXTURES.glob("*/case.json")), every=3)
 def test_every_fixture_says_the_same_from_kept_scans(case: str, tmp_path: Path) -> None:
     """Transactions of all kinds, damage, old formats, state topics: what is taken is what was found."""
@@ -39,6 +40,7 @@ def test_every_fixture_says_the_same_from_kept_scans(case: str, tmp_path: Path) 
     assert files == sorted(path.name for path in (tmp_path / "second").iterdir())
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("seed", range(6))
 def test_nights_in_any_order(seed: int, tmp_path: Path) -> None:
     """Each takes what the one before has, some of which that one had taken, too."""

@@ -43,6 +43,7 @@ def small_segments() -> Iterator[None]:
         yield
 
 
+@pytest.mark.some(every=5)
 @pytest.mark.parametrize("night", NIGHTS)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_next_night_costs_what_is_new(night: str, jobs: int, tmp_path: Path) -> None:
@@ -137,6 +138,7 @@ def test_other_limits_are_another_scan(name: str, tmp_path: Path) -> None:
     assert audited(root, None, tmp_path / "first", options=options).reused.taken == 0
 
 
+@pytest.mark.sweep
 def test_a_kept_scan_that_is_changed_anywhere_is_no_scan(tmp_path: Path) -> None:
     """Whatever byte is changed, wherever it is cut: its segment is scanned again, and nothing fails."""
     root = broker(tmp_path)

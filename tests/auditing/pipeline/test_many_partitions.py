@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import build
 import plain
 from counted import counted
@@ -50,6 +52,7 @@ def test_calls_grow_with_the_partitions(tmp_path: Path) -> None:
     assert (after - before) / 150 <= EACH
 
 
+@pytest.mark.sweep
 def test_a_verifications_calls_grow_with_the_partitions(tmp_path: Path) -> None:
     """The same of a verification."""
     few, many = log_directory(tmp_path / "few", 50), log_directory(tmp_path / "many", 200)

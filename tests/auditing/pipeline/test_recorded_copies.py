@@ -91,6 +91,7 @@ def test_a_state_of_one_moment_is_quiet(state: Path) -> None:
     assert "copy-skewed" not in {finding.code for finding in found}
 
 
+@pytest.mark.some(every=5)
 @steps(11)
 @pytest.mark.parametrize("number", range(4), ids=["sorted", "reversed", "mixed", "mixed and reversed"])
 @pytest.mark.parametrize(("first", "later"), PAIRS)

@@ -81,6 +81,8 @@ def test_the_same_command_goes_on(form: str, tmp_path: Path, monkeypatch: pytest
     }  # fmt: skip
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> None:
     """By nobody asked, in the middle of a scan: also where processes scan."""

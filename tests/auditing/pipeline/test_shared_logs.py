@@ -23,11 +23,13 @@ from side_damage import CASE, DAMAGE, LOG
 WHOLE: Final = sorted(str(data) for case in cases(FIXTURES) for data in case.glob("data*"))
 
 
+@pytest.mark.sweep
 def test_every_fixture() -> None:
     """All rows, findings about the log as a whole included, come once."""
     same(WHOLE, 2, 5)
 
 
+@pytest.mark.some(every=7)
 @pytest.mark.parametrize("name", DAMAGE)
 def test_every_damage_of_a_log_and_its_side_files(tmp_path: Path, name: str) -> None:
     """What needs the transactions of all producers is found too."""

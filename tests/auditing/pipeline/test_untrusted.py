@@ -93,6 +93,7 @@ def test_changed_settings_are_refused(text: str, tmp_path: Path) -> None:
 EXTREMES = (0, 1, -1, 127, -128, 2**31, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
 
 
+@pytest.mark.some(every=5)
 @each("seed", range(40), every=2)
 def test_a_changed_scan_is_never_an_internal_error(
     seed: int, kept_audit: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from build import flipped
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
-from official import CORPUS, FIXTURES, materialize
+from official import CORPUS, FIXTURES, materialize, of_corpus
 from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, segments
 
 SKEWED = "unless-copied-while-running"
@@ -148,7 +148,7 @@ def _flip(segment: Path) -> None:
 @pytest.mark.corpus
 @pytest.mark.parametrize(
     "case",
-    [case for case in sorted(MOVING.glob("*")) if case.name.startswith(HEALTHY)] or [MOVING],
+    of_corpus(case for case in sorted(MOVING.glob("*")) if case.name.startswith(HEALTHY)),
     ids=lambda case: case.name,
 )
 def test_copies_of_healthy_brokers_are_quiet(case: Path) -> None:

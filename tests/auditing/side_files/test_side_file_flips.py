@@ -157,6 +157,7 @@ def silent(root: Path, path: Path, step: int) -> set[str]:
     return fields
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("kind", SILENT)
 def test_a_flip_is_found_or_nothing_can_tell(kind: str, folder: Path) -> None:
     """A fixed sample of the bits of one file of each kind."""

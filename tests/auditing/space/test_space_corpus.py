@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import kafkalog
-from official import CORPUS, cases
+from official import CORPUS, cases, of_corpus
 
 pytestmark = pytest.mark.corpus
 
 SPACE = CORPUS.parent / "corpus-space"
-CASES = cases(SPACE) or [SPACE]
+CASES = of_corpus(cases(SPACE))
 CLOCK_MS = 2_000  # between a producer's clock and the rig's note
 MOST_OFF = 0.05
 

@@ -83,6 +83,7 @@ def _flip(home: Path) -> None:
     path.write_bytes(flipped(path.read_bytes(), 8 * 70))
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize(
     ("change", "subject", "what", "said"),
     [

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 import build
 from group_model import modelled_rows
 from internal_pairs import Pair
@@ -70,6 +72,7 @@ def check(row: tuple[object, ...], table: str) -> None:
     assert len(row) == len(TABLES[table].columns)
 
 
+@pytest.mark.sweep
 @steps(47)
 def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
     """All mutants of a record in one log are the rows and findings that each alone gives, and the rows fit the tables."""
@@ -95,6 +98,7 @@ def test_share_groups_survive_every_flip(step: int) -> None:
         check(row, "share_offsets")
 
 
+@pytest.mark.sweep
 @steps(47)
 def test_the_metadata_survives_every_flip(step: int, tmp_path: Path) -> None:
     """One replay takes in all mutants of all records, one behind the other, and what holds can still be told."""

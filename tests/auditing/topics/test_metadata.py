@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from invoke import kafkalog
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
@@ -165,6 +167,7 @@ def test_since_when_a_node_should_have_a_partition_is_told() -> None:
 ROUNDS = 3000
 
 
+@pytest.mark.sweep
 def test_a_topic_that_is_made_anew_many_times(tmp_path: Path) -> None:
     """Each has the partitions and settings that it had last, and time does not grow with the square of their number."""
     values = []

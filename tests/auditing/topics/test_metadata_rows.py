@@ -56,6 +56,7 @@ def test_rows_of_any_records_are_those_of_each_alone(
     _held(written(root, Internal.CLUSTER_METADATA, some, 0), root)
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: path.parent.parent.parent.name)
 def test_rows_of_brokers_records_are_those_of_each_alone(path: Path, tmp_path: Path) -> None:
     """The same of what brokers and controllers wrote."""
@@ -65,6 +66,7 @@ def test_rows_of_brokers_records_are_those_of_each_alone(path: Path, tmp_path: P
     _held(log / path.name, tmp_path)
 
 
+@pytest.mark.sweep
 def test_rows_of_every_flip_are_those_of_each_alone(tmp_path: Path) -> None:
     """Records of every kind with one bit changed, as if their checksums held."""
     every = [one for pair in pairs("__cluster_metadata", 20) for one in changed(pair, 29)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from counted import counted_lines
 from kafkalog.auditing.topics import metadata_view
 from kafkalog.findings import Finding
@@ -11,6 +13,7 @@ from kafkalog.segments.file_rows import one_by_one
 from metadata_topic import write_topics
 
 
+@pytest.mark.sweep
 def test_metadata_takes_steps_for_each_topic_not_for_each_pair(tmp_path: Path) -> None:
     """Four times as many topics, deleted in the end, take four times the lines of Python, in every table."""
     lines: dict[int, int] = {}

@@ -246,7 +246,7 @@ MAY_FOLLOW = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), product(PERSISTED, PERSISTED), ids=lambda state: state.word)
+@pytest.mark.parametrize(("old", "new"), list(product(PERSISTED, PERSISTED)), ids=lambda state: state.word)
 def test_which_states_may_follow_one_another(old: TransactionState, new: TransactionState) -> None:
     """A transition is illegal exactly where a coordinator would never write it."""
     assert illegal([entry(old, 0), entry(new, 1)]) == ([] if new in MAY_FOLLOW[old] else [1])

@@ -13,7 +13,7 @@ from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.findings import Finding
 from metadata_topic import write_leader
-from official import CORPUS, FIXTURES, materialize
+from official import COPIES, CORPUS, FIXTURES, materialize, with_corpus
 from plain import Batch
 from state_topic import T, value, write_state
 
@@ -228,16 +228,22 @@ def test_what_brokers_wrote_at_one_moment(tmp_path: Path, name: str) -> None:
     assert contradictions(audit([case / "data"], AuditOptions(snapshot=True))) == []
 
 
-@pytest.mark.corpus
-@pytest.mark.parametrize("name", ["k4-j-copied-under-load", "v2.8-live-copy", "v3.9-live-copy"])
-def test_copies_that_were_taken_while_a_broker_wrote(name: str) -> None:
+LIVE: Final = [COPIES / "k4-j-copied-under-load", COPIES / "v2.8-live-copy"]
+
+
+@pytest.mark.parametrize("case", with_corpus(LIVE, [CORPUS / "v3.9-live-copy"]), ids=lambda case: case.name)
+def test_copies_that_were_taken_while_a_broker_wrote(case: Path) -> None:
     """Markers were copied whose decisions were not there yet."""
-    assert len(contradictions(audit([CORPUS / name / "data"], AuditOptions(snapshot=True)))) == 1
+    assert len(contradictions(audit([case / "data"], AuditOptions(snapshot=True)))) == 1
 
 
-@pytest.mark.corpus
+HEALTHY: Final = "[acs][0-9]*"
+
+
 @pytest.mark.parametrize(
-    "case", sorted(CORPUS.with_name("corpus-moving").glob("[acs][0-9]*")), ids=lambda case: case.name
+    "case",
+    with_corpus(sorted(COPIES.glob(HEALTHY)), sorted(CORPUS.with_name("corpus-moving").glob(HEALTHY))),
+    ids=lambda case: case.name,
 )
 def test_no_healthy_broker_is_judged_wrong_by_its_moving_copy(case: Path) -> None:
     """Given as of one moment, a copy that is not proves nothing against the broker: no error, nothing lost, no abort."""

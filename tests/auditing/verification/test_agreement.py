@@ -48,6 +48,7 @@ def test_every_code_is_shared_or_one_s_alone() -> None:
     } <= SHARED  # fmt: skip
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("case", cases(FIXTURES), ids=lambda case: case.name)
 def test_both_say_the_same_of_a_fixture(case: Path) -> None:
     """All its directories together, as one cluster; both look at the same logs."""
@@ -58,6 +59,7 @@ def test_both_say_the_same_of_a_fixture(case: Path) -> None:
     assert disagreements(audited, verified) == []
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("case", cases(FIXTURES), ids=lambda case: case.name)
 def test_both_say_the_same_of_the_directory_above(case: Path) -> None:
     """Where the parent of log directories is named both find the same logs in it, and say the same."""
@@ -67,6 +69,7 @@ def test_both_say_the_same_of_the_directory_above(case: Path) -> None:
     assert disagreements(audited, verified) == []
 
 
+@pytest.mark.sweep
 def test_both_say_the_same_of_a_partition_s_directory() -> None:
     """Each of the fixtures' partitions, named alone."""
     assert len(PARTS) > 100
@@ -88,6 +91,7 @@ def test_both_say_the_same_of_a_corpus(corpus: str) -> None:
 # Damage.
 
 
+@pytest.mark.some(every=7)
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "running"])
 @pytest.mark.parametrize("what", DAMAGE)
 def test_both_say_the_same_of_damage(what: str, tmp_path: Path, *, stopped: bool) -> None:
@@ -180,6 +184,7 @@ def of_file(name: str, folder: Path, few: int) -> Iterator[tuple[str, list[str]]
 FILES: Final = (*SIDE_FILES, *SEGMENTS)
 
 
+@pytest.mark.some(every=9)
 @pytest.mark.parametrize("name", FILES)
 def test_both_say_the_same_of_a_spoiled_file(name: str, tmp_path: Path) -> None:
     """Of every kind of file a sample of flips and cuts, and the file gone, a directory, a link."""

@@ -71,6 +71,7 @@ def damage(name: str, folder: Path, step: int) -> tuple[Tally, list[str]]:
     return tally, wrong
 
 
+@pytest.mark.some(every=5)
 @pytest.mark.parametrize("name", SIDE_FILES)
 def test_a_damaged_side_file_is_told(name: str, tmp_path: Path) -> None:
     """A sample: every 61st bit, every 20th length."""
@@ -155,6 +156,7 @@ def verified_flips(name: str, folder: Path, step: int) -> tuple[Tally, list[str]
     return tally, wrong
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("name", list(SEGMENTS)[::3])
 def test_a_flip_that_a_scan_passes_over_is_asked_of_side_files(name: str, tmp_path: Path) -> None:
     """A sample of every third segment: what stays silent is of a field that test_flips.py lists, with its reason."""

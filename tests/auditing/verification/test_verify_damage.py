@@ -26,6 +26,7 @@ BY_THE_LOG: Final = {
 }
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize("what", DAMAGE)
 def test_one_damage_gives_one_finding(what: str, tmp_path: Path) -> None:
     """A segment removed or put in, an index of another one, a snapshot's entry, a marker cut off, a checkpoint ahead."""

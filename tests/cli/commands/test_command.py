@@ -272,6 +272,7 @@ def test_the_decoders_decode(tmp_path: Path) -> None:
 # What the program says of itself.
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("environment", "words"), [({"KAFKALOG_PURE": "1"}, "interpreted"), ({}, "compiled|interpreted")]
 )
@@ -283,6 +284,7 @@ def test_the_version_says_which_kernel_runs(environment: dict[str, str], words: 
     assert ended.text in [f"kafkalog {VERSION} ({word} kernel)\n" for word in words.split("|")]
 
 
+@pytest.mark.process
 def test_the_interpreted_kernel_prints_the_same() -> None:
     """KAFKALOG_PURE=1 changes the speed and no byte."""
     arguments = ("dump", "--deep-iteration", "--print-data-log", SEGMENT)

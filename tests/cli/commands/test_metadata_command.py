@@ -18,13 +18,13 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
 from kafkalog.segments.moment import Moment
-from official import CORPUS, FIXTURES
+from official import CORPUS, FIXTURES, of_corpus
 from one_by_one import written
 
 TOLD = [
     path for path in sorted(FIXTURES.glob("k4-*/told.json")) if list(path.parent.glob("data*/__cluster_metadata-0"))
 ]
-CASES = sorted(CORPUS.glob("k4-*/truth.json")) or [CORPUS]
+CASES = of_corpus(sorted(CORPUS.glob("k4-*/truth.json")))
 SNAPSHOTS = FIXTURES / "k4-m-metadata-groups-44" / "data"
 
 
@@ -81,7 +81,6 @@ def test_some_fixtures_tell_of_topics() -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.parent.name)
 def test_the_metadata_of_the_corpus_is_what_clients_were_told(path: Path) -> None:
     """As above, over every case whose brokers were asked."""
-    assert path != CORPUS, f"there are no cases in {CORPUS}: nothing was compared"
     assert not differences(path)
 
 

@@ -92,6 +92,7 @@ def test_several_audits_and_records(audit: Path, tmp_path: Path) -> None:
     assert row["n"] == pq.read_metadata(tmp_path / "records.parquet").num_rows > 0
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -137,6 +138,8 @@ def test_without_duckdb_one_line_says_which_extra(audit: Path, monkeypatch: pyte
     assert ended.err == "Error: kafkalog sql needs DuckDB: pip install duckdb pyarrow\n"
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_a_process_ends_without_a_word_more(audit: Path) -> None:
     """DuckDB says nothing of its own when Python ends."""
     ended = processed("sql", audit, "SELECT 1 AS one")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from invoke import processed
 from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 
+@pytest.mark.sweep
+@pytest.mark.process
 def test_steps_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     """Records come back from other processes with all that the steps need; the table internal has its own read."""
     write_transactions(tmp_path / "d", Transactions(300, 40))

@@ -58,6 +58,7 @@ def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) 
             assert ways[0] == ways[1]
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("name", sorted(COLUMN_TABLES))
 def test_tables_of_an_audit_are_the_same_by_column_and_by_row(name: str) -> None:
     """Of every fixture of a broker, in every format."""

@@ -41,6 +41,7 @@ def wanted_of(table: str, path: Path) -> list[dict[str, Any]]:
     return [{name: row[name] for name in TABLES[table].usual} for row in rows if row["table"] == table]
 
 
+@pytest.mark.some(every=3)
 @FORMS
 @pytest.mark.parametrize("table", ["batches", "records", "control"])
 def test_a_file_has_the_rows_of_ndjson(form: str, table: str, tmp_path: Path) -> None:

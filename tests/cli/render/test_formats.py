@@ -53,6 +53,7 @@ def test_every_row_is_as_declared(case: Path) -> None:
         assert not wrong, table.name
 
 
+@pytest.mark.some(every=3)
 @sampled.each("case", CASES)
 def test_json_is_one_object_of_the_rows_of_ndjson(case: Path) -> None:
     """Json holds schema_version and a list for each table, with what ndjson has, and is ASCII."""

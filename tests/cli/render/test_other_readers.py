@@ -43,6 +43,9 @@ def _polars(path: Path) -> list[Row]:
     return rows
 
 
+POLARS = pytest.param(_polars, marks=pytest.mark.polars)
+
+
 def _duckdb(path: Path) -> list[Row]:
     relation = (
         duckdb.read_parquet(str(path))
@@ -55,7 +58,7 @@ def _duckdb(path: Path) -> list[Row]:
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
-@pytest.mark.parametrize("read", [_pandas, _polars, _duckdb], ids=lambda read: read.__name__.strip("_"))
+@pytest.mark.parametrize("read", [_pandas, POLARS, _duckdb], ids=["pandas", "polars", "duckdb"])
 @pytest.mark.parametrize("odd", [False, True], ids=["a broker's", "odd"])
 def test_a_reader_finds_the_rows_of_ndjson(
     read: Callable[[Path], list[Row]], form: str, odd: bool, tmp_path: Path

@@ -34,6 +34,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # On a terminal.
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("columns", [80, 400])
 def test_nothing_in_a_record_acts_on_a_terminal(hostile: Path, form: str, columns: int) -> None:
@@ -45,6 +46,7 @@ def test_nothing_in_a_record_acts_on_a_terminal(hostile: Path, form: str, column
     assert plain(screen.replace(b"\r\n", b"\n")).count("\n") >= len(HOSTILE) or form == "json"
 
 
+@pytest.mark.process
 def test_one_record_is_one_line(hostile: Path) -> None:
     """No newline in a value begins a line of its own: nothing can be forged."""
     for form in ("kafka", "ndjson", "csv"):
@@ -54,6 +56,7 @@ def test_one_record_is_one_line(hostile: Path) -> None:
         assert not lines[0].startswith(b"kafkalog: error")
 
 
+@pytest.mark.process
 def test_what_is_escaped_can_be_read_back(hostile: Path) -> None:
     """On a terminal a payload is escaped reversibly: no two payloads look the same."""
     screen = plain(on_terminal("dump", "--print-data-log", hostile)[1])
@@ -68,6 +71,8 @@ def test_what_is_escaped_can_be_read_back(hostile: Path) -> None:
 NAMES = [os.fsdecode(text) for text in HOSTILE.values() if b"\0" not in text and b"/" not in text]
 
 
+@pytest.mark.some(every=4)
+@pytest.mark.process
 @pytest.mark.parametrize("what", ["segment", "missing", "directory", "unknown"])
 @pytest.mark.parametrize("form", ["kafka", "table", "csv"])
 def test_no_file_name_acts_on_a_terminal(tmp_path: Path, what: str, form: str) -> None:
@@ -85,6 +90,7 @@ def test_no_file_name_acts_on_a_terminal(tmp_path: Path, what: str, form: str) -
     assert acting(screen) == ""
 
 
+@pytest.mark.process
 def test_standard_error_is_a_terminal_of_its_own(tmp_path: Path) -> None:
     """With the data in a file and messages on the terminal, the names in messages and summaries are escaped."""
     path = tmp_path / "a\x1b[2J\u202e.log"
@@ -98,6 +104,7 @@ def test_standard_error_is_a_terminal_of_its_own(tmp_path: Path) -> None:
     assert b"Dumping " + os.fsencode(path) in data
 
 
+@pytest.mark.process
 def test_messages_in_a_file_are_as_the_tool_writes_them(tmp_path: Path) -> None:
     """With the data on the terminal and messages in a file, the tool's summaries are its text, not escaped."""
     path = tmp_path / "a\\b é\t.log"
@@ -109,6 +116,7 @@ def test_messages_in_a_file_are_as_the_tool_writes_them(tmp_path: Path) -> None:
     assert f"Ignoring unknown file {tmp_path}/b\t.foo\n".encode() in messages
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "arguments", [("dump", "--key-decoder-class"), ("dump", "--columns"), ("dump", "--table"), ("dump", "--offset"), ()]
 )
@@ -132,6 +140,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "AFTER_S", 0.2)
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("soon")
 def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     """A file's name beside the progress bar is escaped; the bar's own sequences are gone when the command ends."""
@@ -145,6 +154,7 @@ def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     assert b"\x07" not in screen
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("soon")
 def test_an_interrupt_gives_the_terminal_back() -> None:
     """Ctrl-C while progress is shown leaves no bar and no hidden cursor behind."""
@@ -166,6 +176,7 @@ def test_an_interrupt_gives_the_terminal_back() -> None:
     assert screen.rindex(b"\x1b[?25l") < screen.rfind(b"\x1b[?25h")
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("soon")
 def test_no_progress_where_nobody_looks(tmp_path: Path) -> None:
     """Standard error in a pipe stays empty, however long it takes."""
@@ -178,6 +189,7 @@ def test_no_progress_where_nobody_looks(tmp_path: Path) -> None:
 # --raw, files and pipes.
 
 
+@pytest.mark.process
 def test_raw_is_the_tool_s_text(hostile: Path) -> None:
     """``--raw`` prints on a terminal what a file would get."""
     screen = on_terminal("dump", "--print-data-log", "--raw", hostile)[1]
@@ -186,6 +198,7 @@ def test_raw_is_the_tool_s_text(hostile: Path) -> None:
     assert FOREIGN.encode() in screen
 
 
+@pytest.mark.process
 def test_a_terminal_changes_nothing_in_harmless_text() -> None:
     """What has nothing to escape is the tool's text on a terminal too."""
     screen = on_terminal("dump", "--deep-iteration", SEGMENT.name, cwd=PARTITION)[1]
@@ -204,6 +217,7 @@ def test_pipes_and_files_get_the_bytes(hostile: Path, tmp_path: Path) -> None:
         assert b" key: " + payload + b" payload: " + payload + b"\n" in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["ndjson", "json"])
 def test_json_is_the_same_on_a_terminal(hostile: Path, form: str) -> None:
     """Json is ASCII everywhere, so a terminal changes nothing."""
@@ -216,6 +230,7 @@ def test_json_is_the_same_on_a_terminal(hostile: Path, form: str) -> None:
 # Colour and width.
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_colour_where_none_is_wanted(environment: dict[str, str]) -> None:
     """NO_COLOR and a dumb terminal are honoured; else a table has some."""
@@ -223,6 +238,7 @@ def test_no_colour_where_none_is_wanted(environment: dict[str, str]) -> None:
     assert b"\x1b" not in on_terminal("dump", "--format", "table", SEGMENT, environment=environment)[1]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [80, 100, 200])
 def test_a_table_fits_the_terminal(columns: int) -> None:
     """No line is wider than the terminal."""
@@ -231,6 +247,7 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     assert max(len(line) for line in screen.splitlines()) <= columns
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [40, 80, 120])
 @pytest.mark.parametrize("options", [(), ("--print-data-log",), ("--print-data-log", "--table", "findings")])
 def test_no_number_is_cut_in_a_table(columns: int, options: tuple[str, ...], tmp_path: Path) -> None:
@@ -242,6 +259,7 @@ def test_no_number_is_cut_in_a_table(columns: int, options: tuple[str, ...], tmp
     assert not re.search(r"\d…", screen)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [40, 80, 120, 300])
 @pytest.mark.parametrize("options", [(), ("--print-data-log", "--table", "records")])
 def test_no_column_is_lost_in_silence(columns: int, options: tuple[str, ...]) -> None:
@@ -253,6 +271,7 @@ def test_no_column_is_lost_in_silence(columns: int, options: tuple[str, ...]) ->
     assert ("left out" in screen) == (columns < 300)
 
 
+@pytest.mark.process
 def test_a_text_that_does_not_fit_is_shortened_and_shows_it(tmp_path: Path) -> None:
     """Keys and values end in an ellipsis, wide characters counted as two; short ones beside them stay whole."""
     path = segment(tmp_path, each("語".encode() * 60, b"x" * 100, b"short"))
@@ -264,6 +283,7 @@ def test_a_text_that_does_not_fit_is_shortened_and_shows_it(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.process
 def test_a_key_s_markup_is_text_on_a_terminal(tmp_path: Path) -> None:
     """What looks like rich's markup makes no colour and no link."""
     path = segment(tmp_path, each(b"[red]x[/red]", b"[link=http://x]y[/link]"))
@@ -290,6 +310,7 @@ def test_escaping_is_reversible(text: bytes) -> None:
     assert escape(os.fsdecode(text)) == escaped
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("columns", [80, 200])
 def test_a_terminal_is_told_what_to_use_for_a_long_listing(columns: int, tmp_path: Path) -> None:
     """More than a thousand rows are for a pager or a file; a pipe gets them all, and a thousand rows are shown."""

@@ -43,6 +43,7 @@ def test_every_field_is_escaped_wherever_the_text_is_cut(fields: list[str], size
     assert out.getvalue().decode() == wanted + "\r\n"
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize("form", ["csv", "table"])
 @pytest.mark.parametrize("what", ["value", "headers"])
 def test_a_huge_row_is_shown_in_pieces(form: str, what: str) -> None:

@@ -57,6 +57,7 @@ def _seen(shown: Any) -> Seen:
     return {name: float(canvas.get_attribute(f"data-{name}")) for name in ("from", "to", "names")}
 
 
+@pytest.mark.process
 @in_browser
 def test_the_first_view_says_what_the_terminal_says(running: Any, report: Path, hanging: AuditSource) -> None:
     """The sentence, the facts, then a line for each incident with severity, place and what to do first."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from kafkalog.reports import page
 from made_audits import MadeAudit, many_transactions
 
@@ -30,6 +32,7 @@ def _leaders(log: int, epochs: int, since: int | None) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_unclean_elections_and_the_newest_changes_are_drawn() -> None:
     """The page says how many of how many, in words and in the picture alike."""
     made = many_transactions(20, logs=1)
@@ -44,6 +47,7 @@ def test_unclean_elections_and_the_newest_changes_are_drawn() -> None:
     assert "Of 20500 leader changes 20000 are drawn: unclean elections first, then the newest." in text
 
 
+@pytest.mark.sweep
 def test_a_log_of_very_many_epochs_hides_no_other_logs_changes() -> None:
     """Without a metadata log no time is known: of each log the first changes are drawn."""
     made = many_transactions(20, logs=2)

@@ -38,6 +38,7 @@ def _written(source: AuditSource, file: Path) -> Path:
     return file
 
 
+@pytest.mark.process
 @each("fixture", FIXTURES)
 def test_a_report_opens_without_a_word(running: Any, fixture: Path, tmp_path: Path) -> None:
     """No console message, no violation of the policy, no request but for the file itself."""

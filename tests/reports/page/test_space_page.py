@@ -92,6 +92,7 @@ def running() -> Iterator[Any]:
         yield one
 
 
+@pytest.mark.process
 @in_browser
 @each("case", CASES)
 def test_a_page_opens_without_a_word(running: Any, case: str, tmp_path: Path) -> None:
