@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -219,20 +221,62 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
     assert read >= 5_000_000
 
 
-@pytest.mark.parametrize(("form", "mib", "said"), [("interpreted", 65, 1), ("interpreted", 64, 0), ("compiled", 65, 0)])
-def test_a_long_run_says_once_that_the_kernel_is_not_compiled(
-    form: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("form", "pure", "is_terminal", "said"),
+    [
+        ("interpreted", "", True, 1),
+        ("interpreted", "", False, 0),
+        ("interpreted", "1", True, 0),
+        ("compiled", "", True, 0),
+    ],
+)
+def test_a_run_that_reads_says_once_that_the_kernel_is_not_compiled(
+    form: str, pure: str, is_terminal: bool, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a terminal, when more than 64 MiB were read: until then nobody waits."""
+    """On a terminal, with what it costs, before anything is read; not to a script, nor to whoever asked for it."""
     from kafkalog_cli import progress
 
+    monkeypatch.setenv("KAFKALOG_PURE", pure)
     monkeypatch.setattr("kafkalog.kernel.form", lambda: form)
-    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setattr(sys, "stderr", screen := Screen() if is_terminal else io.StringIO())
     shown = progress.Progress()
+    assert screen.getvalue() == ""
+    shown.begin(1000, 1)
+    shown.begin(1000, 1)
 
-    shown.done("a.log", 32 << 20)
-    for position in range(mib - 32 + 1):
-        shown.at("b.log", position << 20)
-    shown.at("c.log", 0)
+    assert screen.getvalue().count("the kernel is not compiled: reading takes ten to seventy times as long") == said
+    assert screen.getvalue().count("\n") == said
 
-    assert screen.getvalue().count("the kernel is not compiled") == said
+
+@pytest.mark.process
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_command_without_a_compiler_says_so_on_a_terminal(is_terminal: bool, two: Path) -> None:
+    """A command that reads segments does; one that reads none doesn't; what is on standard output stays the same."""
+    code = (
+        "import kafkalog.kernel, sys; kafkalog.kernel.form = lambda: 'interpreted'\n"
+        "from kafkalog_cli.start import main; main()"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "KAFKALOG_PURE"}
+
+    def ended(*arguments: str | Path) -> tuple[bytes, bytes]:
+        """Run it with standard error on a terminal or in a file; return both outputs."""
+        reads, writes = pty.openpty() if is_terminal else os.pipe()
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=writes, env=environment,
+                check=False, timeout=60,
+            )  # fmt: skip
+        finally:
+            os.close(writes)
+        try:
+            return done.stdout, os.read(reads, 1 << 16)
+        except OSError:  # a terminal that nobody has open any more and that has nothing to read
+            return done.stdout, b""
+        finally:
+            os.close(reads)
+
+    out, said = ended("dump", two / "t-1" / f"{0:020}.log")
+
+    assert out.startswith(b"Dumping ")
+    assert said.count(b"the kernel is not compiled") == is_terminal
+    assert ended("explain", "hanging")[1] == b""
