@@ -35,8 +35,8 @@ class Progress(Watch):
 
     def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
-        # In a pipe or a log it would be one more line in every run of a script: there only --version says it.
-        self._may_tell_form = self._shown and not os.environ.get("KAFKALOG_PURE")
+        # To scripts, too: who waits for one doesn't see it run.
+        self._may_tell_form = sys.stderr is not None and not os.environ.get("KAFKALOG_PURE")
         self._begun = self._drawn = time.monotonic()
         self._total = self._segments = self._read = self._done = 0
         self._file = ""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -222,23 +220,17 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
 
 
 @pytest.mark.parametrize(
-    ("form", "pure", "is_terminal", "said"),
-    [
-        ("interpreted", "", True, 1),
-        ("interpreted", "", False, 0),
-        ("interpreted", "1", True, 0),
-        ("compiled", "", True, 0),
-    ],
+    ("form", "pure", "said"), [("interpreted", "", 1), ("interpreted", "1", 0), ("compiled", "", 0)]
 )
 def test_a_run_that_reads_says_once_that_the_kernel_is_not_compiled(
-    form: str, pure: str, is_terminal: bool, said: int, monkeypatch: pytest.MonkeyPatch
+    form: str, pure: str, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a terminal, with what it costs, before anything is read; not to a script, nor to whoever asked for it."""
+    """With what it costs, before anything is read; not to whoever asked for it."""
     from kafkalog_cli import progress
 
     monkeypatch.setenv("KAFKALOG_PURE", pure)
     monkeypatch.setattr("kafkalog.kernel.form", lambda: form)
-    monkeypatch.setattr(sys, "stderr", screen := Screen() if is_terminal else io.StringIO())
+    monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
     shown = progress.Progress()
     assert screen.getvalue() == ""
     shown.begin(1000, 1)
@@ -248,35 +240,15 @@ def test_a_run_that_reads_says_once_that_the_kernel_is_not_compiled(
     assert screen.getvalue().count("\n") == said
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_command_without_a_compiler_says_so_on_a_terminal(is_terminal: bool, two: Path) -> None:
-    """A command that reads segments does; one that reads none doesn't; what is on standard output stays the same."""
-    code = (
-        "import kafkalog.kernel, sys; kafkalog.kernel.form = lambda: 'interpreted'\n"
-        "from kafkalog_cli.start import main; main()"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "KAFKALOG_PURE"}
+def test_a_command_that_reads_segments_says_that_it_is_interpreted(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that reads none doesn't; what is on standard output stays the same."""
+    segment = two / "t-1" / f"{0:020}.log"
+    monkeypatch.delenv("KAFKALOG_PURE", raising=False)
+    monkeypatch.setattr("kafkalog.kernel.form", lambda: "compiled")
+    compiled = kafkalog("dump", segment)
+    monkeypatch.setattr("kafkalog.kernel.form", lambda: "interpreted")
+    plain = kafkalog("dump", segment)
 
-    def ended(*arguments: str | Path) -> tuple[bytes, bytes]:
-        """Run it with standard error on a terminal or in a file; return both outputs."""
-        reads, writes = pty.openpty() if is_terminal else os.pipe()
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=writes, env=environment,
-                check=False, timeout=60,
-            )  # fmt: skip
-        finally:
-            os.close(writes)
-        try:
-            return done.stdout, os.read(reads, 1 << 16)
-        except OSError:  # a terminal that nobody has open any more and that has nothing to read
-            return done.stdout, b""
-        finally:
-            os.close(reads)
-
-    out, said = ended("dump", two / "t-1" / f"{0:020}.log")
-
-    assert out.startswith(b"Dumping ")
-    assert said.count(b"the kernel is not compiled") == is_terminal
-    assert ended("explain", "hanging")[1] == b""
+    assert plain.text == compiled.text
+    assert (compiled.err.count("not compiled"), plain.err.count("not compiled")) == (0, 1)
+    assert kafkalog("explain", "hanging").err == ""
