@@ -128,22 +128,20 @@ wheel: $(READY)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	$(PYTHON) -m venv $(WHEEL_TRIED)
 	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
-	cmp share/man/man1/kafkalog.1 $(WHEEL_TRIED)/share/man/man1/kafkalog.1
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
+	cmp cli/kafkalog_cli/man/man1/kafkalog.1 "$$($(WHEEL_TRIED)/bin/kafkalog --man-path)/man1/kafkalog.1"
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero fixtures/made-damaged/data >$(WHEEL_TRIED)/report
 	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero fixtures/made-damaged/data | cmp - $(WHEEL_TRIED)/report
+	$(WHEEL_TRIED)/bin/pip uninstall --quiet --yes kafkalog
+	@test -z "$$(find $(WHEEL_TRIED) -iname '*kafkalog*' -o -name share)" || { echo "an uninstall leaves files"; exit 1; }
 
-# Man pages, made of the same texts as --help, and completions, as wheels put them below their prefix (share/). They are
-# made with the default install alone: no Spark, and nothing is compiled.
+# Man pages, made of the same texts as --help: with the default install alone, no Spark, and nothing is compiled.
 MAN := build/man
 man:
 	$(PYTHON) -m venv $(MAN)
 	KAFKALOG_PURE=1 $(MAN)/bin/pip install --quiet --disable-pip-version-check .
-	rm -f share/man/man1/*
-	$(MAN)/bin/python tools/man_pages.py share/man/man1
-	$(MAN)/bin/kafkalog completion bash >share/bash-completion/completions/kafkalog
-	$(MAN)/bin/kafkalog completion zsh >share/zsh/site-functions/_kafkalog
-	$(MAN)/bin/kafkalog completion fish >share/fish/vendor_completions.d/kafkalog.fish
+	rm -f cli/kafkalog_cli/man/man1/*
+	$(MAN)/bin/python tools/man_pages.py cli/kafkalog_cli/man/man1
 
 # What --py-files is given: pure Python, the same file from the same source.
 zip:

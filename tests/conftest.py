@@ -9,6 +9,7 @@ xdist's own groups are no help: they change an item's id in a way that pytest 9.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections import Counter
@@ -19,6 +20,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from kafkalog.kernel import form
 from official import CORPUS
 
 # Files whose tests share a browser, or audits.
@@ -46,6 +48,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, 
 
 def pytest_configure() -> None:
     """Watch what tests start, in this process and all that it forks."""
+    if form() == "interpreted":
+        os.environ["KAFKALOG_PURE"] = "1"  # asked for, so that commands do not say that they are slow
     sys.addaudithook(_note_start)
 
 

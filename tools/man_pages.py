@@ -1,6 +1,6 @@
 """Write man pages of kafkalog and its commands, made of the same texts as ``--help``.
 
-python tools/man_pages.py share/man/man1
+python tools/man_pages.py cli/kafkalog_cli/man/man1
 """
 
 from __future__ import annotations

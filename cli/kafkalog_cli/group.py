@@ -102,6 +102,13 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
+def _man_path(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    click.echo(os.path.join(os.path.dirname(os.path.abspath(__file__)), "man"))
+    ctx.exit()
+
+
 _STATUS: Final = (
     "Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage, 3 not all could be read or nothing"
     " matches, 4 the output failed, 130 interrupted."
@@ -115,6 +122,10 @@ _STATUS: Final = (
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Show the version and whether the kernel is compiled, then exit.",
+)  # fmt: skip
+@click.option(
+    "--man-path", is_flag=True, is_eager=True, expose_value=False, callback=_man_path,
+    help="Show the folder of the man pages, then exit: man -M FOLDER kafkalog.",
 )  # fmt: skip
 @click.pass_context
 def cli(ctx: click.Context) -> None:

@@ -259,5 +259,5 @@ def parquet_engine() -> str:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
+        raise OutputError("Parquet needs pyarrow: pip install pyarrow") from error
     return f"pyarrow {pa.__version__}"

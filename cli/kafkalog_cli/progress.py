@@ -24,7 +24,10 @@ __all__ = ["AFTER_S", "BETWEEN_S", "Progress"]
 AFTER_S: Final = 1.0  # seconds of work before anything is drawn
 BETWEEN_S: Final = 0.1  # seconds
 _KEPT: Final = 10  # findings that an interrupt shows
-_MUCH: Final = 64 << 20  # bytes from which on it matters that the kernel runs interpreted
+_INTERPRETED: Final = (
+    "the kernel is not compiled: reading takes ten to seventy times as long; install kafkalog again where there is a C"
+    " compiler, or set KAFKALOG_PURE=1 if it is meant to be so"
+)
 
 
 class Progress(Watch):
@@ -32,17 +35,20 @@ class Progress(Watch):
 
     def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
+        # To scripts, too: who waits for one doesn't see it run.
+        self._may_tell_form = sys.stderr is not None and not os.environ.get("KAFKALOG_PURE")
         self._begun = self._drawn = time.monotonic()
         self._total = self._segments = self._read = self._done = 0
         self._file = ""
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
         self._lines: set[str] = set()
-        self._form_is_known = False
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
     def begin(self, size: int, segments: int) -> None:
+        if self._may_tell_form:
+            self._say_if_interpreted()
         self._total += size
         self._segments += segments
 
@@ -74,17 +80,14 @@ class Progress(Watch):
         self._lines.add(line)
 
     def _say_if_interpreted(self) -> None:
+        """Say what an install without a compiler costs: pip shows nothing of a build that went on without one."""
         from kafkalog.kernel import form
 
-        self._form_is_known = True
+        self._may_tell_form = False
         if form() == "interpreted":
-            self.tell(
-                "the kernel is not compiled; compiled, this takes a tenth of the time or less (it needs a C compiler)"
-            )
+            self.tell(_INTERPRETED)
 
     def _draw(self, file: str = "") -> None:
-        if not self._form_is_known and self._done + self._read > _MUCH:
-            self._say_if_interpreted()
         now = time.monotonic()
         if now - self._begun < AFTER_S or now - self._drawn < BETWEEN_S:
             return

@@ -431,6 +431,7 @@ def _settings() -> frozenset[str]:
 
 
 _LEAST: Final = (3, 5)
+_INSTALL: Final = "pip install 'pyspark<5' 'pandas<3' pyarrow"
 
 
 def check_packages() -> None:
@@ -438,7 +439,7 @@ def check_packages() -> None:
     try:
         import pyspark
     except ImportError as error:
-        raise UnreadableError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
+        raise UnreadableError(f"Spark needs pyspark: {_INSTALL}") from error
     version = pyspark.__version__
     found = re.match(r"(\d+)\.(\d+)", version)
     if found is not None and (int(found[1]), int(found[2])) < _LEAST:
@@ -447,6 +448,4 @@ def check_packages() -> None:
         import pandas  # noqa: F401  # pyspark asks for it wherever Arrow is used
         import pyarrow  # noqa: F401  # the tables
     except ImportError as error:
-        raise UnreadableError(
-            f"the driver lacks the Python package {error.name}: pip install 'kafkalog[spark]'"
-        ) from error
+        raise UnreadableError(f"the driver lacks the Python package {error.name}: {_INSTALL}") from error

@@ -208,7 +208,7 @@ def _pyarrow_fs() -> Any:
     try:
         from pyarrow import fs
     except ImportError as error:
-        raise UnreadableError("object stores need pyarrow: pip install 'kafkalog[parquet]'") from error
+        raise UnreadableError("object stores need pyarrow: pip install pyarrow") from error
     return fs
 
 

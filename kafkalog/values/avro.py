@@ -48,7 +48,7 @@ class AvroReader:
         try:
             from fastavro import parse_schema, schemaless_reader
         except ImportError as error:
-            raise UnsupportedError("Avro needs fastavro: pip install 'kafkalog[schemas]'") from error
+            raise UnsupportedError("Avro needs fastavro: pip install fastavro") from error
         self._parse: Callable[..., Any] = parse_schema
         self._read: Callable[..., Any] = schemaless_reader
         self._schemas = schemas

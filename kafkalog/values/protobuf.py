@@ -49,7 +49,7 @@ class ProtobufReader:
         try:
             import google.protobuf.json_format  # noqa: F401  # asked for now, so that it is said before anything is read
         except ImportError as error:
-            raise UnsupportedError("Protobuf needs protobuf: pip install 'kafkalog[schemas]'") from error
+            raise UnsupportedError("Protobuf needs protobuf: pip install protobuf") from error
         self._schemas = schemas
         # By the identity of what `_schemas` keeps.
         self._files: dict[int, _File | str] = {}
@@ -258,7 +258,7 @@ def compiled(text: str, imports: Mapping[str, str], temporary: str | None = None
     Raises UnsupportedError if what compiles it is not installed, or if it doesn't compile.
     """
     if find_spec("grpc_tools") is None:
-        raise UnsupportedError("text of Protobuf needs grpcio-tools: pip install 'kafkalog[proto]'")
+        raise UnsupportedError("text of Protobuf needs grpcio-tools: pip install grpcio-tools")
     with tempfile.TemporaryDirectory(prefix="kafkalog-", dir=temporary) as folder:
         for name, content in {**imports, _MAIN: text}.items():
             path = os.path.normpath(os.path.join(folder, name))

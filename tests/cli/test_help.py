@@ -20,7 +20,7 @@ from official import ROOT
 TOP = cli.make_context("kafkalog", [], resilient_parsing=True)  # not one of our own: help options are kept
 COMMANDS = {name: command for name in cli.list_commands(TOP) if (command := cli.get_command(TOP, name))}
 ALL = {**COMMANDS, "bulk_audit": bulk_audit}
-SHARE = ROOT / "share"  # what wheels install beside the packages
+PAGES = ROOT / "cli" / "kafkalog_cli" / "man" / "man1"
 
 
 def context(name: str) -> click.Context:
@@ -79,17 +79,12 @@ def test_a_script_for_completion(shell: str) -> None:
         subprocess.run([shell, "-n"], input=ended.out, check=True, timeout=30)
 
 
-@pytest.mark.parametrize(
-    ("shell", "name"),
-    [
-        ("bash", "bash-completion/completions/kafkalog"),
-        ("zsh", "zsh/site-functions/_kafkalog"),
-        ("fish", "fish/vendor_completions.d/kafkalog.fish"),
-    ],
-)
-def test_what_wheels_install_for_a_shell_is_what_the_command_prints(shell: str, name: str) -> None:
-    """Where it is not, `make man` writes it."""
-    assert (SHARE / name).read_bytes() == kafkalog("completion", shell).out
+def test_man_finds_the_pages_where_the_command_says() -> None:
+    """As `git --man-path` does: an install writes nothing where it would be left behind."""
+    ended = kafkalog("--man-path")
+
+    assert (ended.status, ended.err, ended.text) == (0, "", f"{PAGES.parent}\n")
+    assert (PAGES / "kafkalog.1").is_file()
 
 
 @pytest.mark.process
@@ -125,7 +120,7 @@ def test_man_pages_say_what_help_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", alone, tool, tmp_path], check=True, timeout=60)
 
     assert {path.name for path in tmp_path.iterdir()} == {"kafkalog.1", *(f"kafkalog-{name}.1" for name in COMMANDS)}
-    assert {path.name: path.read_text() for path in (SHARE / "man" / "man1").iterdir()} == {
+    assert {path.name: path.read_text() for path in PAGES.iterdir()} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }, "make man"
     for name, command in COMMANDS.items():

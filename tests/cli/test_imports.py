@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
 import build
 import kafkalog
 from invoke import SEGMENT
+from kafkalog_cli.group import cli
 
 NAME: Final = "00000000000000000000.log"
 SLOW = {"numpy", "pyarrow", "rich", "construct", "pyspark", "pandas"}
@@ -30,6 +32,10 @@ try:
 finally:
     print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
+ROOMS_OF_AUDITS: Final = tuple(
+    f"kafkalog.{room}" for room in ("auditing", "columns", "over_time", "queries", "reports")
+)
+NAMES: Final = tuple(cli.list_commands(click.Context(cli)))
 ALL_NAMES: Final = COMMAND.replace('name.partition(".")[0]', "name")
 
 
@@ -156,6 +162,16 @@ def test_the_version_needs_no_command_tree() -> None:
         "kafkalog.kernel._shadow", "kafkalog.kernel.crc32c", "kafkalog.kernel.numbers",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.main",
     }  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in NAMES)], ids=" ".join)
+def test_help_imports_neither_numpy_nor_the_rooms_of_audits(arguments: tuple[str, ...]) -> None:
+    """All commands are loaded to list them, each with its own text: so none may bring in what only its work needs."""
+    imported = _imported(ALL_NAMES, *arguments)
+
+    assert imported & (SLOW | set(CODECS)) == set()
+    assert {name for name in imported if name.startswith(ROOMS_OF_AUDITS)} == set()
 
 
 @pytest.mark.process

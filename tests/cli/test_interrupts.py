@@ -219,20 +219,36 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
     assert read >= 5_000_000
 
 
-@pytest.mark.parametrize(("form", "mib", "said"), [("interpreted", 65, 1), ("interpreted", 64, 0), ("compiled", 65, 0)])
-def test_a_long_run_says_once_that_the_kernel_is_not_compiled(
-    form: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("form", "pure", "said"), [("interpreted", "", 1), ("interpreted", "1", 0), ("compiled", "", 0)]
+)
+def test_a_run_that_reads_says_once_that_the_kernel_is_not_compiled(
+    form: str, pure: str, said: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a terminal, when more than 64 MiB were read: until then nobody waits."""
+    """With what it costs, before anything is read; not to whoever asked for it."""
     from kafkalog_cli import progress
 
+    monkeypatch.setenv("KAFKALOG_PURE", pure)
     monkeypatch.setattr("kafkalog.kernel.form", lambda: form)
-    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
     shown = progress.Progress()
+    assert screen.getvalue() == ""
+    shown.begin(1000, 1)
+    shown.begin(1000, 1)
 
-    shown.done("a.log", 32 << 20)
-    for position in range(mib - 32 + 1):
-        shown.at("b.log", position << 20)
-    shown.at("c.log", 0)
+    assert screen.getvalue().count("the kernel is not compiled: reading takes ten to seventy times as long") == said
+    assert screen.getvalue().count("\n") == said
 
-    assert screen.getvalue().count("the kernel is not compiled") == said
+
+def test_a_command_that_reads_segments_says_that_it_is_interpreted(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that reads none doesn't; what is on standard output stays the same."""
+    segment = two / "t-1" / f"{0:020}.log"
+    monkeypatch.delenv("KAFKALOG_PURE", raising=False)
+    monkeypatch.setattr("kafkalog.kernel.form", lambda: "compiled")
+    compiled = kafkalog("dump", segment)
+    monkeypatch.setattr("kafkalog.kernel.form", lambda: "interpreted")
+    plain = kafkalog("dump", segment)
+
+    assert plain.text == compiled.text
+    assert (compiled.err.count("not compiled"), plain.err.count("not compiled")) == (0, 1)
+    assert kafkalog("explain", "hanging").err == ""

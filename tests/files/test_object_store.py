@@ -360,7 +360,7 @@ main()
         [sys.executable, "-c", code, "s3://backups/x.log", SEGMENT], capture_output=True, text=True, check=False
     )
 
-    assert ended.stderr.count("pip install 'kafkalog[parquet]'") == 1
+    assert ended.stderr.count("pip install pyarrow") == 1
     assert "baseOffset: 0" in ended.stdout
 
 

@@ -11,7 +11,7 @@ from kafkalog.columns.table import NONE, Columns
 from kafkalog.quantities import iso
 from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
 from kafkalog.reports.lanes import on_brokers_clock, time_axis
-from kafkalog_cli.commands.timeline import timeline_lines
+from kafkalog_cli.render.lane_lines import lane_lines
 from made_audits import MadeAudit, many_transactions
 from official import FIXTURES
 
@@ -25,7 +25,7 @@ def _every(_: Any) -> bool:
 
 def _lines(made: MadeAudit, most: int = 20) -> list[str]:
     shown, folded = fold_quiet(lanes_by_offset(made, 40, _every), most)
-    return list(timeline_lines(shown, folded, width=40, by_time=False))
+    return list(lane_lines(shown, folded, width=40, by_time=False))
 
 
 def test_a_thousand_partitions_are_few_lines() -> None:
@@ -104,7 +104,7 @@ def test_one_wrong_clock_does_not_squeeze_the_others() -> None:
     before = lanes_by_time(made, 40, _every, "log")[0].axis
     made.columns[1]["first_timestamp_ms"][0] -= 300 * 24 * _HOUR
     lanes = lanes_by_time(made, 40, _every, "log")
-    header = next(timeline_lines(lanes, None, width=60, by_time=True))
+    header = next(lane_lines(lanes, None, width=60, by_time=True))
 
     assert lanes[0].axis.first - before.first < _HOUR
     assert header.split() == [iso(lanes[0].axis.first), iso(lanes[0].axis.last)]

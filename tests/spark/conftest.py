@@ -39,7 +39,7 @@ def _missing() -> str | None:
     try:
         import pyspark  # noqa: F401  # only whether it is there
     except ImportError:
-        return "Spark's tests need pyspark: pip install 'kafkalog[spark]'"
+        return "Spark's tests need pyspark: pip install '.[spark]'"
     return None
 
 

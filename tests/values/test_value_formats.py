@@ -684,8 +684,8 @@ def test_what_can_not_be_meant_is_wrong_usage(tmp_path: Path, options: tuple[str
 @pytest.mark.parametrize(
     ("form", "hidden", "words"),
     [
-        ("avro", "fastavro", "Avro needs fastavro: pip install 'kafkalog[schemas]'"),
-        ("protobuf", "google.protobuf", "Protobuf needs protobuf: pip install 'kafkalog[schemas]'"),
+        ("avro", "fastavro", "Avro needs fastavro: pip install fastavro"),
+        ("protobuf", "google.protobuf", "Protobuf needs protobuf: pip install protobuf"),
     ],
 )
 def test_a_missing_extra_is_one_line(tmp_path: Path, form: str, hidden: str, words: str) -> None:
@@ -710,4 +710,4 @@ def test_a_missing_compiler_is_one_reason(monkeypatch: pytest.MonkeyPatch) -> No
     found = Schemas()
     found.add_registered({"id": 7, "schemaType": "PROTOBUF", "schema": "", "subject": "a", "version": 1})
 
-    assert "pip install 'kafkalog[proto]'" in str(decoder("protobuf", found)(b"\0\0\0\0\x07\0"))
+    assert "pip install grpcio-tools" in str(decoder("protobuf", found)(b"\0\0\0\0\x07\0"))

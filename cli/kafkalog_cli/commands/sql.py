@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.reports import WrittenAudit
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import Column, Table
 from kafkalog.zone import Zone
@@ -140,7 +139,9 @@ def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         import duckdb
         import pyarrow.dataset as ds
     except ImportError as error:
-        raise UnsupportedError("kafkalog sql needs DuckDB: pip install 'kafkalog[sql]'") from error
+        raise UnsupportedError("kafkalog sql needs DuckDB: pip install duckdb pyarrow") from error
+    from kafkalog.reports import WrittenAudit
+
     connection = duckdb.connect(":memory:", config=dict(_SAFE))
     parts: dict[str, list[tuple[str, list[str]]]] = {}
     audits = 0

@@ -135,7 +135,7 @@ def test_without_duckdb_one_line_says_which_extra(audit: Path, monkeypatch: pyte
     ended = kafkalog("sql", audit, "SELECT 1")
 
     assert ended.status == 2
-    assert ended.err == "Error: kafkalog sql needs DuckDB: pip install 'kafkalog[sql]'\n"
+    assert ended.err == "Error: kafkalog sql needs DuckDB: pip install duckdb pyarrow\n"
 
 
 @pytest.mark.sweep
