@@ -126,8 +126,8 @@ wheel: $(READY)
 	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
 	cmp share/man/man1/kafkalog.1 $(WHEEL_TRIED)/share/man/man1/kafkalog.1
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
-	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero fixtures/made-damaged/data >$(WHEEL_TRIED)/report
-	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero fixtures/made-damaged/data | cmp - $(WHEEL_TRIED)/report
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero --jobs 2 fixtures/*/data >$(WHEEL_TRIED)/report
+	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero --jobs 1 fixtures/*/data | cmp - $(WHEEL_TRIED)/report
 
 # Man pages, made of the same texts as --help, and completions, as wheels put them below their prefix (share/). They are
 # made with the default install alone: no Spark, and nothing is compiled.
