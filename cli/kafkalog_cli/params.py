@@ -30,7 +30,7 @@ __all__ = [
     "At",
     "NumberRanges",
     "Offsets",
-    "Place",
+    "PathOrUri",
     "TimeZone",
     "check_name",
     "form_of",
@@ -58,7 +58,7 @@ REPORT_SUFFIXES: Final = {
 }  # fmt: skip
 
 
-class Place(click.Path):
+class PathOrUri(click.Path):
     """A path or a URI; one that no file system here reads or writes is refused, before anything else is done."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -42,7 +42,7 @@ from kafkalog_cli.options import (
     storage_options,
 )
 from kafkalog_cli.output import say
-from kafkalog_cli.params import SIZE, Place
+from kafkalog_cli.params import SIZE, PathOrUri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,7 +254,9 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _output_options = in_order(
-    click.option("-o", "--output", type=Place(), required=True, metavar="DIR", help="New directory for the output."),
+    click.option(
+        "-o", "--output", type=PathOrUri(), required=True, metavar="DIR", help="New directory for the output."
+    ),
     click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote."),
 )
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
@@ -262,7 +264,9 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
 
 def _input_option(*, required: bool) -> Option:
     text = "A broker's log directory, or a pattern; repeat for more."
-    return click.option("--input", "inputs", type=Place(), multiple=True, required=required, metavar="DIR", help=text)
+    return click.option(
+        "--input", "inputs", type=PathOrUri(), multiple=True, required=required, metavar="DIR", help=text
+    )
 
 
 def _split_option(more: str = ".") -> Option:
@@ -271,7 +275,7 @@ def _split_option(more: str = ".") -> Option:
 
 
 @click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
-@click.argument("more", nargs=-1, type=Place(), metavar="[DIR]...")
+@click.argument("more", nargs=-1, type=PathOrUri(), metavar="[DIR]...")
 @_input_option(required=False)
 @_output_options
 @_split_option()

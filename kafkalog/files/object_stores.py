@@ -6,11 +6,9 @@ its own. Local files import nothing of this.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import posixpath
 import re
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +19,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
-from kafkalog.files.unnamed_files import unnamed_file, unwritten
 
 __all__ = [
     "RemoteSource",
@@ -91,28 +88,16 @@ _AT_ONCE: Final = 16  # requests for side files
 known_systems: dict[tuple[int, str, StorageOptions], Any] = {}
 
 
-# What stores were asked, by this process and by those that it has forked since: each appends to one unnamed file.
+# What stores were asked: other processes, forks too, send what they asked with their results.
 
-_ASKED: Final = ("list", "look", "read")
-
-_REQUEST: Final = struct.Struct("<qq")  # its kind and its bytes
-
-_requests: list[int] = []  # the descriptor of the file, once something was asked
+_ASKED: Final = ("list", "look", "read", "read_bytes")
 
 _here: Counter[str] = Counter()  # what this process alone asked
 
-_elsewhere: Counter[str] = Counter()  # what processes asked that are not forks of this one
+_elsewhere: Counter[str] = Counter()  # what other processes said that they asked
 
 
 def _asked(kind: str, size: int = 0) -> None:
-    if not _requests:
-        made = unnamed_file()
-        fcntl.fcntl(made, fcntl.F_SETFL, os.O_APPEND)
-        _requests.append(made)
-    try:
-        os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
-    except OSError as error:
-        raise unwritten("how often stores were asked", error) from error
     _here.update({kind: 1, "read_bytes": size})
 
 
@@ -121,14 +106,8 @@ def requests_made() -> dict[str, int]:
 
     It is empty where none was asked. A listing of more than 1000 objects is counted once.
     """
-    if not _requests and not _elsewhere:
-        return {}
-    data = os.pread(_requests[0], os.fstat(_requests[0]).st_size, 0) if _requests else b""
-    found = {name: _elsewhere[name] for name in (*_ASKED, "read_bytes")}
-    for kind, size in _REQUEST.iter_unpack(data[: len(data) // _REQUEST.size * _REQUEST.size]):
-        found[_ASKED[kind]] += 1
-        found["read_bytes"] += size
-    return found
+    made = _here + _elsewhere
+    return {name: made[name] for name in _ASKED} if made else {}
 
 
 # What listings said of objects that never change once they are whole: what is opened has to be that.
@@ -147,7 +126,7 @@ def requests_here() -> Counter[str]:
 
 
 def add_requests(made: Mapping[str, int]) -> None:
-    """Count what a process asked that is no fork of this one, too."""
+    """Count what another process asked, too."""
     _elsewhere.update(made)
 
 

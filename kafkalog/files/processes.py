@@ -11,8 +11,10 @@ import pickle
 import select
 import signal
 import struct
+import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -226,7 +228,9 @@ class _Crew(Generic[_Task, _Result]):
         """Do a task, and write its result or what it raised; return whose task it is as in a head."""
         begin = place.at
         try:
-            write(self._function(self._tasks[number]), place)
+            known = _requests()
+            result = self._function(self._tasks[number])
+            write((result, _requests() - known), place)
         except _UnwrittenError:
             raise
         except Exception as error:  # the first process raises it
@@ -286,6 +290,12 @@ class _Crew(Generic[_Task, _Result]):
             with io.BufferedReader(_Place(file, start)) as place:
                 result = pickle.load(place)  # written by a fork of this process
             _put(file, _NUMBER.pack(start + size), 0)
+            if about >= 0:
+                result, asked = result
+                if asked:
+                    from kafkalog.files.object_stores import add_requests
+
+                    add_requests(asked)
             yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
 
     def _ended(self) -> str:
@@ -373,6 +383,12 @@ def _writer(inherited: Sequence[object]) -> Callable[[object, _Place], None]:
 
 def _inherited_one(number: int) -> object:
     return _inherited[number]
+
+
+def _requests() -> Counter[str]:
+    """Return what object stores were asked so far."""
+    stores = sys.modules.get("kafkalog.files.object_stores")  # which local files do not load
+    return Counter() if stores is None else Counter(stores.requests_made())
 
 
 def _same(result: _Result) -> _Result:

@@ -18,7 +18,8 @@ def unnamed_file() -> int:
     Raises UnreadableError, and UnsupportedError if the directory for temporary files is in a log directory.
     """
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("kafkalog")
+        in_memory: int = os.memfd_create("kafkalog")
+        return in_memory
     import tempfile  # Linux does not need it
 
     from kafkalog.files.off_limits import temporary_folder

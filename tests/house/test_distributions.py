@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from invoke import kafkalog
 from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
@@ -68,3 +74,22 @@ def test_a_wheel_has_no_c(source: Path) -> None:
         there = {file.relative_to((ROOT / package).parent).as_posix() for file in (ROOT / package).rglob("*.py")}
         assert there <= set(names)
     assert {"LICENSE", "NOTICE"} <= {Path(name).name for name in names}
+
+
+@pytest.mark.process
+def test_wheels_are_tried_with_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On each system that they are built for, and by `make wheel`: the audit is big enough for a second process."""
+    forks = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: forks.append(fork()) or forks[-1])
+    commands = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]["test-command"]
+    (audit,) = (command for command in commands if " txn-audit " in command)
+    words = shlex.split(audit.format(project=ROOT))
+    paths = [path for word in words if "*" in word for path in sorted(glob.glob(word))]
+    two, one = re.findall(r"kafkalog (txn-audit .*) fixtures/\*/data", (ROOT / "Makefile").read_text())
+    monkeypatch.chdir(ROOT)
+
+    assert words[:-1] == ["kafkalog", *two.split()]
+    assert kafkalog(*two.split(), *paths).status == 0
+    assert len(forks) > 0
+    assert one == two.replace("--jobs 2", "--jobs 1")
