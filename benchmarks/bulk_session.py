@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
+from candidates import RSS_UNIT
 from kafkalog_cli.options import SHOWN
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
@@ -53,10 +54,10 @@ def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]
     done = bulk_audit(session, paths, output, tables=SHOWN, kept=kept, progress=told.append, **more)
     seconds = time.perf_counter() - started
     cores = _core_seconds() - cores
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
     return {
         "seconds": seconds, "core_seconds": cores, "began_ms": began, "ended_ms": round(time.time() * 1000),
-        "told": told, "verdict": done.summary.verdict(), "totals": done.summary.totals(), "driver_peak_rss": peak << 10,
+        "told": told, "verdict": done.summary.verdict(), "totals": done.summary.totals(), "driver_peak_rss": peak,
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from typing import Final
 from crc32c import crc32c
 
 from batches import CRC_AT, CRC_FROM, HEADER
+from candidates import RSS_UNIT
 from generate import META_PROPERTIES, write_log_directory
 from kafkalog.auditing.space import SpaceOptions, measure
 from shapes import parse_size
@@ -112,7 +113,7 @@ def main() -> None:
     for shape, partitions, _ in AUDITED[:2]:
         rate, _ = _rate(given.output / f"space-{shape}-{partitions}", "topic", given.rounds)
         _print_rate(f"{shape} batches of transactions", rate)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT >> 20
     print(f"| peak RSS of these, {DIFFERENT:,} keys | {most} MiB |  |  |")
 
 

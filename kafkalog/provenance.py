@@ -43,7 +43,7 @@ SUCCESS: Final = "_SUCCESS"  # written last, and empty
 WORK: Final = "_work"  # kafkalog's own; what readers of tables leave out: its name begins with _
 SCANS: Final = f"{WORK}/scans"
 BEGUN: Final = f"{WORK}/begun.json"
-_EXCHANGE: Final = 2  # RENAME_EXCHANGE of renameat2(2)
+_EXCHANGE: Final = 2  # RENAME_EXCHANGE of Linux's renameat2, RENAME_SWAP of macOS's renamex_np
 _HERE: Final = -100  # AT_FDCWD
 
 
@@ -138,6 +138,8 @@ def remove_listed(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if not is_linked(folder, os.path.dirname(name)):
             with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                if os.path.isdir(folder / name) and not os.path.islink(folder / name):
+                    continue  # macOS would say that this is not permitted, and so it does where the right is missing
                 (folder / name).unlink()
                 homes.add(folder / os.path.dirname(name))
     for home in homes - {folder}:
@@ -213,8 +215,12 @@ def _exchange(one: Path, other: Path) -> None:
     """Give two directories each other's name."""
     import ctypes
 
+    system = ctypes.CDLL(None)
     with suppress(AttributeError):  # a C library without it
-        if not ctypes.CDLL(None).renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+        if not system.renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+            return
+    with suppress(AttributeError):
+        if not system.renamex_np(os.fsencode(one), os.fsencode(other), _EXCHANGE):
             return
     aside = beside(other)
     try:

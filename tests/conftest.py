@@ -40,7 +40,6 @@ STARTS: Final = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"} 
 STARTED: Final[list[str]] = []
 
 settings.register_profile("kafkalog", deadline=None, max_examples=10)  # how long one takes depends on the machine
-settings.register_profile("more", deadline=None, max_examples=25)  # make test-all
 settings.register_profile("exhaustive", deadline=None, max_examples=1000)  # make exhaustive
 settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler

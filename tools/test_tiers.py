@@ -29,7 +29,7 @@ class Counting:
 def main() -> None:
     """Print the table, rooms in the order of their names."""
     counting = Counting()
-    quiet = ["--collect-only", "-p", "no:terminal", "--rootdir", str(ROOT)]
+    quiet = ["--collect-only", "-o", "addopts=--strict-markers", "-p", "no:terminal", "--rootdir", str(ROOT)]
     pytest.main([*quiet, str(ROOT / "tests")], plugins=[counting])
     row = "| {:26} |" + " {:>10} |" * (len(TIERS) + 1)
     print(row.format("room", *TIERS, "all"))

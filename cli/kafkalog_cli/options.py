@@ -17,7 +17,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import ROW_FORMS, SIZE, TIME, TIMES, NumberRanges, TimeZone, form_of, names_of
+from kafkalog_cli.params import ROW_FORMS, SIZE, TIME, TIMES, NumberRanges, Place, TimeZone, form_of, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def as_one(name: str, make: Callable[..., Any], *options: Option) -> Option:
 
 def paths_argument(metavar: str, *, required: bool = True) -> Option:
     """Declare a command's inputs, as `paths`."""
-    path = click.Path(readable=False)  # what can't be read is said later
+    path = Place(readable=False)  # what can't be read is said later
     return click.argument("paths", nargs=-1, required=required, metavar=metavar, type=path, callback=_patterns_of_uris)
 
 
@@ -111,7 +111,7 @@ def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple
 def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
     """Take a directory that is there, or a URI. Raises BadParameter."""
     if not is_remote(path):
-        click.Path(exists=True, file_okay=False).convert(path, _param, _ctx)
+        Place(exists=True, file_okay=False).convert(path, _param, _ctx)
     return path
 
 
@@ -147,7 +147,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
     again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
     return as_one(
         "target", _target,
-        click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
+        click.option("-o", "--output", type=Place(), required=required, metavar="NAME",
                      help=f"{text} `-` is standard output."),
         click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
         *((again,) if folders else ()),
@@ -168,7 +168,7 @@ def _target(*, output: str | None, no_clobber: bool, csv_safe: bool, overwrite: 
 def _path(output: str) -> Path:
     from pathlib import Path  # takes as long as a small dump
 
-    return Path(output)
+    return Path(local_path(output))
 
 
 max_batch_bytes_option: Final = click.option(
@@ -202,7 +202,7 @@ def remote_options(command: Command) -> Command:
             return command(*arguments, **others)
 
     options = in_order(
-        click.option("--remote", type=click.Path(readable=False), metavar="DIR|URI",
+        click.option("--remote", type=Place(readable=False), metavar="DIR|URI",
                      help="The remote store of tiered storage: its segments are the earlier part of the logs."),
         click.option("--remote-layout", metavar="PATTERN",
                      help="How its objects are named, with {topic}, {topic_id}, {partition}, {segment_id},"
@@ -387,7 +387,7 @@ TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
 SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
 
 since_audit_option: Final = click.option(
-    "--since-audit", type=click.Path(file_okay=False), metavar="PREVIOUS",
+    "--since-audit", type=Place(file_okay=False), metavar="PREVIOUS",
     help="Scan only segments that are new or changed since this output of an earlier audit.",
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kafkalog.files.names import why_no_place
 from kafkalog.quantities import Ago, When, bytes_of, time_of
 from kafkalog.tables.declared import EVERY_COLUMN
 
@@ -29,6 +30,7 @@ __all__ = [
     "At",
     "NumberRanges",
     "Offsets",
+    "Place",
     "TimeZone",
     "check_name",
     "form_of",
@@ -54,6 +56,16 @@ PROSE_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 REPORT_SUFFIXES: Final = {
     ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
 }  # fmt: skip
+
+
+class Place(click.Path):
+    """A path or a URI; one that no file system here reads or writes is refused, before anything else is done."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        wrong = why_no_place(value) if isinstance(value, str) else None
+        if wrong is not None:
+            self.fail(f"{wrong}.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

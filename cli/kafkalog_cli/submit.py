@@ -42,7 +42,7 @@ from kafkalog_cli.options import (
     storage_options,
 )
 from kafkalog_cli.output import say
-from kafkalog_cli.params import SIZE
+from kafkalog_cli.params import SIZE, Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,6 +144,13 @@ _NO_PACKAGE: Final = re.compile(
     r"No module named '([^']+)'|\[PACKAGE_NOT_INSTALLED\] (\S+)|^ImportError: (\S+) >=", re.MULTILINE
 )
 _NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
+_ABORTED: Final = re.compile(r"Job aborted due to stage failure: (.+)")
+_WHERE: Final = re.compile(r"in stage (\d+)\S* failed (\d+) times.*?\(TID \d+\) \((\S+) executor \S+\): (.*)")
+_TOO_MUCH: Final = re.compile(r"results of (\d+) tasks \((.+?)\) is bigger than spark.driver.maxResultSize \((.+?)\)")
+_LOST: Final = re.compile(r"ExecutorLostFailure \(executor \S+ exited[^)]*\) Reason: (.+?)(?=\n|$)")
+_OUT_OF_MEMORY: Final = re.compile(r"java\.lang\.OutOfMemoryError: (.+)")
+_CRASHED: Final = "Python worker exited unexpectedly"
+_MORE_MEMORY: Final = "spark.executor.memoryOverhead gives executors more, --split-bytes makes tasks smaller"
 
 
 @contextmanager
@@ -192,8 +199,28 @@ def _in_words(text: str) -> Exception:
     elif program := _NO_PROGRAM.search(text):
         cause = f"executors have no program {program[1]}: set PYSPARK_PYTHON to their Python"
     else:
-        cause = _lacks("executors", text) or with_advice(lines[0])
-    return UnreadableError(f"the job failed: {cause}")
+        cause = _lacks("executors", text) or _of_spark(text) or with_advice(lines[0])
+    where = _WHERE.search(text)
+    at = "" if where is None else f" (stage {where[1]}, {where[2]} attempts, the last one on {where[3]})"
+    return UnreadableError(f"the job failed{at}: {cause}")
+
+
+def _of_spark(text: str) -> str:
+    """Say what Spark or the system ended a job for, and what to do, if the traces have it."""
+    if too_much := _TOO_MUCH.search(text):
+        tasks, size, most = too_much.groups()
+        sent = f"{tasks} tasks send {size} to the driver, more than spark.driver.maxResultSize ({most})"
+        return f"{sent}: raise that with spark.driver.memory, or give fewer inputs at once"
+    if out := _OUT_OF_MEMORY.search(text):
+        return f"a JVM has no memory left ({out[1].strip()}): raise spark.driver.memory and spark.executor.memory"
+    if lost := _LOST.search(text):
+        return f"an executor was lost: {lost[1].strip().rstrip('.')}; for want of memory, {_MORE_MEMORY}"
+    if _CRASHED in text:
+        return f"a Python worker was killed, as the system does for want of memory: {_MORE_MEMORY}"
+    if where := _WHERE.search(text):
+        return where[4].strip()
+    aborted = _ABORTED.search(text)
+    return "" if aborted is None else aborted[1].strip()
 
 
 def _lacks(who: str, text: str) -> str:
@@ -227,7 +254,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _output_options = in_order(
-    click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output."),
+    click.option("-o", "--output", type=Place(), required=True, metavar="DIR", help="New directory for the output."),
     click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote."),
 )
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
@@ -235,7 +262,7 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
 
 def _input_option(*, required: bool) -> Option:
     text = "A broker's log directory, or a pattern; repeat for more."
-    return click.option("--input", "inputs", multiple=True, required=required, metavar="DIR", help=text)
+    return click.option("--input", "inputs", type=Place(), multiple=True, required=required, metavar="DIR", help=text)
 
 
 def _split_option(more: str = ".") -> Option:
@@ -244,7 +271,7 @@ def _split_option(more: str = ".") -> Option:
 
 
 @click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
-@click.argument("more", nargs=-1, metavar="[DIR]...")
+@click.argument("more", nargs=-1, type=Place(), metavar="[DIR]...")
 @_input_option(required=False)
 @_output_options
 @_split_option()

@@ -30,6 +30,7 @@ __all__ = [
     "place_unpacked",
     "sibling",
     "unpacked_places",
+    "why_no_place",
 ]
 
 # Internal topics, as in the names of their directories.
@@ -45,6 +46,33 @@ _REMOTE: Final = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
 def is_remote(path: str) -> bool:
     """Say whether a path is a URI that pyarrow's file systems read."""
     return path.startswith(_REMOTE)
+
+
+# What other programs call a place, and how it is written here.
+_WRITTEN: Final = {
+    "dbfs": "/dbfs/…, where a cluster mounts it",
+    "file": "file:///…, or the path alone",
+    "gcs": "gs://…",
+    "oss": "s3://… with --endpoint: such a store speaks S3",
+    "s3n": "s3a://…",
+    "viewfs": "hdfs://NAMENODE/…",
+    "wasb": "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/…",
+    "wasbs": "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/…",
+}
+_URI: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")
+
+
+def why_no_place(path: str) -> str | None:
+    """Say what is wrong with a URI that no file system here reads or writes; None for other paths.
+
+    The operating system would take it for a path: an output would be a folder named ``wasbs:`` where the command runs.
+    """
+    uri = _URI.match(path)
+    if uri is None or is_remote(path) or path.startswith(_LOCAL) or os.path.lexists(path):
+        return None
+    known = _WRITTEN.get(uri[1].lower())
+    instead = f"write {known}" if known else "kafkalog reads and writes " + ", ".join((*_REMOTE, _LOCAL))
+    return f"{uri[1]}: is no file system that kafkalog knows: {instead}"
 
 
 _unpacked: dict[str, str] = {}  # folders of archives that are unpacked, by the name that stands for each

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
+from kafkalog.files.unnamed_files import unnamed_file, unwritten
 
 __all__ = [
     "RemoteSource",
@@ -90,7 +91,7 @@ _AT_ONCE: Final = 16  # requests for side files
 known_systems: dict[tuple[int, str, StorageOptions], Any] = {}
 
 
-# What stores were asked, by this process and by those that it has forked since: each appends to one file in memory.
+# What stores were asked, by this process and by those that it has forked since: each appends to one unnamed file.
 
 _ASKED: Final = ("list", "look", "read")
 
@@ -105,10 +106,13 @@ _elsewhere: Counter[str] = Counter()  # what processes asked that are not forks 
 
 def _asked(kind: str, size: int = 0) -> None:
     if not _requests:
-        made = os.memfd_create("kafkalog-requests")
+        made = unnamed_file()
         fcntl.fcntl(made, fcntl.F_SETFL, os.O_APPEND)
         _requests.append(made)
-    os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
+    try:
+        os.write(_requests[0], _REQUEST.pack(_ASKED.index(kind), size))
+    except OSError as error:
+        raise unwritten("how often stores were asked", error) from error
     _here.update({kind: 1, "read_bytes": size})
 
 

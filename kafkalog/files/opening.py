@@ -15,6 +15,7 @@ from typing import BinaryIO, Final, Protocol
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.packed_segments import PackedSource, index_part, manifest_path, read_manifest
+from kafkalog.files.system_calls import read_at
 from kafkalog.files.tree import FileIdentity
 
 __all__ = [
@@ -105,6 +106,7 @@ _KINDS: Final = (
 
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+_OF_A_SOCKET: Final = (errno.ENXIO, errno.EOPNOTSUPP)  # what Linux, and what macOS says to who opens one
 
 
 def open_unnoticed(name: str, flags: int = 0) -> int:
@@ -125,7 +127,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
     try:
         descriptor = open_unnoticed(name)
     except OSError as error:
-        what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
+        what = "a socket" if error.errno in _OF_A_SOCKET else (error.strerror or str(error)).lower()
         raise UnreadableError(f"{name}: {what}") from error
     except ValueError as error:  # a NUL in the name
         raise UnreadableError(f"{name!r}: {error}") from error
@@ -138,7 +140,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
 
 
 class FileSource:
-    """A regular file, read with ``preadv`` up to its size at opening.
+    """A regular file, read up to its size at opening.
 
     Raises UnreadableError if it can't be opened, is not a regular file, or a read fails.
     """
@@ -159,7 +161,7 @@ class FileSource:
         done, least = 0, min(least, len(view))
         while done < least:
             try:
-                got = os.preadv(self._descriptor, [view[done:] if done else view], position + done)
+                got = read_at(self._descriptor, view[done:] if done else view, position + done)
             except OSError as error:
                 raise UnreadableError(
                     f"{self.name}: cannot read at position {position + done}: {error.strerror}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import select
 from collections.abc import Callable
 from typing import BinaryIO, Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.system_calls import read_at, waiter, write_at
 
 __all__ = ["BLOCK", "FORGOTTEN", "IN_MEMORY", "LEAST_READ", "MOST_READ", "StreamSource"]
 
@@ -40,7 +40,7 @@ class StreamSource:
         self._max = max_bytes
         self._before_waiting = before_waiting
         self._read_some = _reader(stream)
-        self._poll = _poll(stream)
+        self._wait = _waiter(stream)
         self._kept = bytearray()
         self._start = 0  # position of the first byte in memory
         self._spill: _Spill | None = None
@@ -68,7 +68,7 @@ class StreamSource:
             self._read_on(most - self._stop)
 
     def _is_ready(self) -> bool:
-        return self._poll is None or bool(self._poll.poll(0))
+        return self._wait is None or self._wait(0)
 
     def _read_on(self, wanted: int) -> None:
         if self._before_waiting is not None and not self._is_ready():
@@ -78,8 +78,8 @@ class StreamSource:
         except OSError as error:
             raise UnreadableError(f"{self.name}: {error.strerror}") from error
         if data is None:  # a non-blocking stream has nothing yet
-            if self._poll is not None:
-                self._poll.poll()
+            if self._wait is not None:
+                self._wait(None)
             return
         self._kept += data
         if not data:
@@ -104,12 +104,9 @@ class StreamSource:
         self._start += count
 
     def _no_room(self, error: OSError) -> UnreadableError:
-        from kafkalog.files.off_limits import temporary_folder
+        from kafkalog.files.unnamed_files import no_room
 
-        return UnreadableError(
-            f"{self.name}: part of the stream must be read again, but a temporary file for it can't be written in"
-            f" {temporary_folder()}: {error.strerror}; set TMPDIR to another directory"
-        )
+        return no_room(f"{self.name}: part of the stream must be read again, but a temporary file for it", error)
 
     def _copy(self, position: int, view: memoryview) -> None:
         """Fill `view` with bytes that were read and not released."""
@@ -147,15 +144,12 @@ def _reader(stream: BinaryIO) -> Callable[[int], bytes | None]:
     return lambda size: read1(size) or stream.read(1)  # read1 also returns b"" for nothing yet
 
 
-def _poll(stream: BinaryIO) -> select.poll | None:
-    """Return a poll that says whether there are bytes to read, None if the stream has no file descriptor."""
+def _waiter(stream: BinaryIO) -> Callable[[float | None], bool] | None:
+    """Return what waits for bytes to read, None if the stream has no file descriptor."""
     try:
-        descriptor = stream.fileno()
+        return waiter(stream.fileno())
     except (AttributeError, OSError):
         return None
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return poll
 
 
 class _Spill:
@@ -176,14 +170,16 @@ class _Spill:
         while at < len(data):
             block = bytes(data[at : at + BLOCK])
             is_hole = block.count(0) == len(block)
-            at += len(block) if is_hole else os.pwrite(descriptor, block, self._stop - self._start + at)
+            if not is_hole:
+                write_at(descriptor, block, self._stop - self._start + at)
+            at += len(block)
         self._stop += len(data)
         os.ftruncate(descriptor, self._stop - self._start)
 
     def read_into(self, position: int, view: memoryview) -> None:
         done = 0
         while done < len(view):
-            done += os.preadv(self._file.fileno(), [view[done:]], position - self._start + done)
+            done += read_at(self._file.fileno(), view[done:], position - self._start + done)
 
     def released(self, position: int) -> _Spill:
         """Return the bytes from `position` on: this file, or a new one if most of this one is no longer needed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import errno
 import gc
 import io
 import os
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, Type
 
 import numpy as np
 
+from kafkalog.files.system_calls import may_fork, read_at, write_at
+from kafkalog.files.unnamed_files import unnamed_file, unwritten
 from kafkalog.files.watch import Watch, set_watch, watch
 
 if TYPE_CHECKING:
@@ -101,7 +104,7 @@ def processors() -> int:
 # Tasks that this process and processes forked from it do together.
 #
 # This process does tasks, too: it would else wait for the others, each of which costs a fork. What was known before
-# the fork is known after it, so only results cross: through files in memory, each announced by a few bytes in a pipe,
+# the fork is known after it, so only results cross: through unnamed files, each announced by a few bytes in a pipe,
 # so that nobody waits for a reader who is at work. Whoever is free takes the next task.
 #
 # ProcessPoolExecutor with forks did the same audits with 5 to 8 % more processor time and 4 to 10 % more time in two
@@ -111,17 +114,25 @@ def processors() -> int:
 
 _Result = TypeVar("_Result")
 
-_HEAD: Final = struct.Struct("=4q")  # of a result: whose file, where in it, its size, and whose task; ~task: it raised
+# Of a result: whose file, where in it, its size, and whose task. ~task: it raised; instead of a size -errno: that can't
+# be written.
+_HEAD: Final = struct.Struct("=4q")
 
 _HEADS: Final = 4096 // _HEAD.size * _HEAD.size  # bytes of a pipe that come as they were written
 
 _NUMBER: Final = struct.Struct("=q")
+
+_RESULTS: Final = "what several processes share"
 
 _LAST_WORD: Final = 0.2  # seconds: the signal that ended a helper may be on its way to this process
 
 
 class HelperLostError(RuntimeError):
     """A forked process ended in the middle of its work: something killed it."""
+
+
+class _UnwrittenError(OSError):
+    """A result can't be written."""
 
 
 @contextmanager
@@ -133,11 +144,11 @@ def in_processes(
     What crosses should be columns; where a result has one of the objects that are `inherited`, only its number crosses,
     and the result here has the object itself. A task that raises does so here, where its result would be. A terminal's
     interrupt goes to all processes of a command: this one alone acts on it, and ends the others. Nobody watches single
-    tasks.
+    tasks. Raises UnreadableError where results can't be written.
     """
     crew = _Crew(function, tasks, inherited)
     try:
-        for _ in range(min(count, len(tasks)) - 1):
+        for _ in range(min(count, len(tasks)) - 1 if may_fork() else 0):
             crew.fork()
         yield crew.results()
     finally:
@@ -166,15 +177,14 @@ class _Crew(Generic[_Task, _Result]):
         self._tasks = tasks
         self._helpers: list[int] = []
         self._files: list[int] = []
-        self._numbers = _memory()
-        os.write(self._numbers, b"".join(map(_NUMBER.pack, range(len(tasks)))))
-        os.lseek(self._numbers, 0, os.SEEK_SET)
+        self._numbers = unnamed_file()
+        _put(self._numbers, b"".join(map(_NUMBER.pack, range(len(tasks)))), 0)
         self._arrivals, self._announce = os.pipe()
         self._is_done = False
 
     def fork(self) -> None:
         """Start a helper."""
-        self._files.append(_memory())
+        self._files.append(unnamed_file())
         signals = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
             helper = os.fork()
@@ -200,17 +210,30 @@ class _Crew(Generic[_Task, _Result]):
                 if os.pread(file, _NUMBER.size, 0) == _NUMBER.pack(end):  # all was read: its memory is free
                     end = _NUMBER.size
                     os.ftruncate(file, 0)  # also that number: the next result may end at the same place
-                about, place = number, _Place(file, end)
+                place = _Place(file, end)
                 try:
-                    write(self._function(self._tasks[number]), place)
-                except Exception as error:  # the first process raises it
-                    about, place = ~number, _Place(file, end)
-                    place.write(_sent(error))
+                    about = self._written(number, place, write)
+                except _UnwrittenError as error:
+                    os.write(self._announce, _HEAD.pack(mine, end, -(error.errno or errno.EIO), ~number))
+                    break
                 os.write(self._announce, _HEAD.pack(mine, end, place.at - end, about))
                 end = place.at
             status = 0
         finally:
             os._exit(status)
+
+    def _written(self, number: int, place: _Place, write: Callable[[object, _Place], None]) -> int:
+        """Do a task, and write its result or what it raised; return whose task it is as in a head."""
+        begin = place.at
+        try:
+            write(self._function(self._tasks[number]), place)
+        except _UnwrittenError:
+            raise
+        except Exception as error:  # the first process raises it
+            place.at = begin
+            place.write(_sent(error))
+            return ~number
+        return number
 
     def _next(self) -> int | None:
         """Take a task; return its number, None if none is left."""
@@ -257,9 +280,12 @@ class _Crew(Generic[_Task, _Result]):
         _inherited = self._inherited
         for whose, start, size, about in _HEAD.iter_unpack(heads):
             file = self._files[whose]
+            if size < 0:
+                yield ~about, partial(_raised, unwritten(_RESULTS, OSError(-size, os.strerror(-size))))
+                continue
             with io.BufferedReader(_Place(file, start)) as place:
                 result = pickle.load(place)  # written by a fork of this process
-            os.pwrite(file, _NUMBER.pack(start + size), 0)
+            _put(file, _NUMBER.pack(start + size), 0)
             yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
 
     def _ended(self) -> str:
@@ -298,17 +324,26 @@ class _Place(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        got = os.preadv(self._file, [buffer], self.at)
+        got = read_at(self._file, memoryview(buffer).cast("B"), self.at)
         self.at += got
         return got
 
     def write(self, data: ReadableBuffer) -> int:
-        rest = memoryview(data).cast("B")
-        size = len(rest)
-        while rest:  # one call takes at most 2 GiB
-            written = os.pwrite(self._file, rest, self.at)
-            self.at, rest = self.at + written, rest[written:]
+        size = memoryview(data).nbytes
+        try:
+            write_at(self._file, data, self.at)
+        except OSError as error:
+            raise _UnwrittenError(error.errno, error.strerror) from error
+        self.at += size
         return size
+
+
+def _put(file: int, data: bytes, at: int) -> None:
+    """Write what this process writes to an unnamed file. Raises UnreadableError."""
+    try:
+        write_at(file, data, at)
+    except OSError as error:
+        raise unwritten(_RESULTS, error) from error
 
 
 def _writer(inherited: Sequence[object]) -> Callable[[object, _Place], None]:
@@ -358,8 +393,3 @@ def _sent(error: Exception) -> bytes:
     except Exception:  # whatever an exception's own code does
         return pickle.dumps(RuntimeError(where))
     return sent
-
-
-def _memory() -> int:
-    """Open a file in memory, which nobody else can open."""
-    return os.memfd_create("kafkalog")

@@ -236,9 +236,14 @@ _MOST_WRITTEN: Final = 16 << 20
 _MAIN: Final = "kafkalog_schema.proto"
 
 # The compiler is this module of grpcio-tools; its own files are the well-known types.
+# macOS refuses a limit of memory below what is mapped, and it maps many GiB for each process.
 _COMPILE: Final = """
 import os, resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+try:
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+except ValueError:
+    if sys.platform != "darwin":
+        raise
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 import grpc_tools
 from grpc_tools import protoc

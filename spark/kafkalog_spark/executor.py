@@ -105,7 +105,8 @@ class ScannedFrame:
             for at, (number, *place) in enumerate(places):
                 by_log.setdefault(number, []).append((*place, batch, at))
         for log in logs:
-            yield log, judge_tasks.joined(_contents(by_log.pop(log.number, [])))
+            again = partial(judge_tasks.kept_scan, self.executor.kept, log)
+            yield log, judge_tasks.joined(_contents(by_log.pop(log.number, [])), again)
 
 
 @dataclass(frozen=True, slots=True)

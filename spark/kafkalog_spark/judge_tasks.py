@@ -63,6 +63,7 @@ __all__ = [
     "OpenOffsets",
     "conflict",
     "joined",
+    "kept_scan",
 ]
 
 JUDGED: Final = pa.schema(
@@ -77,9 +78,7 @@ ASKED: Final = {name: f"asked: {name}" for name in ("list", "look", "read", "rea
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
 
 
-def joined(
-    rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], SegmentScan] | None = None
-) -> list[SegmentScan]:  # fmt: skip
+def joined(rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], SegmentScan]) -> list[SegmentScan]:
     """Put one log's scans together again, each with its transactions.
 
     `kept` reads the scan of a segment, by its number in the log, from a file with this name.
@@ -87,7 +86,6 @@ def joined(
     scans: list[SegmentScan] = []
     for kind, content in rows:
         if kind == KEPT:
-            assert kept is not None  # only judges get such rows
             scans.append(kept(len(scans), content.decode()))
             continue
         if kind == "scan":
@@ -142,7 +140,7 @@ class Judge:
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(_place(self.seal, content[0][1]))
-                scans[number] = joined(content[1:], partial(_kept_scan, self.kept, logs[-1]))
+                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1]))
             yield from self._judged(share, logs, scans, coordinator, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
@@ -199,7 +197,7 @@ class OpenOffsets:
         for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
             (_, _, _, content), *others = of_log  # the log's own row sorts before all others
             place = _place(self.seal, content)
-            scans = joined((row[2:] for row in others), partial(_kept_scan, self.kept, place))
+            scans = joined((row[2:] for row in others), partial(kept_scan, self.kept, place))
             offsets = open_offsets(place.directory, scans, Share(share, place.shares))
             yield (number, len(offsets), offsets[: self.most].tobytes())
 
@@ -212,7 +210,7 @@ def _place(seal: Seal, content: bytes) -> LogPlace:
     return found
 
 
-def _kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> SegmentScan:
+def kept_scan(kept: KeptScans, log: LogPlace, number: int, name: str) -> SegmentScan:
     """Read the scan of a log's segment that a task of this job kept."""
     return kept.keeping.again(name, log.directory.segments[number])
 

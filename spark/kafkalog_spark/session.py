@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ _WHILE_AT_WORK: Final = {
     # Otherwise columns are matched by their places, and two of one type are swapped silently.
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
 }
+_CHILDREN: Final = Path("/proc/thread-self/children")
 # Where each stage has as many tasks as it asks for, plans that change while they run only make more jobs.
 _PLANNED: Final = {"spark.sql.adaptive.enabled": "false"}
 
@@ -70,11 +72,18 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
 
 
 def _children() -> set[int]:
-    """Return the processes that this thread started, where the system says so."""
+    """Return the processes that this thread started, or this process where the system says no more."""
     try:
-        return {int(number) for number in Path("/proc/thread-self/children").read_text().split()}
+        return {int(number) for number in _CHILDREN.read_text().split()}
     except OSError:
+        pass  # not Linux
+    try:
+        # A header's text goes to the end of its argument: these are two, each without one.
+        with subprocess.Popen(["ps", "-A", "-o", "pid=", "-o", "ppid="], stdout=subprocess.PIPE, text=True) as ps:
+            pairs = [tuple(map(int, line.split())) for line in ps.communicate()[0].splitlines()]
+    except OSError:  # a container without ps
         return set()
+    return {number for number, parent in pairs if parent == os.getpid()} - {ps.pid}
 
 
 def configured(name: str) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from invoke import kafkalog
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
-from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, KIND_OF, kind_of
 
 PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")
 
@@ -23,6 +23,11 @@ def test_every_code_says_all_four_things(code: str) -> None:
     assert PARTS == ("meaning", "certainty", "kafka", "next")
     assert len(set(texts)) == len(texts)
     assert [text for text in texts if not text.endswith(".") or "\n" in text] == []
+
+
+def test_a_code_without_a_kind_is_a_note_about_a_copy() -> None:
+    """What a running broker leaves in a copy stops no consumer."""
+    assert {kind_of(code).kind for code in CATALOGUE.keys() - KIND_OF.keys()} == {"copy-skewed"}
 
 
 @pytest.mark.parametrize("code", CATALOGUE)

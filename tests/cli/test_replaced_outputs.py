@@ -53,11 +53,28 @@ def no_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
 
 
-@pytest.mark.parametrize("steps", ["one step", "three steps"])
+class MacSystem:
+    """A C library that has macOS's call alone, which here Linux's does; it may refuse, as some file systems do."""
+
+    def __init__(self, refuses: bool) -> None:
+        self._system = ctypes.CDLL(None)
+        self._refuses = refuses
+        self.asked = 0
+
+    def renamex_np(self, one: bytes, other: bytes, flags: int) -> int:
+        assert flags == 2  # RENAME_SWAP
+        self.asked += 1
+        return -1 if self._refuses else self._system.renameat2(-100, one, -100, other, 2)
+
+
+@pytest.mark.parametrize("steps", ["one step", "three steps", "one step of macOS", "macOS refuses it"])
 def test_what_kafkalog_did_not_write_stays(out: Path, steps: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the directory, in those of tables, in its own; kafkalog's files are the new ones', and nothing else is left."""
+    mac = MacSystem(refuses=steps == "macOS refuses it") if "macOS" in steps else None
     if steps == "three steps":
         no_exchange(monkeypatch)
+    elif mac is not None:
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: mac)
     before = out.stat().st_ino
     assert audit(out, "--overwrite", "--table", "transactions").status == 0
     assert out.stat().st_ino != before
@@ -68,6 +85,25 @@ def test_what_kafkalog_did_not_write_stays(out: Path, steps: str, monkeypatch: p
     unlisted = {row["file"].removeprefix(f"{out}/") for row in ended.table("findings") if row["severity"] == "note"}
     assert (ended.status, unlisted) == (1, {*NOTES})  # the link leads out
     assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert mac is None or mac.asked == 1
+
+
+def test_a_directory_in_the_place_of_a_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux and macOS refuse to remove one as a file with different errors, so that nobody tries."""
+    (tmp_path / "0.parquet" / "mine").mkdir(parents=True)
+    (tmp_path / "1.parquet").touch()
+    removed = []
+    unlink = os.unlink
+
+    def noted(path: Path, **more: Any) -> None:
+        removed.append(path.name)
+        unlink(path, **more)
+
+    monkeypatch.setattr(os, "unlink", noted)
+    provenance.remove_listed(tmp_path, ["0.parquet", "1.parquet"])
+
+    assert removed == ["1.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["0.parquet"]
 
 
 def test_a_file_with_the_name_of_a_new_one_is_not_lost(out: Path) -> None:

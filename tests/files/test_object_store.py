@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +18,9 @@ import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
+from kafkalog.files import object_stores
 from kafkalog.files.directories import exists, expand, is_directory, open_tree
-from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.object_stores import StorageOptions, requests_made, set_storage_options
 from kafkalog.files.opening import open_source, read_small
 from kafkalog.files.tree import Tree
 from kafkalog.log_dirs.log_directory import Segment, open_log_directory
@@ -86,6 +89,35 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     monkeypatch.setattr(executors, "TASK_BYTES", 1000)
 
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
+
+
+@pytest.mark.process
+def test_without_files_in_memory_what_was_asked_is_counted_too(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:  # fmt: skip
+    """It is in a temporary file, to which this process and its forks write; a full one is said in a line."""
+    uri = store.upload(FIXTURES / "k4-i-retention-delete-records" / "data", "counted")
+
+    def made() -> tuple[bytes, Counter[str]]:
+        before = Counter(requests_made())
+        ended = kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri)
+        return ended.out, Counter(requests_made()) - before
+
+    monkeypatch.setattr(executors, "TASK_BYTES", 1000)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    found = made()
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(object_stores, "_requests", [])
+
+    assert made() == found
+    with open(object_stores._requests[0], "rb") as asked:
+        assert os.fstat(asked.fileno()).st_nlink == 0
+        monkeypatch.setattr(object_stores, "_requests", [os.open("/dev/full", os.O_WRONLY)])
+        ended = kafkalog("txn-audit", uri)
+    os.close(object_stores._requests[0])
+
+    assert ended.status == 3
+    assert f"how often stores were asked can't be written in {tmp_path}: No space left on device" in ended.err
 
 
 @pytest.mark.parametrize("case", ["k4-a-interleaved-tv2", "v0.11-codecs"])

@@ -101,7 +101,7 @@ LIMITS: Final = {
     "a Protobuf payload": f"{size(protobuf._MOST_BYTES)}, {size(protobuf._MOST_MADE)} of text",
     "a Protobuf schema": f"{protobuf._MOST_IMPORTS:,} imports, {protobuf._MOST_NAMES:,} names of"
     f" {protobuf._LONGEST_NAME} characters",
-    "protoc": f"{protobuf._SECONDS} s, {size(protobuf._MOST_MEMORY)} of memory and {size(protobuf._MOST_WRITTEN)} of output for a schema,"
+    "protoc": f"{protobuf._SECONDS} s, {size(protobuf._MOST_MEMORY)} of memory (macOS keeps no such limit) and {size(protobuf._MOST_WRITTEN)} of output for a schema,"
     f" {protobuf._MOST_SECONDS} s for all",
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",

@@ -29,6 +29,7 @@ LONGER: Final = frozenset(
 )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("part", "command"),
     [(1 / 64, command) for command in COMMANDS if command not in PLAIN]

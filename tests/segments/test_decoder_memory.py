@@ -36,6 +36,7 @@ def written(name: str, folder: Path) -> tuple[str, Path]:
     return f"--{internal}-decoder", path
 
 
+@pytest.mark.process
 @pytest.mark.some(every=7)
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_a_decoder_keeps_to_its_memory(name: str, form: str, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def _peak(form: str, path: Path) -> int:
     return ended.memory
 
 
+@pytest.mark.process
 @pytest.mark.some(every=4)
 @pytest.mark.parametrize("form", TEXTS)
 def test_text_takes_at_most_512_mib(form: str, segment: Path) -> None:
@@ -64,6 +65,7 @@ def test_text_takes_at_most_512_mib(form: str, segment: Path) -> None:
     assert _peak(form, segment) <= 512
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["arrow", "parquet"])
 def test_columns_take_at_most_1_gib(form: str, segment: Path) -> None:
     """Row groups end by their bytes, too."""
@@ -106,12 +108,14 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", [*TEXTS, "arrow"])
 def test_an_ordinary_file_takes_at_most_100_mib(form: str, ordinary: Path) -> None:
     """The file has a third of that already, and pyarrow 50 MiB."""
     assert _peak(form, ordinary) <= 100
 
 
+@pytest.mark.process
 def test_a_row_group_of_parquet_is_kept_besides(ordinary: Path) -> None:
     """It is written at once: 131,072 rows, or 64 MiB."""
     assert _peak("parquet", ordinary) <= 256

@@ -14,10 +14,12 @@ from held import ALL_TABLES, held, rows_in
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions import AuditOptions
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.job_output import Output
 from kept import SEGMENTS, broker
+from transactions import Transactions, write_transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,6 +77,15 @@ def test_nights_of_bulk_and_local_audits(spark: SparkSession, tmp_path: Path) ->
     fourth = run(spark, [str(root)], tmp_path / "fourth", tmp_path / "third")
     assert fourth.summary.reused.taken < SEGMENTS
     alike(fourth, tmp_path / "fourth", root)
+
+
+def test_inputs_of_one_moment_may_have_many_transactions(spark: SparkSession, tmp_path: Path) -> None:
+    """What checks that they are of one moment reads the scan that a task kept of them, as judges do."""
+    root, options = tmp_path / "d", AuditOptions(snapshot=True)
+    write_transactions(root, Transactions(scan_tasks.MANY_ROWS + 1, 10, partitions=1))
+    done = run(spark, [str(root)], tmp_path / "out", options=options)
+
+    held(done, tmp_path / "out", audit([root], options))
 
 
 def test_a_job_that_died_is_gone_on_with(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from invoke import kafkalog
-from kafkalog.errors import OutputError
+from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.outcome import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
 from kafkalog_spark import frames
@@ -72,6 +76,23 @@ def test_an_output_that_only_the_driver_sees(
             Exit.INCOMPLETE, "No space left on device: give Spark another place for what it keeps (spark.local.dir",
         ),
         (
+            "An error occurred while calling o190.getResult.\n: org.apache.spark.SparkException: Exception thrown in awaitResult:"
+            " \n\tat x\nCaused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 7 in stage 3.0 failed"
+            " 4 times, most recent failure: Lost task 7.3 in stage 3.0 (TID 9) (10.0.0.7 executor 2): ExecutorLostFailure"
+            " (executor 2 exited caused by one of the running tasks) Reason: Container killed by YARN for exceeding limits.\n",
+            Exit.INCOMPLETE, "the job failed (stage 3, 4 attempts, the last one on 10.0.0.7): an executor was lost: Container "
+            "killed by YARN for exceeding limits; for want of memory, spark.executor.memoryOverhead gives executors more",
+        ),
+        (
+            "An error occurred while calling o78.getResult.\nCaused by: org.apache.spark.SparkException: Job aborted due to stage"
+            " failure: Total size of serialized results of 1 tasks (400.8 KiB) is bigger than spark.driver.maxResultSize (1024.0 B)",
+            Exit.INCOMPLETE, "1 tasks send 400.8 KiB to the driver, more than spark.driver.maxResultSize (1024.0 B): raise that",
+        ),
+        (
+            "An error occurred while calling o1.getResult.\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat x",
+            Exit.INCOMPLETE, "a JVM has no memory left (Java heap space): raise spark.driver.memory",
+        ),
+        (
             "Job aborted\nOSError: kafkalog can't write its output: [Errno 2] Failed to open local file '/out/_work/a'. "
             "Detail: [errno 2] No such file or directory\n\tat x",
             Exit.OUTPUT_FAILED, "No such file or directory; name an output on a disk that all machines share",
@@ -82,19 +103,34 @@ def test_an_output_that_only_the_driver_sees(
             Exit.OUTPUT_FAILED, "Access Denied: check the credentials (environment, ~/.aws, role) and what they may do",
         ),
     ],
-    ids=["package", "python", "program", "disk", "output", "store"],
+    ids=["package", "python", "program", "disk", "executor", "results", "memory", "output", "store"],
 )  # fmt: skip
 def test_the_cause_is_found_in_a_trace(said: str, status: Exit, line: str, needs_spark: None) -> None:
     """Spark 3.5, 4.0 and 4.3 put it far below lines of their own."""
     from pyspark.errors import PySparkException
-
-    from kafkalog.errors import UnreadableError
 
     kind = OutputError if status is Exit.OUTPUT_FAILED else UnreadableError
     with pytest.raises(kind) as raised, jvm_in_words():
         raise PySparkException(f"Job aborted due to stage failure\n{said}")
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def _killed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from ()
+
+
+def test_a_worker_that_was_killed_is_named_with_its_host(spark: SparkSession) -> None:
+    """Each attempt of a task: the stage, the host, and what gives it more memory."""
+    with pytest.raises(UnreadableError) as raised, jvm_in_words():
+        frames.fetched(frames.mapped(spark.range(1), _killed, pa.schema({"id": pa.int64()})), "work", print)
+
+    assert re.search(
+        r"^the job failed \(stage \d+, 4 attempts, the last one on \S+\): a Python worker", str(raised.value)
+    )
+    assert "spark.executor.memoryOverhead" in str(raised.value)
 
 
 def test_a_setting_that_does_not_exist_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import kafkalog
+from kafkalog_spark import session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,3 +30,18 @@ def test_a_worker_imports_the_checkout_that_the_test_does(spark: SparkSession) -
     homes = spark.range(0, 2, 1, 2).mapInArrow(_home, "home string").collect()
 
     assert [row.home for row in homes] == [kafkalog.__file__] * 2
+
+
+@pytest.mark.parametrize("asked", ["Linux", "ps", "nobody"])
+def test_processes_of_this_one_are_known(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no /proc, ps is asked; without either, an interrupt ends none of them."""
+    if asked != "Linux":
+        monkeypatch.setattr(session, "_CHILDREN", tmp_path / "children")
+    if asked == "nobody":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    before = session._children()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as started:
+        found = session._children() - before
+        started.communicate(b"\n")
+
+    assert found == (set() if asked == "nobody" else {started.pid})

@@ -24,6 +24,7 @@ from build import batch, marker, record
 from invoke import kafkalog
 from kafkalog import Schemas, Undecoded, Value, decoder, schemas
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.values import protobuf
 from kafkalog.values.format_names import FORMATS, PLAIN
 
 # Formats without a schema.
@@ -500,6 +501,33 @@ def test_a_file_of_text_imports_those_beside_it(tmp_path: Path) -> None:
     found = decoder("protobuf", schemas(tmp_path))(b"\0\0\0\0\x07\0\x0a\x02\x08\x05")
 
     assert found == Value('{"b":{"n":5}}', is_json=True)
+
+
+# As macOS does with a limit of memory.
+_REFUSED = """
+import resource, sys
+limit = resource.setrlimit
+def refused(what, limits):
+    if what == resource.RLIMIT_AS:
+        raise ValueError("current limit exceeds maximum limit")
+    limit(what, limits)
+resource.setrlimit = refused
+sys.platform = {!r}
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("system", ["darwin", "linux"])
+def test_only_macos_compiles_without_a_limit_of_memory(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses such a limit; where another system does, nothing is compiled."""
+    monkeypatch.setattr(protobuf, "_COMPILE", _REFUSED.format(system) + protobuf._COMPILE)
+    text = 'syntax = "proto3"; message A { int32 n = 1; }'
+    if system == "darwin":
+        set_of_files = descriptor_pb2.FileDescriptorSet.FromString(protobuf.compiled(text, {}))
+        assert [message.name for message in set_of_files.file[0].message_type] == ["A"]
+    else:
+        with pytest.raises(UnsupportedError, match="protoc says: "):
+            protobuf.compiled(text, {})
 
 
 # Where schemas come from.

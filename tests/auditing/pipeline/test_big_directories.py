@@ -61,6 +61,7 @@ def test_time_is_in_proportion(what: str, command: str, tmp_path: Path) -> None:
     assert many.memory < 200
 
 
+@pytest.mark.process
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("command", COMMANDS)

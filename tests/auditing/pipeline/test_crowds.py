@@ -27,6 +27,7 @@ SECONDS: Final = {1 / 512: 5.0, 1.0: 60.0}
 MEMORY: Final = 512
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_a_crowd_is_bounded(crowd: str, part: float, tmp_path: Path) -> None:
@@ -48,6 +49,7 @@ def test_a_crowd_is_bounded(crowd: str, part: float, tmp_path: Path) -> None:
     assert not over
 
 
+@pytest.mark.process
 @pytest.mark.soak
 @pytest.mark.parametrize("command", ["verify", "txn-audit"])
 def test_half_a_million_damaged_batches_are_linear(command: str, tmp_path: Path) -> None:

@@ -76,6 +76,15 @@ def test_one_partition_that_was_just_dirtied_is_simply_next(tmp_path: Path) -> N
     assert causes(path, {"t": COMPACT}, now=NOW + 10 * HOUR)["t-0"]["cause"] == "cleaner-stopped"
 
 
+def test_two_that_were_just_dirtied_wait_for_a_cleaner_that_stopped(tmp_path: Path) -> None:
+    """It would have taken one of them at once: no other partition keeps it."""
+    path = directory(tmp_path / "d", {"t-0": SEGMENTS, "t-1": SEGMENTS})
+    for file in path.glob("t-*/*.log"):
+        os.utime(file, (NOW / 1000 - 5, NOW / 1000 - 5))
+
+    assert {row["cause"] for row in causes(path, {"t": COMPACT}).values()} == {"cleaner-stopped"}
+
+
 def ending() -> dict[int, bytes]:
     """Segments of which the first can't be decompressed by snappy."""
     whole = batch(*(record(b"v" * 50, b"k%d" % (n % 2), delta=n) for n in range(20)), codec=SNAPPY)

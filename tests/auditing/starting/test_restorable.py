@@ -13,6 +13,7 @@ import pytest
 
 from build import flipped
 from invoke import Ended, kafkalog
+from metadata_topic import add_values, metadata_value
 from official import FIXTURES
 
 WHOLE = FIXTURES / "k4-c-group-offsets-tv0" / "data"  # stopped cleanly; an open transaction has commits of a group
@@ -178,6 +179,19 @@ def test_brokers_that_are_not_given_are_named() -> None:
     both = asked(*homes)
     assert "absent" not in told(both, "broker") | told(both, "partition")
     assert told(asked(homes[1]), "cluster")["no-quorum"]  # the controller is the other one
+
+
+@pytest.mark.parametrize(("controllers", "said"), [(1, set()), (2, {"no-quorum"}), (3, {"no-quorum"})])
+def test_a_half_of_the_controllers_elects_none(tmp_path: Path, controllers: int, said: set[str]) -> None:
+    """More than half of them are needed, and one is here."""
+    (tmp_path / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    fields = {"incarnationId": "incarnationAAAAAAAAAAA", "zkMigrationReady": False, "endPoints": [], "features": []}
+    numbers = range(1, controllers + 1)
+    add_values(
+        tmp_path, [metadata_value("RegisterControllerRecord", {"controllerId": one, **fields}) for one in numbers]
+    )
+
+    assert {"no-quorum"} & told(asked(tmp_path), "cluster").keys() == said
 
 
 def test_partitions_of_which_the_same_is_said_are_counted(copy: Path) -> None:

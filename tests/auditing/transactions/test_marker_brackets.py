@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.transactions.copy_moments import Moments
@@ -23,6 +23,7 @@ def columns(rows: list[tuple[int, int]]) -> Columns:
     return Columns(dict(zip(MARKER_COLUMNS, cells, strict=True)))
 
 
+@example([(5, 3)], 1, 0, [5])  # a marker at the offset is after it
 @given(MARKERS, st.integers(1, 9), st.integers(0, 3), st.lists(st.integers(-1, 42)))
 def test_markers_around_offsets(markers: list[tuple[int, int]], block: int, others: int, asked: list[int]) -> None:
     """The last one below an offset and the first one from it on, wherever blocks of rows begin."""

@@ -54,6 +54,13 @@ def test_both_logs_go_on_past_the_transaction() -> None:
     assert known(log, row(5, T + 10), read(T + 30, T + 30, said=T + 15)) == (PROVED, False, True)
 
 
+def test_a_state_partition_as_old_as_the_next_marker_proves_nothing() -> None:
+    """The registration may have come in the same millisecond, after the copy: only a newer record rules that out."""
+    log = moments((3, T), (9, T + 20), newest_broker=T + 20)
+
+    assert known(log, row(5, T + 10), read(T + 30, T + 20, said=T + 15)) == (SKEWED, False, True)
+
+
 def test_what_the_remote_store_alone_has_proves_nothing_open() -> None:
     """Its closed segments end before the log does: a marker may follow in what is not there."""
     log = moments((3, T), (9, T + 20), newest_broker=T + 20)

@@ -84,11 +84,31 @@ def test_late_data_is_not_held_to_the_decision(tmp_path: Path) -> None:
     assert causes(found) == [(2, "committed", None), (4, "aborted", "administrator-abort")]
 
 
+@pytest.mark.parametrize(("number", "cause"), [(1, "administrator-abort"), (2, None)])
+def test_only_all_decisions_show_that_nobody_decided(tmp_path: Path, number: int, cause: str | None) -> None:
+    """Beside the state partitions 0 and 2 there is one that may have the decision that an ABORT marker follows."""
+    late = [data(2, at=500), marker(3, at=2500), data(4, at=900), marker(5, kind="abort", at=9000)]
+    newer = [data(6, producer=8, at=50_000), marker(7, producer=8, at=50_001)]
+    plain.write_segments(tmp_path / "t-0", [*OLD, *late, *newer])
+    decided(tmp_path, *COMMITTED)
+    write_state(tmp_path, ("tx-9", value(5, producer=9, update=T + 60_000)), number=number)
+    found = audit([tmp_path], AuditOptions(snapshot=True))
+
+    assert causes(found) == [(2, "committed", None), (4, "aborted", cause)]
+
+
 def test_an_abort_after_the_own_abort_is_an_administrators(tmp_path: Path) -> None:
     """One decision to abort explains one ABORT marker, not two."""
     late = [data(2, at=500), marker(3, kind="abort", at=3500), data(4, at=900), marker(5, kind="abort", at=9000)]
 
     assert causes(audited(tmp_path, late, *ABORTED)) == [(2, "aborted", None), (4, "aborted", "administrator-abort")]
+
+
+def test_the_own_marker_comes_after_the_decision(tmp_path: Path) -> None:
+    """Of two ABORT markers since the transaction began, that before the decision is an administrator's."""
+    both = [data(2, at=500), marker(3, kind="abort", at=900), data(4, at=1000), marker(5, kind="abort", at=3500)]
+
+    assert causes(audited(tmp_path, both, *ABORTED)) == [(2, "aborted", "administrator-abort"), (4, "aborted", None)]
 
 
 def test_data_before_the_own_marker_is_held_to_the_decision(tmp_path: Path) -> None:
