@@ -41,11 +41,11 @@ class _Interpreted:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> ModuleSpec | None:
-        from importlib.util import spec_from_file_location
-
         package, module = name.rpartition(".")[::2]
         if package != __name__:
             return None
+        from importlib.util import spec_from_file_location  # asks this again where nothing has imported it yet
+
         return spec_from_file_location(name, f"{__path__[0]}/{module}.py")
 
 

@@ -190,7 +190,9 @@ def test_progress_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.some(every=3)
-@pytest.mark.parametrize("command", ["txn-audit", "verify", "dump", "groups", "transactions", "metadata", "salvage"])
+@pytest.mark.parametrize(
+    "command", ["txn-audit", "verify", "dump", "groups", "transactions", "metadata", "salvage", "space"]
+)
 def test_every_command_that_reads_segments_says_how_far_it_is(
     command: str, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import build
+from kafkalog import kernel
 from kafkalog.folds import fold, state_table
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kafka.control import control_record
@@ -484,3 +485,14 @@ def test_both_forms_find_the_same_candidates() -> None:
             found |= {what for _, what in said}
         assert answers[0] == answers[1]
     assert found == {kernel_headers.NOTHING, kernel_headers.WHOLE, kernel_headers.FAR}
+
+
+def test_what_finds_the_source_needs_nothing_that_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing has imported importlib.util in a plain install: the finder is then asked for it, by its own import."""
+    monkeypatch.delitem(sys.modules, "importlib.util", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [kernel._Interpreted, *sys.meta_path])
+
+    assert kernel._Interpreted.find_spec("importlib.util") is None
+    found = kernel._Interpreted.find_spec("kafkalog.kernel.records")
+    assert found is not None
+    assert str(found.origin).endswith("kafkalog/kernel/records.py")

@@ -19,6 +19,7 @@ from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
+from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories
@@ -167,6 +168,8 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     """Measure the directories of one cluster, broker by broker."""
     metadata = cluster_metadata(cluster.nodes, options.limits, space.findings.append)
     settings = Settings(metadata, options.properties, options.topics)
+    for directory in (directory for node in cluster.nodes for directory in node.partitions):
+        watch().begin(directory.size, len(directory.segments))
     logs = [
         read_space(node, directory, settings, options.limits)
         for node in cluster.nodes
