@@ -129,7 +129,7 @@ def test_every_page_and_tool_names_the_same_pythons() -> None:
     assert [f"3.{wheel.removeprefix('cp3').removesuffix('-*')}" for wheel in wheels] == classified
     assert PROJECT["project"]["requires-python"] == f">={classified[0]}"
     assert f"Python {said}, make" in (ROOT / "CONTRIBUTING.md").read_text()
-    assert f"- Python {said} on Linux and macOS." in (ROOT / "CHANGELOG.md").read_text()
+    assert f"- Python {said} on Linux and macOS; " in (ROOT / "CHANGELOG.md").read_text()
     for name, workflow in WORKFLOWS.items():
         used = re.findall(r"python-version: \"(3\.\d+)\"", workflow) + [
             f"3.{minor}" for minor in re.findall(r"\bcp3(\d+)-", workflow)
