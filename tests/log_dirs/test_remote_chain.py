@@ -16,7 +16,7 @@ def tier(*ranges: tuple[int, int]) -> Tier:
         RemoteSegment(f"s{first}", first, last, 100, ((COPIED, 1),), (RemoteObject("log", f"{first}.log", 100),))
         for first, last in ranges
     )
-    remote: Any = None  # nothing is read
+    remote: Any = SimpleNamespace(layout=SimpleNamespace(pattern="", is_packed=False))  # nothing is read
     return Tier(PartitionKey("t", 0, None), remote, "store", segments, has_metadata=True, newest="")
 
 
