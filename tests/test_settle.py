@@ -22,3 +22,12 @@ def test_a_reason_never_makes_a_finding_worse(reason: Reason) -> None:
     for severity in Severity:
         finding = Finding.of("crc-mismatch", "f", "m")._replace(severity=severity)
         assert lowered(finding, reason).severity == min(severity, reason.value.most)
+
+
+def test_a_transaction_that_may_hang_is_a_warning() -> None:
+    """Consumers may wait for it: a note would leave the run's status at 0."""
+    hanging = Finding.of("transaction-hanging", "f", "m")
+
+    assert hanging.severity is Severity.ERROR
+    assert lowered(hanging, Reason.NOT_PROVED).severity is Severity.WARNING
+    assert lowered(hanging, Reason.MAY_HAVE_ENDED).severity is Severity.NOTE

@@ -137,7 +137,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/partition/joined.py:join",
             "if missing := missing_offsets(scans).apart_from(wrong.of_offsets):",
             "if missing := missing_offsets(scans):",
-            "segments auditing/partition auditing/verification",
+            "auditing/verification/test_verify_damage.py auditing/partition segments",
         ),
         Mutant(
             "auditing/partition/gaps.py:_by_policy",
@@ -247,7 +247,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "folds/fates.py:Fates.visible",
             "(offsets < self.last_stable_offset)",
             "(offsets <= self.last_stable_offset)",
-            "queries/test_record_outcomes.py queries",
+            "folds/test_fates.py queries",
         ),
     ),
     "What became of a record?": (
@@ -255,19 +255,19 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "folds/fates.py:Fates.of",
             "cells[buffers.BASE_OFFSET, rows])\n        known,",
             "cells[buffers.LAST_OFFSET, rows] + 1)\n        known,",
-            "queries/test_record_outcomes.py queries",
+            "folds/test_fates.py queries",
         ),
         Mutant(
             "queries/given_logs.py:fates_of",
             '(rows["marker_timestamp"] > at)',
             '(rows["marker_timestamp"] >= at)',
-            "queries/test_record_outcomes.py queries",
+            "queries/test_given_logs.py queries",
         ),
         Mutant(
             "folds/fates.py:Fates.of",
             "damaged = cells[buffers.VALID] == 0",
             "damaged = cells[buffers.VALID] < 0",
-            "queries/test_record_outcomes.py queries",
+            "folds/test_fates.py queries",
         ),
     ),
     "What is a hole in a producer's sequence?": (
@@ -275,7 +275,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "kernel/fold.py:sequence_break",
             "HOLE if ahead < 1073741824 else OVERLAP",
             "HOLE if ahead <= 1073741824 else OVERLAP",
-            "auditing/partition/test_sequences.py auditing/partition",
+            "kernel/test_sequence_break.py auditing/partition/test_sequences.py auditing/partition",
         ),
         Mutant(
             "auditing/partition/log_rules.py:broken_sequences",
@@ -427,7 +427,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "kafkalog/settle.py:Reason",
             '"The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)',
             '"The files do not show beyond doubt that the transaction hangs.", Severity.NOTE)',
-            "auditing/transactions",
+            "test_settle.py auditing/transactions",
         ),
     ),
     "What is proved, and what is open to doubt?": (
@@ -615,19 +615,19 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "log_dirs/remote_segments.py:Tier.chain",
             "one.end_offset < at or one.start_offset >= stop:",
             "one.end_offset <= at or one.start_offset >= stop:",
-            "log_dirs/test_tiers.py log_dirs",
+            "log_dirs/test_remote_chain.py log_dirs/test_tiers.py log_dirs",
         ),
         Mutant(
             "log_dirs/tiers.py:_overlaps",  # of `tier_findings`
             "one.start_offset <= reach.end_offset:",
             "one.start_offset < reach.end_offset:",
-            "log_dirs/test_tiers.py log_dirs",
+            "log_dirs/test_remote_chain.py log_dirs/test_tiers.py log_dirs",
         ),
         Mutant(
             "log_dirs/remote_segments.py:Tier.holds",
             "if one.end_offset < start:\n",
             "if one.end_offset <= start:\n",
-            "log_dirs/test_tiers.py log_dirs",
+            "log_dirs/test_remote_chain.py log_dirs/test_tiers.py log_dirs",
         ),
     ),
     "What of an earlier audit is taken?": (
@@ -665,7 +665,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/verification/verifying.py:changes_since",
             "if place in usual else one)",
             "if place not in usual else one)",
-            "auditing/verification",
+            "over_time/test_diff.py auditing/verification",
         ),
         Mutant(
             "auditing/pipeline/kept_scans.py:KeptScans.known",

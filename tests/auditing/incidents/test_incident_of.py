@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.auditing.incidents.incident import Incident, Subject
+from kafkalog.auditing.incidents.incident import Incident, Subject, Words
 from kafkalog.certainty import DAMAGE_BETWEEN, POSSIBLE, PROVED
 from kafkalog.findings import Severity
 
@@ -46,3 +46,22 @@ def test_an_incident_is_as_severe_as_its_findings(
     found = Incident.of("k", "c", Subject(), [finding(word) for word in severities], None, worst=worst)
 
     assert found.severity is expected
+
+
+@pytest.mark.parametrize(
+    ("records", "certainty", "expected"),
+    [
+        (1, PROVED, "1 record is lost"),
+        (2, PROVED, "2 records are lost"),
+        (None, PROVED, "Records are lost"),
+        (1, POSSIBLE, "Perhaps 1 record may be lost"),
+    ],
+)
+def test_a_title_has_the_number_and_the_doubt(records: int | None, certainty: str, expected: str) -> None:
+    """One that is not proved has words of its own, where its cause has such."""
+    incident = Incident.of("k", "c", Subject(), [finding()], None, certainty=certainty)
+    incident.records = records
+    incident.say(Words("{records} {are} lost", "All.", doubtful="Perhaps {records} {are} lost"))
+
+    assert incident.title == expected
+    assert incident.consumers == ("All.", "All.")

@@ -13,6 +13,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.folds.fold import GAP_COLUMNS, Fold
 from kafkalog.kernel.buffers import NONE
 from kafkalog.segments.readers import batches as read_batches
+from metadata_topic import write_policy
 from official import FIXTURES, materialize
 from plain import (
     Batch,
@@ -166,6 +167,16 @@ def test_the_cleaner_rewrites_the_segment_of_its_checkpoint(tmp_path: Path) -> N
     log.checkpoint("cleaner-offset-checkpoint", 2)
 
     assert log.told() == [(1, 4, "legal", "compaction"), (7, 8, "unexplained", "missing-batches")]
+
+
+def test_the_cleaner_never_reads_the_last_segment(tmp_path: Path) -> None:
+    """In a topic that is compacted a gap needs no other trace of it, but for one inside that segment."""
+    log = Log(tmp_path, [plain(0), plain(5)], [plain(7), plain(9)])
+    write_policy(tmp_path, "t", "compact")
+
+    assert log.told() == [
+        (1, 4, "legal", "compaction"), (6, 6, "legal", "compaction"), (8, 8, "unexplained", "missing-batches"),
+    ]  # fmt: skip
 
 
 def test_cleaned_batches_show_that_the_cleaner_was_there(tmp_path: Path) -> None:

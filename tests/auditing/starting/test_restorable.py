@@ -13,6 +13,8 @@ import pytest
 
 from build import flipped
 from invoke import Ended, kafkalog
+from kafkalog.auditing.starting.restorable import CanGoOn, _Foreseen
+from kafkalog.findings import Severity
 from metadata_topic import add_values, metadata_value
 from official import FIXTURES
 
@@ -203,3 +205,12 @@ def test_partitions_of_which_the_same_is_said_are_counted(copy: Path) -> None:
     assert re.match(
         r"NO each of \d+ partitions, such as \S+, has no directory on broker 1, and begins empty there", text
     )
+
+
+@pytest.mark.parametrize(("what", "expected"), [("loads", CanGoOn.YES), ("damaged", CanGoOn.NO)])
+def test_a_damaged_partition_is_a_no_however_severe_it_is(what: str, expected: CanGoOn) -> None:
+    """Where a copy may explain it, its incident is a warning; brokers would go on without the records."""
+    foreseen = _Foreseen()
+    foreseen.add("partition", what, "t-0 has lost records", Severity.WARNING, topic="t", partition=0)
+
+    assert foreseen.answer().word is expected

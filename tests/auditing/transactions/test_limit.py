@@ -171,3 +171,12 @@ def test_each_code_has_its_own_limit() -> None:
     assert [one.offset for one in found if one.code == "offset-gap"] == [*range(LIMIT)]
     assert [one.found for one in found if one.code == "not-all-judged"] == [MANY - LIMIT]
     assert few[0] in found
+
+
+@pytest.mark.parametrize(("number", "others"), [(LIMIT, []), (LIMIT + 1, [1])])
+def test_one_finding_more_than_the_limit_is_counted(number: int, others: list[int]) -> None:
+    """As many as the limit are all shown."""
+    found = limit.first_findings([Finding.of("offset-gap", "f", "m", offset=at) for at in range(number)])
+
+    assert [one.offset for one in found if one.code == "offset-gap"] == [*range(LIMIT)]
+    assert [one.found for one in found if one.code == "not-all-judged"] == others
