@@ -671,7 +671,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/pipeline/kept_scans.py:KeptScans.known",
             "if segment.size >= LEAST_BYTES and",
             "if segment.size > LEAST_BYTES and",
-            "auditing/pipeline/test_kept_scans.py auditing/pipeline",
+            "auditing/pipeline/test_kept_checks.py auditing/pipeline/test_kept_scans.py auditing/pipeline",
         ),
     ),
     "What changed between two audits?": (
@@ -697,7 +697,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "over_time/changes.py:_ends",
             "(cut < np.minimum(high_watermark, before))",
             "(cut <= np.minimum(high_watermark, before))",
-            "over_time",
+            "over_time/test_truncated.py over_time",
         ),
     ),
     "Which ceilings are there?": (

@@ -413,3 +413,16 @@ def test_known_segments_say_where_their_scans_are(night: tuple[Path, Path]) -> N
     found = [place.known for place in known(KeptScans(Keeping(), (str(first),)), root)]
     assert all(isinstance(one, KnownSegment) and one.candidate for one in found)
     assert not KeptScans().known(*listed(root), Limits())
+
+
+def test_a_segment_of_the_least_size_is_kept(night: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One byte less is not worth a look at a kept scan."""
+    root, first = night
+    scans = KeptScans(Keeping(), (str(first),))
+    (one, size), *_ = [(place.segment.path, place.segment.size) for place in known(scans, root)]
+    monkeypatch.setattr(kept_scans, "LEAST_BYTES", size)
+    at_least = [place.known for place in known(scans, root) if place.segment.path == one]
+    monkeypatch.setattr(kept_scans, "LEAST_BYTES", size + 1)
+
+    assert at_least[0] is not None
+    assert [place.known for place in known(scans, root) if place.segment.path == one] == [None]
