@@ -183,3 +183,13 @@ def test_a_segment_of_bombs_is_bounded(tmp_path: Path) -> None:
 
     assert finding.found == 380
     assert json.loads(json.dumps(finding.message))
+
+
+def test_records_have_a_limit_of_their_own() -> None:
+    """When as many were read as may be, the next batch has no room, though bytes are left."""
+    found = Expansion(1000, 2)
+    found.count(0, 100, records=1)
+    one = found.room(61)
+    found.count(61, 100, records=1)
+
+    assert (one, found.room(122)) == (900, 0)

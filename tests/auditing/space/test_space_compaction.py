@@ -106,6 +106,14 @@ def test_a_tombstone_goes_when_its_horizon_has_passed(form: ModuleType) -> None:
 
 
 @FORMS
+def test_an_empty_value_is_no_tombstone(form: ModuleType) -> None:
+    """Only a record without a value is one."""
+    data = written([[(b"a", b""), (b"b", None)]], attributes=DELETE_HORIZON, base_timestamp=5000)
+
+    assert run(form, data, past=True)[2] == [1, 0]
+
+
+@FORMS
 def test_a_full_map_says_where_it_stopped(form: ModuleType) -> None:
     """The first key without room is answered; what is known already has room."""
     chunk = next(kafkalog.scan(written([[(b"a", b""), (b"b", b""), (b"a", b""), (b"c", b"")]])))
