@@ -145,6 +145,9 @@ def unprivileged() -> Iterator[Path]:
     finally:
         if root:
             os.seteuid(0)
+        for inside in folder.iterdir():  # which nobody but the superuser could remove else
+            if inside.is_dir():
+                inside.chmod(0o700)
         shutil.rmtree(folder)
 
 
