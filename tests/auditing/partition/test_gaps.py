@@ -161,6 +161,15 @@ def test_the_cleaner_leaves_gaps(tmp_path: Path) -> None:
     assert log.told() == [(1, 4, "legal", "compaction")]
 
 
+def test_the_first_offset_after_what_was_cleaned_is_not_the_cleaners(tmp_path: Path) -> None:
+    """A segment that the cleaner has not reached begins with an offset that it can't have removed."""
+    log = Log(tmp_path, [plain(0), plain(1)])
+    write_segments(log.folder, [plain(3)], bases={0: 2})
+    log.checkpoint("cleaner-offset-checkpoint", 2)
+
+    assert log.told() == [(2, 2, "unexplained", "missing-batches")]
+
+
 def test_the_cleaner_rewrites_the_segment_of_its_checkpoint(tmp_path: Path) -> None:
     """Gaps are legal up to the end of the segment that the checkpoint lies in, and not behind it."""
     log = Log(tmp_path, [plain(0), plain(5)], [plain(6), plain(9)])
