@@ -13,25 +13,26 @@ READY := $(VENV)/.ready
 # compile kafkalog anew, which takes as long again as starting.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The tiers of tests: first is that of `make test`, rest what `make test-all` has beside it (tests/conftest.py).
+# Each test is marked with what runs it: `first` is `make test`, `rest` what `make test-all` has beside it (tests/conftest.py).
 PYTEST := $(BIN)/pytest -n 2
 
-.PHONY: test plan test-all rest check quick format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench tiers mutants lock clean
+.PHONY: test plan test-all rest check quick format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest docs man wheel zip pex bench count-tests mutants lock clean
 
 $(FOR_TESTS): requirements-test.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --requirement requirements-test.lock
 	touch $@
 
-$(LIBRARY): $(FOR_TESTS) pyproject.toml setup.py $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
+# Only what is compiled needs to be installed again.
+$(LIBRARY): $(FOR_TESTS) pyproject.toml setup.py $(wildcard kafkalog/kernel/*.py kafkalog/kernel/*.pxd kafkalog/kernel/*.h)
 	$(PIP) --no-build-isolation --editable .
 	touch $@
 
-$(FOR_CHECKS): $(LIBRARY) requirements-check.lock
+$(FOR_CHECKS): requirements-check.lock $(FOR_TESTS) | $(LIBRARY)
 	$(PIP) --requirement requirements-check.lock
 	touch $@
 
-$(READY): $(FOR_CHECKS) requirements-all.lock
+$(READY): requirements-all.lock $(FOR_TESTS) | $(FOR_CHECKS) $(LIBRARY)
 	$(PIP) --requirement requirements-all.lock
 	touch $@
 
@@ -71,9 +72,9 @@ ROOM ?=
 quick: lint layers
 	$(PYTEST) -m "first and not process and not spark$(if $(ROOM),, and not some and not hypothesis)" $(if $(ROOM),tests/$(ROOM))
 
-# How many tests each room has in each tier.
-tiers: $(READY)
-	$(BIN)/python tools/test_tiers.py
+# How many tests of each room each target runs.
+count-tests: $(READY)
+	$(BIN)/python tools/count_tests.py
 
 # Each rule of ARCHITECTURE.md broken once in a copy, where make test alone must notice it: most of an hour.
 mutants: $(READY)

@@ -30,8 +30,8 @@ TOGETHER: Final = {"tests/house/test_docs.py"} | {
 
 SPARK: Final = Path(__file__).parent / "spark"
 
-# Every test is in the tier of the target that runs it: those of OWN_TARGET in the one of this name, "first" with
-# `make test`, "rest" with `make test-all` beside it.
+# Every test is marked with what runs it: those of OWN_TARGET with the target of this name, "first" for `make test`,
+# "rest" for what `make test-all` has beside it.
 OWN_TARGET: Final = {"corpus", "exhaustive", "lint", "live", "soak"}
 REST: Final = {"browser", "polars", "spark", "store", "sweep"}
 NEEDING: Final = {"running": "browser", "server": "store", "store": "store"}  # fixtures, and what they need
@@ -47,9 +47,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, 
 
 
 def pytest_configure() -> None:
-    """Watch what tests start, in this process and all that it forks."""
+    """Watch what tests start, and let an interpreted kernel be meant: commands need not say that it is slow."""
     if form() == "interpreted":
-        os.environ["KAFKALOG_PURE"] = "1"  # asked for, so that commands do not say that they are slow
+        os.environ["KAFKALOG_PURE"] = "1"
     sys.addaudithook(_note_start)
 
 
@@ -66,8 +66,9 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test its tier, and skip, by name, what needs a corpus where there is none."""
-    none = pytest.mark.skip(reason=f"needs the corpus: {CORPUS} is not there (KAFKALOG_CORPORA names its folder)")
+    """Mark each test with what runs it; where there is no corpus, a test of it is skipped and says so."""
+    # A clone has no corpus: who asks for these tests there is told which did not run, and why.
+    no_corpus = pytest.mark.skip(reason=f"{CORPUS} is not there: KAFKALOG_CORPORA names the folder of the corpus")
     seen: Counter[str] = Counter()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
@@ -78,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(NEEDING[fixture])
             marks.add(NEEDING[fixture])
         if "corpus" in marks and not CORPUS.is_dir():
-            item.add_marker(none)
+            item.add_marker(no_corpus)
         some = item.get_closest_marker("some")
         if some is not None and not marks & OWN_TARGET:
             name = item.nodeid.partition("[")[0]

@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LEFT_OUT: Final = (
     ".git", ".venv*", "build", "dist", "*.egg-info", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache",
 )  # fmt: skip
-TIER: Final = "first and not spark"
+MAKE_TEST: Final = "first and not spark"
 SECONDS: Final = 1800  # a change after which tests do not end is not noticed
 NOT_NOTICED: Final = "NOT NOTICED"
 
@@ -792,7 +792,7 @@ class Copy:
         ran = subprocess.run(
             command, cwd=self.root, env=self._environment, check=False, capture_output=True, text=True, timeout=SECONDS
         )
-        if ran.returncode in (0, 5):  # 5: none of the tests is in the tier
+        if ran.returncode in (0, 5):  # 5: none of these tests is of make test
             return None
         found = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
         if found is None:  # no test failed: tests can't be collected. After -x several processes end with 2, one with 1
@@ -813,7 +813,7 @@ class Copy:
             each = (self.first_failed("-n", "0", "-m", "first", f"tests/{room}") for room in mutant.rooms.split())
             test = next(filter(None, each), None)
             if test is None and not rooms_only:
-                test = self.first_failed("-n", "2", "-m", TIER)
+                test = self.first_failed("-n", "2", "-m", MAKE_TEST)
         except subprocess.TimeoutExpired:
             test = None
         finally:

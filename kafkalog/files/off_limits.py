@@ -15,7 +15,7 @@ from kafkalog.files.directories import exists, is_directory, open_tree
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 
-__all__ = ["COPIED", "mark_copied", "real_place", "refuse_evidence", "temporary_folder"]
+__all__ = ["COPIED", "mark_copied", "no_room", "real_place", "refuse_evidence", "temporary_folder"]
 
 COPIED: Final = ".kafkalog-copied"
 _SAID: Final = "kafkalog copied the segments in this directory.\n"
@@ -69,6 +69,13 @@ def temporary_folder() -> str:
     if not os.path.isdir(folder):
         raise UnreadableError(f"{folder}: no such directory; {_CHOOSES}")
     return folder
+
+
+def no_room(what: str, error: OSError) -> UnreadableError:
+    """Return the error of a temporary file that can't be written: where it is, and what to do."""
+    return UnreadableError(
+        f"{what} can't be written in {temporary_folder()}: {error.strerror}; set TMPDIR to another directory"
+    )
 
 
 def real_place(path: str) -> str:

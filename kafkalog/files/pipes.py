@@ -104,7 +104,7 @@ class StreamSource:
         self._start += count
 
     def _no_room(self, error: OSError) -> UnreadableError:
-        from kafkalog.files.unnamed_files import no_room
+        from kafkalog.files.off_limits import no_room
 
         return no_room(f"{self.name}: part of the stream must be read again, but a temporary file for it", error)
 

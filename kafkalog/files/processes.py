@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, Type
 
 import numpy as np
 
+from kafkalog.errors import UnreadableError
 from kafkalog.files.system_calls import may_fork, read_at, write_at
-from kafkalog.files.unnamed_files import unnamed_file, unwritten
 from kafkalog.files.watch import Watch, set_watch, watch
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "job_count",
     "packed_tasks",
     "processors",
+    "unnamed_file",
 ]
 
 Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
@@ -233,7 +234,7 @@ class _Crew(Generic[_Task, _Result]):
             write((result, _requests() - known), place)
         except _UnwrittenError:
             raise
-        except Exception as error:  # the first process raises it
+        except Exception as error:  # whatever a task raises: the first process raises it where the result would be
             place.at = begin
             place.write(_sent(error))
             return ~number
@@ -285,18 +286,20 @@ class _Crew(Generic[_Task, _Result]):
         for whose, start, size, about in _HEAD.iter_unpack(heads):
             file = self._files[whose]
             if size < 0:
-                yield ~about, partial(_raised, unwritten(_RESULTS, OSError(-size, os.strerror(-size))))
+                yield ~about, partial(_raised, _unwritten(OSError(-size, os.strerror(-size))))
                 continue
             with io.BufferedReader(_Place(file, start)) as place:
                 result = pickle.load(place)  # written by a fork of this process
             _put(file, _NUMBER.pack(start + size), 0)
-            if about >= 0:
-                result, asked = result
-                if asked:
-                    from kafkalog.files.object_stores import add_requests
+            if about < 0:
+                yield ~about, partial(_raised, result)
+                continue
+            result, asked = result
+            if asked:
+                from kafkalog.files.object_stores import add_requests
 
-                    add_requests(asked)
-            yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
+                add_requests(asked)
+            yield about, partial(_same, result)
 
     def _ended(self) -> str:
         """Say how helpers ended that did not finish."""
@@ -348,12 +351,40 @@ class _Place(io.RawIOBase):
         return size
 
 
+def unnamed_file() -> int:
+    """Make a file that nobody else can open, in memory where the system has files there; return its descriptor.
+
+    Raises UnreadableError, and UnsupportedError if the directory for temporary files is in a log directory.
+    """
+    if hasattr(os, "memfd_create"):
+        in_memory: int = os.memfd_create("kafkalog")
+        return in_memory
+    import tempfile  # Linux needs neither
+
+    from kafkalog.files.off_limits import no_room, temporary_folder
+
+    try:
+        with tempfile.TemporaryFile(buffering=0, dir=temporary_folder()) as file:
+            return os.dup(file.fileno())
+    except OSError as error:
+        raise no_room("a temporary file", error) from error
+
+
 def _put(file: int, data: bytes, at: int) -> None:
     """Write what this process writes to an unnamed file. Raises UnreadableError."""
     try:
         write_at(file, data, at)
     except OSError as error:
-        raise unwritten(_RESULTS, error) from error
+        raise _unwritten(error) from error
+
+
+def _unwritten(error: OSError) -> UnreadableError:
+    """Return the error of an unnamed file that can't be written."""
+    if hasattr(os, "memfd_create"):
+        return UnreadableError(f"{_RESULTS} can't be written in memory: {error.strerror}")
+    from kafkalog.files.off_limits import no_room
+
+    return no_room(_RESULTS, error)
 
 
 def _writer(inherited: Sequence[object]) -> Callable[[object, _Place], None]:

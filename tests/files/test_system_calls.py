@@ -23,9 +23,8 @@ from kafkalog.columns.table import give_back
 from kafkalog.errors import UnreadableError
 from kafkalog.files import opening, processes, system_calls
 from kafkalog.files.opening import FileSource
-from kafkalog.files.processes import in_processes, processors
+from kafkalog.files.processes import in_processes, processors, unnamed_file
 from kafkalog.files.system_calls import may_fork, read_at, waiter, write_at
-from kafkalog.files.unnamed_files import unnamed_file
 from official import FIXTURES
 
 BROKER: Final = FIXTURES / "made-damaged" / "data"
@@ -163,7 +162,7 @@ def test_no_temporary_file_is_in_evidence(forks: list[int], mac: Path, monkeypat
 
 @pytest.mark.process
 def test_an_error_that_cannot_be_written_is_no_lost_process(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a fork raises needs room, too; where there is none, that is what is said."""
+    """A fork can't write what it raised where the disk is full: the error names the full disk, and no lost process."""
     mine = os.getpid()
 
     def task(_: int) -> None:
