@@ -164,6 +164,7 @@ def test_the_version_needs_no_command_tree() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.some(every=4)
 @pytest.mark.process
 @pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in NAMES)], ids=" ".join)
 def test_help_imports_neither_numpy_nor_the_rooms_of_audits(arguments: tuple[str, ...]) -> None:

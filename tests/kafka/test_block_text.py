@@ -60,6 +60,7 @@ def check(writer: BlockText, internal: Internal, pairs: list[Pair], dialect: str
     return len(slow)
 
 
+@pytest.mark.some(every=3)
 @pytest.mark.parametrize("internal", JSON)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @FORMS

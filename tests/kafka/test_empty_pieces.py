@@ -64,6 +64,7 @@ def test_empty_pieces_cost_next_to_nothing(name: str) -> None:
     assert peak < 2 * len(stream) + (1 << 20)  # zlib copies what follows the first member
 
 
+@pytest.mark.some(every=2)
 @pytest.mark.parametrize(
     ("codec", "piece"),
     [

@@ -50,7 +50,7 @@ def differing(root: Path) -> tuple[int, list[str]]:
     return count, wrong
 
 
-@pytest.mark.some(every=2)
+@pytest.mark.some(every=4)
 @pytest.mark.parametrize(("internal", "kind", "version"), KINDS, ids=[f"{kind.name}-{v}" for _, kind, v in KINDS])
 @given(data=st.data())
 @FEW
