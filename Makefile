@@ -67,10 +67,10 @@ layers: $(FOR_CHECKS)
 	$(BIN)/lint-imports --no-cache
 
 # For who changes a sentence or a rule: lint, layers, and the tests of one room, as ROOM=auditing/partition; without a room
-# those that start no process, try one thing, and draw nothing at random.
+# two cases of each test that starts no process, without those that sample many cases or draw them at random.
 ROOM ?=
 quick: lint layers
-	$(PYTEST) -m "first and not process and not spark$(if $(ROOM),, and not some and not hypothesis)" $(if $(ROOM),tests/$(ROOM))
+	$(PYTEST) -m "first and not process and not spark$(if $(ROOM),, and not some and not hypothesis)" $(if $(ROOM),tests/$(ROOM),--cases 2)
 
 # How many tests of each room each target runs.
 count-tests: $(READY)

@@ -46,6 +46,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a quick run try every test with a few of its cases."""
+    parser.addoption("--cases", type=int, metavar="N", help="at most N cases of each test")
+
+
 def pytest_configure() -> None:
     """Watch what tests start, and let an interpreted kernel be meant: commands need not say that it is slow."""
     if form() == "interpreted":
@@ -65,7 +70,7 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with what runs it; where there is no corpus, a test of it is skipped and says so."""
     # A clone has no corpus: who asks for these tests there is told which did not run, and why.
     no_corpus = pytest.mark.skip(reason=f"{CORPUS} is not there: KAFKALOG_CORPORA names the folder of the corpus")
@@ -88,6 +93,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[name] += 1
         if not marks & OWN_TARGET:
             item.add_marker("rest" if marks & REST and "one_job" not in marks else "first")
+    most = config.getoption("--cases")
+    if most is not None:
+        tried = Counter[tuple[str, bool]]()
+        some_of_each = []
+        for item in items:
+            of = item.nodeid.partition("[")[0], item.get_closest_marker("first") is not None
+            tried[of] += 1
+            if tried[of] <= most:
+                some_of_each.append(item)
+        items[:] = some_of_each
 
 
 @pytest.hookimpl(wrapper=True)

@@ -41,13 +41,13 @@ def test_starts(): subprocess.run([sys.executable, "-c", ""])
 """
 
 
-def ran(folder: Path, expression: str) -> list[str]:
+def ran(folder: Path, expression: str, *options: str) -> list[str]:
     """Return how each of the tests above ended that these markers choose."""
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
     (folder / "test_made.py").write_text(TESTS)
     homes = os.pathsep.join(map(str, (ROOT, ROOT / "cli", ROOT / "tests" / "make")))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-vrs", "-m", expression, "test_made.py"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-vrs", "-m", expression, *options, "test_made.py"],
         cwd=folder, env=os.environ | {"PYTHONPATH": homes, "KAFKALOG_CORPORA": str(folder)},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
@@ -63,6 +63,14 @@ def test_make_test_has_one_of_some_and_no_sweep(tmp_path: Path) -> None:
     assert ran(tmp_path, "first") == [
         "test_plain PASSED", "test_some[0] PASSED", "test_some[3] PASSED", "test_some[6] PASSED",
         "test_starts_in_secret FAILED", "test_starts PASSED",
+    ]  # fmt: skip
+
+
+@pytest.mark.process
+def test_a_quick_run_has_a_few_cases_of_each_test(tmp_path: Path) -> None:
+    """Of those that make test has, too: no test is left out for its number of cases."""
+    assert ran(tmp_path, "first and not process", "--cases", "2") == [
+        "test_plain PASSED", "test_some[0] PASSED", "test_some[3] PASSED", "test_starts_in_secret FAILED",
     ]  # fmt: skip
 
 
