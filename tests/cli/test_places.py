@@ -46,6 +46,15 @@ def test_an_input_elsewhere_is_wrong_usage(command: str) -> None:
     assert "abfss://" in ended.err
 
 
+def test_an_output_may_be_a_file_s_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the path behind it, not a folder named ``file:``."""
+    monkeypatch.chdir(tmp_path)
+    ended = kafkalog("txn-audit", "--format", "json", PARTITION.parent, "-o", f"file://{tmp_path}/said.json")
+
+    assert ended.status == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["said.json"]
+
+
 def test_names_of_files_may_look_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is there is read, a path with a colon elsewhere is a path, and so is a drive's letter."""
     monkeypatch.chdir(tmp_path)

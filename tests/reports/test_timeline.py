@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from invoke import kafkalog
 from kafkalog.auditing.pipeline import audit
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.quantities import iso
@@ -108,3 +109,13 @@ def test_one_wrong_clock_does_not_squeeze_the_others() -> None:
 
     assert lanes[0].axis.first - before.first < _HOUR
     assert header.split() == [iso(lanes[0].axis.first), iso(lanes[0].axis.last)]
+
+
+def test_a_timeline_without_a_line_says_why() -> None:
+    """Only internal topics are in this copy: they are drawn when they are asked for."""
+    data = FIXTURES / "k4-m-metadata-groups-44" / "data"
+    ended = kafkalog("timeline", data)
+
+    assert (ended.status, ended.text) == (0, "")
+    assert ended.err == "kafkalog: nothing to draw: only internal topics are here, which --topic '__*' draws\n"
+    assert "__cluster_metadata-0" in kafkalog("timeline", "--topic", "__*", data).text
