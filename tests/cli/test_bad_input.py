@@ -135,20 +135,24 @@ def test_bad_standard_input_is_named(tmp_path: Path, what: str) -> None:
 
 @contextlib.contextmanager
 def unprivileged() -> Iterator[Path]:
-    """Give a folder that all may search, and be nobody for as long where the tests run as root."""
+    """Give a folder that all may search, and be nobody for as long where the tests run as root.
+
+    The working directory is ``/``: nobody may not even return to a checkout in a folder of root's alone.
+    """
     folder = Path(tempfile.mkdtemp(prefix="kafkalog-"))
     folder.chmod(0o755)
     kafkalog("dump", SEGMENT)  # so that all modules are loaded
     root = os.geteuid() == 0
-    try:
-        yield folder
-    finally:
-        if root:
-            os.seteuid(0)
-        for inside in folder.iterdir():  # which nobody but the superuser could remove else
-            if inside.is_dir():
-                inside.chmod(0o700)
-        shutil.rmtree(folder)
+    with contextlib.chdir("/"):
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+            for inside in folder.iterdir():  # which nobody but the superuser could remove else
+                if inside.is_dir():
+                    inside.chmod(0o700)
+            shutil.rmtree(folder)
 
 
 def drop() -> None:
@@ -167,7 +171,7 @@ def test_no_permission_is_named(mode: str) -> None:
             file.write_bytes(DATA)
         (path if mode == "file" else path.parent).chmod(0)
         drop()
-        ended = kafkalog("dump", path, good, cwd=Path("/"))
+        ended = kafkalog("dump", path, good)
         said(ended, path, "permission denied")
         assert ended.text.count("baseOffset: ") == 29
 
