@@ -6,9 +6,9 @@ columns ``certainty``, for a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,6 @@ __all__ = [
     "first_doubt",
     "is_proved",
     "marker_missed",
-    "of_finding",
 ]
 
 PROVED: Final = "proved"
@@ -83,22 +82,6 @@ def first_doubt(words: Iterable[str | None]) -> str:
 def is_proved(word: str | None) -> bool:
     """Say whether a word of ``certainty`` leaves no doubt; where there is none, there was no doubt to state."""
     return word in (None, PROVED)
-
-
-# Findings that a healthy cluster may make, although they have no doubt of their own: an incident of them is possible.
-_MAY_BE_HEALTHY: Final = frozenset(
-    {
-        "checkpoint-ahead", "copy-skewed", "offset-gap-unexplained", "segments-alike", "sequence-broken",
-        "state-transition-illegal",
-    }
-)  # fmt: skip
-
-
-def of_finding(row: Mapping[str, Any]) -> str:
-    """Return how certain an incident of a finding is, a row of ``findings``."""
-    if not is_proved(row["certainty"]):
-        return str(row["certainty"])
-    return certainty_of(Doubt.MAY_BE_HEALTHY if row["code"] in _MAY_BE_HEALTHY else None)
 
 
 # Open transactions: whether the inputs may have missed the marker.

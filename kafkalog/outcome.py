@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kafkalog.severity import Severity
 
 __all__ = ["Exit", "Outcome", "leaves_complete"]
 
-_UNREAD: Final = frozenset({"file-unreadable", "remote-object-size"})
-
 
 def leaves_complete(code: str) -> bool:
     """Say whether all was read that should be, although there is a finding of this code."""
-    return code not in _UNREAD
+    from kafkalog.catalogue import CATALOGUE  # which a run without findings does without
+    from kafkalog.catalogue.code import Trait
+
+    return Trait.NOT_READ not in CATALOGUE[code].traits
 
 
 class Exit(IntEnum):

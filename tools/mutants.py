@@ -412,7 +412,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "How severe is a finding?": (
         Mutant(
-            "kafkalog/settle.py:Reason.leaves",  # of `lowered`
+            "catalogue/reasons.py:Reason.leaves",  # of `lowered`
             "return min(severity, self.value.most)",
             "return max(severity, self.value.most)",
             "test_settle.py",
@@ -424,7 +424,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "segments/test_crowd.py segments",
         ),
         Mutant(
-            "kafkalog/settle.py:Reason",
+            "catalogue/reasons.py:Reason",
             '"The files do not show beyond doubt that the transaction hangs.", Severity.WARNING)',
             '"The files do not show beyond doubt that the transaction hangs.", Severity.NOTE)',
             "test_settle.py auditing/transactions",
@@ -492,9 +492,9 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/incidents auditing/topics",
         ),
         Mutant(
-            "kafkalog/certainty.py:of_finding",
-            'certainty_of(Doubt.MAY_BE_HEALTHY if row["code"] in _MAY_BE_HEALTHY else None)',
-            'certainty_of(Doubt.MAY_BE_HEALTHY if row["code"] not in _MAY_BE_HEALTHY else None)',
+            "kafkalog/settle.py:of_finding",
+            "certainty_of(Doubt.MAY_BE_HEALTHY if may_be_healthy else None)",
+            "certainty_of(None if may_be_healthy else Doubt.MAY_BE_HEALTHY)",
             "auditing/incidents",
         ),
         Mutant(
@@ -551,8 +551,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "catalogue/incident_kinds.py:kind_of",
-            "_SKEWED if CATALOGUE[code].severity is Severity.NOTE else _STOPPED",
-            "_SKEWED if CATALOGUE[code].severity is not Severity.NOTE else _STOPPED",
+            "return _OF_NOTES if about.kind is None or",
+            "return _OF_NOTES if about.kind is not None or",
             "catalogue auditing/incidents",
         ),
     ),

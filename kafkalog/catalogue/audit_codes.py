@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code, Reason, Trait
 
 __all__ = ["AUDITS"]
 
@@ -16,6 +16,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the CRCs of both batches match.",
         "A leader refuses such a marker.",
         "Compare with another replica; find out what wrote the file.",
+        kind="wrong-fate",
+        cause="foreign-marker",
     ),
     "coordinator-epoch-decreasing": Code(
         ERROR,
@@ -23,6 +25,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the CRCs of both batches match.",
         "A leader refuses such a marker.",
         "Compare with another replica; find out what wrote the file.",
+        kind="wrong-fate",
+        cause="foreign-marker",
     ),
     "internal-record-malformed": Code(
         ERROR,
@@ -30,6 +34,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the types and versions that kafkalog knows; a newer Kafka may write others.",
         "The coordinator or controller skips it with a warning, or fails to load the partition.",
         "Compare with another replica; the records before and after it were read.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "internal-record-unknown": Code(
         NOTE,
@@ -45,6 +51,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: brokers write no bytes after the last field, no tags out of order and no tags of a wrong size.",
         "Kafka accepts it.",
         "Compare with another replica: the record may have been edited.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "key-undecodable": Code(
         WARNING,
@@ -52,6 +60,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for this one; the bytes may be right for another one, or for another schema.",
         "kafka-dump-log throws and stops.",
         "Choose another decoder class or format, or add the schema that the message names.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "sequence-broken": Code(
         WARNING,
@@ -59,6 +69,12 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that the sequence does not continue; the files do not show whether the producer's state had expired.",
         "A leader refuses such a batch while it remembers the producer.",
         "Compare with another replica: records are missing or written twice, unless the producer's state had expired.",
+        kind="records-lost",
+        cause="missing-offsets",
+        story="losses",
+        traits=Trait.OF_PRODUCER | Trait.OF_LOG | Trait.MAY_BE_HEALTHY,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
     ),
     "offset-gap-lost": Code(
         ERROR,
@@ -66,6 +82,12 @@ AUDITS: Final[dict[str, Code]] = {
         "Almost certain: compaction, retention and the log's start are ruled out.",
         "Consumers skip the missing offsets silently.",
         "Copy the partition from another replica.",
+        kind="records-lost",
+        cause="missing-offsets",
+        story="losses",
+        traits=Trait.GAP,
+        follows=("base-offset-wrong", "segment-foreign", "log-cut-short"),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT),
     ),
     "offset-gap-unexplained": Code(
         WARNING,
@@ -73,6 +95,12 @@ AUDITS: Final[dict[str, Code]] = {
         "Not sure: a legal cause and a loss are both possible.",
         "Consumers skip the missing offsets silently.",
         "Compare with another replica.",
+        kind="records-lost",
+        cause="missing-offsets",
+        story="losses",
+        traits=Trait.MAY_BE_HEALTHY | Trait.GAP,
+        follows=("base-offset-wrong", "segment-foreign", "log-cut-short"),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT),
     ),
     "log-partly-remote": Code(
         NOTE,
@@ -89,6 +117,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain; the layout is the one that was given, or the one that the names there have.",
         "Brokers read the same objects through their RemoteStorageManager.",
         "Nothing to do.",
+        line="remote",
     ),
     "remote-log-alone": Code(
         NOTE,
@@ -97,6 +126,7 @@ AUDITS: Final[dict[str, Code]] = {
         " leader's disk, and with it markers of its last transactions.",
         "Brokers that have the partition serve it; where all of them are lost, the store has all that is left.",
         "Give the log directory of the partition's leader, too, if there is one.",
+        line="remote",
     ),
     "remote-offsets-lost": Code(
         ERROR,
@@ -109,6 +139,9 @@ AUDITS: Final[dict[str, Code]] = {
         " copy may have the offsets. Only if there is none, move the consumers to the next offset that is there."
         " Don't delete records up to it with kafka-delete-records.sh before that: it deletes all earlier ones, too,"
         " also those that the store still has.",
+        kind="records-lost",
+        cause="objects-missing",
+        story="lost objects",
     ),
     "remote-object-missing": Code(
         ERROR,
@@ -119,6 +152,10 @@ AUDITS: Final[dict[str, Code]] = {
         " transaction index read_committed consumers get aborted records.",
         "Take the object from a version or a backup of the store. A segment's log can't be made again; from it its side"
         " objects can.",
+        kind="remote-store-behind",
+        cause="objects-missing",
+        lowered_by=(Reason.NEITHER_TIER, Reason.HAD_ELSEWHERE),
+        line="not read",
     ),
     "remote-object-size": Code(
         ERROR,
@@ -126,6 +163,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: both are known. It was cut, or written over.",
         "Fetches fail at the end of what is there.",
         "Take the object from a version or a backup of the store.",
+        kind="remote-store-behind",
+        cause="objects-missing",
+        traits=Trait.NOT_READ,
     ),
     "remote-object-orphan": Code(
         WARNING,
@@ -133,6 +173,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain where the partition of __remote_log_metadata is among the inputs.",
         "Brokers never read nor delete them: they only cost space.",
         "Delete them once no offsets are lost that they may have.",
+        kind="remote-store-behind",
+        cause="given-up",
     ),
     "remote-copy-unfinished": Code(
         WARNING,
@@ -140,6 +182,10 @@ AUDITS: Final[dict[str, Code]] = {
         "A note where it is the newest record about the partition: the copy may be under way.",
         "The broker copies the segment again under a new id; the objects of the first attempt stay.",
         "Nothing to do for consumers. Delete the objects of the attempt once the segment was copied again.",
+        kind="remote-store-behind",
+        cause="given-up",
+        lowered_by=(Reason.AT_WORK,),
+        line="to copy",
     ),
     "remote-delete-unfinished": Code(
         WARNING,
@@ -147,6 +193,10 @@ AUDITS: Final[dict[str, Code]] = {
         "A note where it is the newest record about the partition: the deletion may be under way.",
         "The broker tries again; consumers do not get the segment any more.",
         "Search the broker's own log for RemoteLogManager; delete the objects by hand if it gave up.",
+        kind="remote-store-behind",
+        cause="given-up",
+        lowered_by=(Reason.AT_WORK,),
+        line="to delete",
     ),
     "remote-segments-overlap": Code(
         NOTE,
@@ -162,6 +212,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Only segments below the last stable offset are copied, and none with remote.log.copy.disable; until then local"
         " retention keeps them.",
         "Nothing to do if it is short. Otherwise look for an open transaction, or remote.log.copy.disable.",
+        line="to copy",
     ),
     "remote-copy-failing": Code(
         WARNING,
@@ -170,6 +221,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Each failed copy ends with DELETE_SEGMENT_FINISHED and is tried again under a new id; local segments stay, and"
         " the disk fills.",
         "Search the broker's own log for RLMCopyTask: the store refuses, is full, or can't be reached.",
+        kind="remote-store-behind",
+        cause="copies-fail",
     ),
     "remote-directory-odd": Code(
         ERROR,
@@ -177,6 +230,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain.",
         "Every copy to it fails, and every fetch from it.",
         "Move the file away, and put the directory with its objects back.",
+        kind="remote-store-behind",
+        cause="objects-missing",
     ),
     "remote-metadata-missing": Code(
         NOTE,
@@ -184,6 +239,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain by the partition that has them. Without them nothing says which copies are whole.",
         "The broker that leads that partition of the topic has them.",
         "Give the log directory of a broker with __remote_log_metadata, too.",
+        line="remote",
     ),
     "transaction-hanging": Code(
         ERROR,
@@ -193,6 +249,11 @@ AUDITS: Final[dict[str, Code]] = {
         " A note if it may have come after the copy and is recent, a warning if it is not proved otherwise.",
         "read_committed consumers wait forever, and compaction cannot pass the transaction.",
         "Read its cause. Where it is proved, end it with kafka-transactions.sh abort; else copy again first.",
+        kind="consumers-stopped",
+        cause="other",
+        story="open transactions",
+        traits=Trait.OF_PRODUCER | Trait.OF_OPEN | Trait.TOLD_AS_NOTE,
+        lowered_by=(Reason.MAY_HAVE_ENDED, Reason.NOT_PROVED, Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
     ),
     "transaction-overdue": Code(
         WARNING,
@@ -201,6 +262,11 @@ AUDITS: Final[dict[str, Code]] = {
         " state partition's newest time, or --copy-minutes before that.",
         "If the coordinator runs, it aborts the transaction at most ten seconds after the timeout.",
         "Find out why the coordinator's broker does not end it.",
+        kind="consumers-stopped",
+        cause="other",
+        story="open transactions",
+        traits=Trait.OF_PRODUCER | Trait.OF_OPEN,
+        lowered_by=(Reason.NO_CONSUMER_READS,),
     ),
     "transaction-pending": Code(
         WARNING,
@@ -209,6 +275,11 @@ AUDITS: Final[dict[str, Code]] = {
         "The decision is certain; the marker may have arrived after the file was copied.",
         "The coordinator sends the marker again until the partition's leader accepts it.",
         "Nothing to do while it is recent; otherwise look at the partition's leader.",
+        kind="consumers-stopped",
+        cause="other",
+        story="open transactions",
+        traits=Trait.OF_PRODUCER | Trait.OF_OPEN | Trait.TOLD_AS_NOTE,
+        lowered_by=(Reason.NOT_OVERDUE, Reason.NO_CONSUMER_READS),
     ),
     "transaction-undecided": Code(
         WARNING,
@@ -218,6 +289,11 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain only that this log has no marker for it.",
         "Unknown without the coordinator's records.",
         "Add the directory that holds the missing partitions of __transaction_state, or copy again.",
+        kind="consumers-stopped",
+        cause="other",
+        story="open transactions",
+        traits=Trait.OF_PRODUCER | Trait.OF_OPEN | Trait.TOLD_AS_NOTE,
+        lowered_by=(Reason.MAY_HAVE_ENDED, Reason.NO_CONSUMER_READS),
     ),
     "not-all-judged": Code(
         WARNING,
@@ -227,6 +303,10 @@ AUDITS: Final[dict[str, Code]] = {
         "The number is certain; what was not judged may be fine or not.",
         "As that of the ones that were judged, and more.",
         "End what was judged and audit again; --producer-id and --transactional-id show some of the others' rows.",
+        kind="too-many-to-judge",
+        cause="not-judged",
+        traits=Trait.OF_PRODUCER | Trait.OF_OPEN,
+        lowered_by=(Reason.NO_CONSUMER_READS,),
     ),
     "atomicity-broken": Code(
         ERROR,
@@ -238,6 +318,11 @@ AUDITS: Final[dict[str, Code]] = {
         "Find out who wrote the wrong marker (kafka-transactions.sh abort writes ABORT), or how the missing one was"
         " lost; the data must be written again by hand. If another replica still has the marker, it is named: save that"
         " copy.",
+        kind="transaction-torn",
+        cause="administrator",
+        story="torn transactions",
+        traits=Trait.OF_PRODUCER,
+        lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_MAY_EXPLAIN, Reason.MAY_BE_THERE),
     ),
     "late-data-adopted": Code(
         WARNING,
@@ -245,6 +330,11 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: data of two epochs of one producer comes before one marker.",
         "That data was committed or aborted with a transaction that it does not belong to.",
         "Check whether those records should be there.",
+        kind="wrong-fate",
+        cause="late-data",
+        story="torn transactions",
+        traits=Trait.OF_PRODUCER,
+        lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
     ),
     "offset-beyond-end": Code(
         WARNING,
@@ -255,6 +345,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Beyond the end a consumer is moved to where auto.offset.reset says, often past records. In another history it"
         " goes on in the middle of records that it never got, unless it checks the leader epoch.",
         "Find out what the log lost with kafkalog txn-audit; it has the line that sets each group back.",
+        kind="records-lost",
+        cause="log-cut-short",
+        lowered_by=(Reason.MAY_BE_THERE,),
     ),
     "offset-before-start": Code(
         NOTE,
@@ -263,6 +356,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for logs and offsets of one moment.",
         "A consumer is moved to where auto.offset.reset says.",
         "Usually nothing: the group is no longer in use. Else its consumers were slower than retention.",
+        lowered_by=(Reason.MAY_BE_THERE,),
     ),
     "offsets-pending": Code(
         NOTE,
@@ -270,6 +364,10 @@ AUDITS: Final[dict[str, Code]] = {
         "As certain as the state of that transaction.",
         "They count once the transaction commits; until then the group's next consumer may get no stable offsets.",
         "Look at the transaction.",
+        kind="consumers-stopped",
+        cause="other",
+        traits=Trait.OF_PRODUCER | Trait.TOLD_AS_NOTE,
+        lowered_by=(Reason.NO_CONSUMER_READS,),
     ),
     "offsets-aborted": Code(
         NOTE,
@@ -277,6 +375,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the ABORT marker comes after them.",
         "The group coordinator discards them at the marker.",
         "Nothing to do.",
+        traits=Trait.OF_PRODUCER,
+        lowered_by=(Reason.NO_CONSUMER_READS,),
     ),
     "replicas-fork": Code(
         WARNING,
@@ -286,6 +386,9 @@ AUDITS: Final[dict[str, Code]] = {
         " reach furthest is taken for the leader's.",
         "Only one history continues; what the other replica holds from that offset on is lost for consumers.",
         "Look at what only one replica holds before the other is truncated: this is typical after an unclean election.",
+        kind="replicas-diverged",
+        cause="replicas-differ",
+        story="elections",
     ),
     "state-replicas-differ": Code(
         WARNING,
@@ -293,6 +396,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that they differ; which replica is the leader's is inferred from the leader epochs.",
         "The coordinator uses the records of its partition's leader.",
         "Compare the replica that was used, whose leader epochs reach furthest, with the other one.",
+        kind="replicas-diverged",
+        cause="replicas-differ",
     ),
     "snapshot-contradicted": Code(
         WARNING,
@@ -305,6 +410,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Nothing by itself. The audit goes on as without --snapshot: what that proves is proved, all else is not.",
         "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
         " NEW_COPY.",
+        kind="copy-skewed",
+        cause="copied-while-running",
     ),
     "log-end-lower": Code(
         ERROR,
@@ -313,6 +420,10 @@ AUDITS: Final[dict[str, Code]] = {
         "A log's end goes back only when a replica truncates to the history of a new leader, whose epoch shows.",
         "Save the older copy first. Find out whether the broker lost power, or its directory was restored from a"
         " backup; copy the partition from a replica that has the offsets.",
+        kind="records-lost",
+        cause="log-cut-short",
+        lowered_by=(Reason.MAY_BE_COMPACTED,),
+        told_by=("records-lost",),
     ),
     "committed-offsets-truncated": Code(
         ERROR,
@@ -321,6 +432,10 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the checkpoint of the high watermark never runs ahead of it.",
         "Only an unclean election does this, or a leader that lost what it had not flushed.",
         "Save the older copy first: it has the records that were truncated. kafkalog extract writes them.",
+        kind="records-lost",
+        cause="log-cut-short",
+        lowered_by=(Reason.MAY_BE_COMMITTED,),
+        told_by=("records-lost",),
     ),
     "log-rewritten": Code(
         ERROR,
@@ -329,6 +444,10 @@ AUDITS: Final[dict[str, Code]] = {
         " have been compacted.",
         "A broker never writes into what it has written; only the cleaner replaces segments.",
         "Compare both copies with a replica: kafkalog verify --replicas. Find out who wrote to the files.",
+        kind="records-lost",
+        cause="history-changed",
+        lowered_by=(Reason.MAY_BE_COMPACTED,),
+        told_by=("records-lost", "records-unreadable"),
     ),
     "log-lacks-offsets": Code(
         ERROR,
@@ -336,6 +455,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain where the bytes of both were read: compaction and retention are ruled out.",
         "A broker deletes whole segments at the log's start alone.",
         "Save the older copy first; it has the batches. Copy the partition from another replica.",
+        kind="records-lost",
+        cause="history-changed",
+        told_by=("records-lost", "records-unreadable"),
     ),
     "log-start-lower": Code(
         WARNING,
@@ -344,6 +466,8 @@ AUDITS: Final[dict[str, Code]] = {
         " somewhat earlier.",
         "A log's start only rises.",
         "Make sure that the two were given in their order, and that nobody restored the directory from a backup.",
+        kind="copy-skewed",
+        cause="evidence-changed",
     ),
     "state-partitions-guessed": Code(
         NOTE,
@@ -359,6 +483,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the sizes are those of the listing.",
         "No effect: a broker reads all of it.",
         "Raise the limit, or run the bulk audit: without the coordinator's records verdicts are less certain.",
+        kind="copy-incomplete",
+        cause="not-read",
     ),
     "state-record-malformed": Code(
         ERROR,
@@ -366,6 +492,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the versions that kafkalog knows; a newer Kafka may write others.",
         "The coordinator skips it or fails to load the partition.",
         "Compare with another replica of this partition.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "state-transition-illegal": Code(
         WARNING,
@@ -373,6 +501,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the records that are here; where the topic was cleaned nothing is claimed.",
         "A coordinator never writes such a pair.",
         "Compare with another replica: records between them are lost, or the partition was edited.",
+        kind="records-lost",
+        cause="missing-offsets",
+        traits=Trait.MAY_BE_HEALTHY,
     ),
     "replicas-differ": Code(
         ERROR,
@@ -381,6 +512,8 @@ AUDITS: Final[dict[str, Code]] = {
         "A follower never writes that: one replica was changed, or came from elsewhere. Consumers get the leader's"
         " batches.",
         "Compare both with a third replica, or with what the producer knows.",
+        kind="replicas-diverged",
+        cause="replicas-differ",
     ),
     "replica-lacks": Code(
         ERROR,
@@ -388,6 +521,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: neither the log's start nor a cleaner explains it.",
         "Consumers that read from this replica skip the offsets silently.",
         "Copy the partition from the other replica.",
+        kind="replicas-diverged",
+        cause="replicas-differ",
     ),
     "replica-damaged": Code(
         NOTE,
@@ -402,6 +537,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the files that were read: it has records of before or after, and no cleaner explains it.",
         "Consumers of the mirror never get these records.",
         "Extract the records from the source by their offsets, and produce them again to the mirror.",
+        kind="mirror-differs",
+        cause="records-differ",
     ),
     "mirror-adds": Code(
         ERROR,
@@ -410,6 +547,8 @@ AUDITS: Final[dict[str, Code]] = {
         " counted.",
         "Consumers of the mirror get records that nobody wrote to the source, or get a record twice.",
         "See whether other programs write to the mirror's topic, or whether the copying ran twice.",
+        kind="mirror-differs",
+        cause="records-differ",
     ),
     "mirror-changed": Code(
         ERROR,
@@ -417,6 +556,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that the contents differ; that both are one record is concluded from key and place.",
         "Consumers of the mirror get another record.",
         "Compare both with `kafkalog dump --print-data-log`, and see which transforms the copying has.",
+        kind="mirror-differs",
+        cause="records-differ",
     ),
     "mirror-reordered": Code(
         ERROR,
@@ -424,6 +565,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the same contents stand at places of another order.",
         "Consumers of the mirror may take an older record of a key for the newest.",
         "Make the mirror again; the copying must write a partition's records one after the other.",
+        kind="mirror-differs",
+        cause="records-differ",
     ),
     "mirror-partial": Code(
         NOTE,
@@ -438,6 +581,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the inputs.",
         "Nothing is known of the mirror.",
         "Give the directories of all brokers of the mirror, or name the topics with `--topics SOURCE=MIRROR`.",
+        kind="copy-incomplete",
+        cause="partitions-absent",
     ),
     "mirror-sync-wrong": Code(
         WARNING,
@@ -445,6 +590,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain: the same record was found at another offset of the mirror.",
         "Groups that are moved to the mirror by it start at another record.",
         "Move groups by the offsets of the same record: `kafkalog find --key` in both.",
+        kind="mirror-differs",
+        cause="offset-syncs",
     ),
     "metadata-snapshot-incomplete": Code(
         WARNING,
@@ -452,6 +599,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that the footer is missing; the records before it may be whole.",
         "A controller or broker that loads it fails; a snapshot that was never finished keeps the suffix .part.",
         "Compare with another node's snapshot of the same name.",
+        kind="side-files-wrong",
+        cause="checkpoints",
     ),
     "partition-absent": Code(
         WARNING,
@@ -461,6 +610,9 @@ AUDITS: Final[dict[str, Code]] = {
         "A starting broker creates it again, empty, and fetches it from the leader if another replica is left.",
         "Before the broker starts, look for it in the node's other log directories, then on the other replicas. If only"
         " a part of the broker was copied on purpose, nothing is to do.",
+        kind="copy-incomplete",
+        cause="partitions-absent",
+        lowered_by=(Reason.EMPTY_OR_NEWER,),
     ),
     "decision-elsewhere": Code(
         WARNING,
@@ -469,6 +621,10 @@ AUDITS: Final[dict[str, Code]] = {
         " a minute older than its state partition; else a note: it may have been completed after the copy.",
         "Until the marker is written, read_committed consumers of that partition get nothing from the transaction on.",
         "Add the directories that it names, and audit all together; do not abort a transaction that was decided.",
+        kind="consumers-stopped",
+        cause="decided",
+        story="brokers not given",
+        lowered_by=(Reason.MAY_BE_THERE,),
     ),
     "leaderless-elsewhere": Code(
         WARNING,
@@ -476,6 +632,9 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the end of this metadata log; not said where all brokers were stopped.",
         "Nobody can read or write the partition, and no marker can end its transactions.",
         "Start the broker that led it; add the directories that it names, and audit all together.",
+        kind="consumers-stopped",
+        cause="no-leader",
+        story="brokers not given",
     ),
     "election-elsewhere": Code(
         WARNING,
@@ -483,6 +642,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain that it was elected so, and that no replica that was in sync has come back; there may be no loss.",
         "They get the new leader's records, and never those that only the other replica has.",
         "Copy the directories that it names before their brokers start, and audit all together.",
+        kind="records-lost",
+        cause="unclean-election",
     ),
     "topic-missing": Code(
         WARNING,
@@ -490,6 +651,8 @@ AUDITS: Final[dict[str, Code]] = {
         "Certain for the directories that were given; the topic may be in another log directory of the broker.",
         "A broker creates the topic when a client first needs it.",
         "Give all log directories of the broker; a topic that nobody used does not exist.",
+        kind="copy-incomplete",
+        cause="partitions-absent",
     ),
     "space-held": Code(
         NOTE,

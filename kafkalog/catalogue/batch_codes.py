@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code, Reason, Trait
 
 __all__ = ["BATCHES"]
 
@@ -17,6 +17,10 @@ BATCHES: Final[dict[str, Code]] = {
         "A consumer or a follower that reads it fails; recovery after an unclean stop truncates the log here.",
         "Copy the partition from another replica; the batches before and after this one are whole.",
         bytes=Bytes.LOST,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
+        traits=Trait.WITHOUT_OFFSET,
     ),
     "batch-length-wrong": Code(
         ERROR,
@@ -26,6 +30,10 @@ BATCHES: Final[dict[str, Code]] = {
         "Kafka's reader stops or reads wrong bytes here; kafka-dump-log shows nothing after it.",
         "Compare with another replica; the batches found after it are whole.",
         bytes=Bytes.LOST,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
+        traits=Trait.WITHOUT_OFFSET,
     ),
     "magic-wrong": Code(
         ERROR,
@@ -35,6 +43,10 @@ BATCHES: Final[dict[str, Code]] = {
         "In files, Kafka reads any magic above 2 as 2; it reads 0 and 1 as old messages and fails.",
         "Compare the byte with another replica; the batch was read as magic 2.",
         bytes=Bytes.WHOLE,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
+        traits=Trait.WITHOUT_OFFSET,
     ),
     "batch-truncated": Code(
         WARNING,
@@ -43,6 +55,10 @@ BATCHES: Final[dict[str, Code]] = {
         "Recovery truncates the partial batch; nothing that all replicas had acknowledged is lost.",
         "Compare with another replica; in the active segment of a killed or running broker it is normal.",
         bytes=Bytes.SUSPECT,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
+        lowered_by=(Reason.BEING_WRITTEN,),
     ),
     "bytes-unreadable": Code(
         ERROR,
@@ -51,6 +67,10 @@ BATCHES: Final[dict[str, Code]] = {
         "Kafka's reader stops here and sees nothing after it; recovery truncates the log here.",
         "Copy the partition from another replica before a broker starts on this directory.",
         bytes=Bytes.LOST,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
+        traits=Trait.WITHOUT_OFFSET,
     ),
     "bytes-zero": Code(
         ERROR,
@@ -59,6 +79,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Kafka's reader raises a corruption error here; recovery truncates the log here.",
         "Copy the partition from another replica before a broker starts on it; zeros are typical after a power loss.",
         bytes=Bytes.LOST,
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
     "tail-preallocated": Code(
         NOTE,
@@ -75,6 +98,8 @@ BATCHES: Final[dict[str, Code]] = {
         "A broker reads it if its own limits allow.",
         "Run again with a higher --max-batch-bytes.",
         bytes=Bytes.WHOLE,
+        kind="copy-incomplete",
+        cause="not-read",
     ),
     "decompression-over-limit": Code(
         ERROR,
@@ -82,6 +107,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain; nothing beyond the limit was looked at.",
         "Kafka decompresses without a limit.",
         "If you trust the data, run again with a higher --max-decompressed-bytes.",
+        kind="copy-incomplete",
+        cause="not-read",
     ),
     "expansion-over-budget": Code(
         ERROR,
@@ -91,6 +118,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Kafka decompresses without a limit.",
         "If you trust the data, run again with a higher --max-expansion. `found` is the number of batches left out,"
         " `position` the first of them.",
+        kind="copy-incomplete",
+        cause="not-read",
     ),
     "codec-unknown": Code(
         ERROR,
@@ -98,6 +127,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the CRC covers the codec's number.",
         "Kafka throws on it.",
         "Compare with another replica.",
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
     "decompression-failed": Code(
         ERROR,
@@ -105,6 +137,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the CRC matches, so the bytes are as they were written.",
         "A consumer fails at this batch every time; the broker did not look inside it.",
         "Find the producer; consumers have to skip the batch.",
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
     "control-record-malformed": Code(
         ERROR,
@@ -112,6 +147,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the CRC matches, so the bytes are as they were written.",
         "Brokers and consumers throw on it.",
         "Compare with another replica.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "records-missing": Code(
         WARNING,
@@ -119,6 +156,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain that there are fewer; brokers up to 0.11 accepted such batches from clients.",
         "Consumers skip the missing offsets silently.",
         "Compare with another replica; legal if the topic was once compacted.",
+        kind="records-lost",
+        cause="missing-offsets",
     ),
     "empty-batch-odd": Code(
         WARNING,
@@ -126,6 +165,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the CRC covers the batch.",
         "Readers skip it.",
         "Compare with another replica; find out what wrote the file.",
+        kind="records-unreadable",
+        cause="odd-batches",
     ),
     "control-batch-odd": Code(
         ERROR,
@@ -133,6 +174,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the CRC covers the batch, so it was written that way.",
         "Clients can't write control batches; brokers write no other kind in such a topic.",
         "Compare with another replica; find out what wrote the file.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "attributes-unused": Code(
         NOTE,
@@ -168,6 +211,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: it was written that way.",
         "Only the first leader checks inner CRCs; after that neither brokers nor consumers do.",
         "Find the producer; the message can be read, but its content may be wrong.",
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
     "offset-gap": Code(
         WARNING,
@@ -175,6 +221,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain that the offsets are missing; one segment alone can't show whether that is legal.",
         "Legal where a log is compacted; elsewhere consumers skip the offsets silently.",
         "Audit the whole partition: only its other files can show whether the gap is legal.",
+        kind="records-lost",
+        cause="missing-offsets",
+        lowered_by=(Reason.IN_CHECKPOINT,),
     ),
     "offset-not-increasing": Code(
         ERROR,
@@ -182,6 +231,10 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain that the order is broken; the two offsets alone do not show which one is wrong.",
         "No broker since 1.1 writes that: files were mixed, or the offset field changed, which the CRC does not cover.",
         "Compare with another replica and with the segment's .index.",
+        kind="records-unreadable",
+        cause="malformed-batches",
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "offset-outside-segment": Code(
         ERROR,
@@ -189,6 +242,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain; whether the file's name or the batch's field is wrong is not known.",
         "Reads by offset miss it.",
         "Compare with another replica, and find out what wrote the batch: its CRC does not cover the offset.",
+        kind="records-unreadable",
+        cause="malformed-batches",
+        follows=("base-offset-wrong", "segment-foreign"),
     ),
     "base-offset-wrong": Code(
         ERROR,
@@ -196,6 +252,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Almost certain: the CRC does not cover this field, and both neighbours contradict it.",
         "Reads by offset go wrong at this batch; consumers see its records under wrong offsets.",
         "Compare with another replica; `needed` is the offset that fits: the bytes around it are whole.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "leader-epoch-wrong": Code(
         ERROR,
@@ -203,6 +261,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: leader epochs never fall. The CRC does not cover this field.",
         "Followers truncate by leader epochs.",
         "Compare with another replica; `needed` is the epoch that fits.",
+        kind="records-unreadable",
+        cause="malformed-batches",
     ),
     "leader-epoch-decreasing": Code(
         ERROR,
@@ -210,6 +270,10 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain that the order is broken; the two epochs alone do not show which one is wrong.",
         "Epochs only grow with offsets; followers truncate by them.",
         "Compare with leader-epoch-checkpoint: the CRC does not cover the field.",
+        kind="records-unreadable",
+        cause="malformed-batches",
+        follows=("leader-epoch-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "stretch-regained": Code(
         NOTE,
@@ -225,6 +289,9 @@ BATCHES: Final[dict[str, Code]] = {
         "Not sure: it may be the log's own, or bytes that a producer wrote inside a record that is now damaged.",
         "A broker never reads this far: recovery truncates the log at the damage before it.",
         "Look at it with kafkalog show; add --include isolated if it belongs to the log.",
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
     "search-over-budget": Code(
         WARNING,
@@ -232,5 +299,8 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain; a whole batch of more than 4 KiB may be among those that were skipped.",
         "A broker never reads this far: recovery truncates the log at the first damage.",
         "Such bytes do not occur by chance: look at them with kafkalog show, and find out who could write them.",
+        kind="records-unreadable",
+        cause="damaged-bytes",
+        story="losses",
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code, Reason, Trait
 
 __all__ = ["FILES"]
 
@@ -16,6 +16,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "The broker rebuilds the index; kafka-dump-log 4.3 cuts the file itself.",
         "Nothing to do: the broker rebuilds indexes from the log.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "index-preallocated": Code(
         WARNING,
@@ -23,6 +25,9 @@ FILES: Final[dict[str, Code]] = {
         "Almost certain: no broker writes an entry of zeros after another entry.",
         "The broker trims it when it rolls the segment or stops cleanly; kafka-dump-log reports it or throws on it.",
         "Nothing to do.",
+        kind="copy-skewed",
+        cause="copied-while-running",
+        lowered_by=(Reason.MAY_BE_WRITTEN_TO,),
     ),
     "index-mismatch": Code(
         WARNING,
@@ -31,6 +36,10 @@ FILES: Final[dict[str, Code]] = {
         " are accepted.",
         "It looks offsets up by the index: a fetch may begin after the record that it asks for.",
         "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
+        kind="side-files-wrong",
+        cause="indexes",
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "time-index-mismatch": Code(
         WARNING,
@@ -38,6 +47,10 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ, in a part of the log that is whole; batches without a time prove nothing.",
         "Lookups by time may answer a wrong offset.",
         "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
+        kind="side-files-wrong",
+        cause="indexes",
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "index-entry-not-last-offset": Code(
         WARNING,
@@ -47,6 +60,8 @@ FILES: Final[dict[str, Code]] = {
         " no batch begins at its position.",
         "Run kafkalog verify, which says whether it misleads readers (index-mismatch): brokers up to 1.1 and appends of"
         " several batches leave such entries.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "time-index-entry-unlike-batch": Code(
         WARNING,
@@ -56,6 +71,8 @@ FILES: Final[dict[str, Code]] = {
         "kafka-dump-log reports a mismatch, an order or an offset that is not found.",
         "Run kafkalog verify, which says whether it misleads readers (time-index-mismatch): an entry may have an offset"
         " inside its batch.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "index-insane": Code(
         WARNING,
@@ -63,6 +80,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain: it is the broker's own check.",
         "The broker deletes and rebuilds it.",
         "Nothing to do: the broker rebuilds indexes from the log.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "sibling-missing": Code(
         WARNING,
@@ -71,6 +90,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain that it is not here; it may be where the file was copied from.",
         "kafka-dump-log throws, or creates an empty index.",
         "Copy the segment and its indexes together.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "version-unknown": Code(
         WARNING,
@@ -78,6 +99,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain that kafkalog does not know the number; a newer Kafka may know it.",
         "The broker refuses the file.",
         "Read with care: a newer version may have a different layout.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "snapshot-corrupt": Code(
         ERROR,
@@ -87,6 +110,8 @@ FILES: Final[dict[str, Code]] = {
         "Leave it: the broker deletes it at its start. If the only one is gone, a broker that was stopped cleanly"
         " begins"
         " without states.",
+        kind="side-files-wrong",
+        cause="indexes",
     ),
     "checkpoint-malformed": Code(
         WARNING,
@@ -94,6 +119,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "The broker fails to start, or uses 0 instead.",
         "Look at the file; the entries that can be read were read.",
+        kind="side-files-wrong",
+        cause="checkpoints",
     ),
     "read-while-running": Code(
         NOTE,
@@ -124,6 +151,9 @@ FILES: Final[dict[str, Code]] = {
         "A broker would take the whole log directory offline.",
         "Mend what the message names, and run the same command again; the other files were read.",
         bytes=Bytes.LOST,
+        kind="copy-incomplete",
+        cause="not-read",
+        traits=Trait.NOT_READ,
     ),
     "file-name-odd": Code(
         NOTE,
@@ -139,6 +169,9 @@ FILES: Final[dict[str, Code]] = {
         "Judged by its name and its first bytes only.",
         "kafka-dump-log ignores it.",
         "Check that the right file was given.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        lowered_by=(Reason.NOT_KAFKAS,),
     ),
     "segments-alike": Code(
         WARNING,
@@ -147,6 +180,11 @@ FILES: Final[dict[str, Code]] = {
         "A broker reads both: consumers get the records twice, and miss what was there before.",
         "Compare both partitions with another replica: one of the two is a copy. A note if both have side files of"
         " their own and their partitions have one number: a Streams application writes the same to several topics.",
+        kind="records-unreadable",
+        cause="foreign-segment",
+        story="losses",
+        traits=Trait.MAY_BE_HEALTHY,
+        lowered_by=(Reason.LEFT_BY_BROKERS,),
     ),
     "file-added": Code(
         WARNING,
@@ -154,6 +192,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain by its name below the argument, provided that both runs looked at the same evidence.",
         "No effect by itself.",
         "Find out who wrote it: evidence should not change.",
+        kind="copy-skewed",
+        cause="evidence-changed",
+        follows=("broker-went-on",),
     ),
     "broker-went-on": Code(
         WARNING,
@@ -161,6 +202,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain where a log's newest segment is longer, or a newer one is there.",
         "It is what a running broker does.",
         "Compare copies instead: kafkalog diff OLD NEW says what each log did, and what no healthy broker does.",
+        kind="copy-skewed",
+        cause="evidence-changed",
     ),
     "file-gone": Code(
         WARNING,
@@ -168,6 +211,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain by its name below the argument, provided that both runs looked at the same evidence.",
         "No effect by itself.",
         "Find out who removed it: evidence should not change.",
+        kind="copy-skewed",
+        cause="evidence-changed",
+        follows=("broker-went-on",),
     ),
     "file-size-changed": Code(
         WARNING,
@@ -175,6 +221,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "No effect by itself.",
         "Find out who wrote to it: evidence should not change.",
+        kind="copy-skewed",
+        cause="evidence-changed",
+        follows=("broker-went-on",),
     ),
     "file-content-changed": Code(
         ERROR,
@@ -182,6 +231,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain: the SHA-256 of its bytes is different.",
         "No effect by itself.",
         "Find out who wrote to it: evidence should not change. The other findings may show what changed.",
+        kind="copy-skewed",
+        cause="evidence-changed",
+        follows=("broker-went-on",),
     ),
     "output-changed": Code(
         ERROR,
@@ -189,6 +241,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain: its size or its SHA-256 is not the one in manifest.json, or not the one that the file carries.",
         "No effect: it is no file of Kafka's.",
         "Take the file from a copy of the output, or run the command again; rows that are read from it may be wrong.",
+        kind="output-damaged",
+        cause="not-as-written",
     ),
     "output-unlisted": Code(
         NOTE,
@@ -203,6 +257,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "The broker follows it.",
         "Give its target as an argument of its own if it belongs to the evidence.",
+        kind="copy-incomplete",
+        cause="not-read",
     ),
     "clusters-mixed": Code(
         WARNING,
@@ -211,6 +267,11 @@ FILES: Final[dict[str, Code]] = {
         "Certain that the ids differ; clusters that were made from one example file share its cluster id.",
         "A broker refuses a directory of another cluster id; it can't see that a cluster id was copied.",
         "Each cluster was read alone. Give the directories of one cluster if you meant only one.",
+        kind="clusters-mixed",
+        cause="topic-ids",
+        story="several clusters",
+        traits=Trait.TOLD_AS_NOTE,
+        lowered_by=(Reason.ON_PURPOSE,),
     ),
     "log-directories-below": Code(
         NOTE,
@@ -254,6 +315,7 @@ FILES: Final[dict[str, Code]] = {
         "A starting broker deletes them; the segments that they were made from are in place.",
         "If the broker neither stopped nor crashed, look in log-cleaner.log for the partition: a cleaner that failed"
         " leaves them forever, and cleans no more. Otherwise nothing is to do; they can be dumped.",
+        line="cleaning",
     ),
     "files-swap": Code(
         NOTE,
@@ -262,6 +324,7 @@ FILES: Final[dict[str, Code]] = {
         "A starting broker puts them in place of the files with the same offsets, or deletes them, as the message"
         " says.",
         "Only the files in place were read; dump the .swap files too.",
+        line="cleaning",
     ),
     "files-unfinished": Code(
         NOTE,
@@ -283,6 +346,11 @@ FILES: Final[dict[str, Code]] = {
         "Almost certain: files that were written independently of each other contradict the segment.",
         "The broker serves it as it is; it checks only what is above its recovery point.",
         "Copy the partition from another replica; look for the segment that these side files belong to.",
+        kind="records-unreadable",
+        cause="foreign-segment",
+        story="losses",
+        follows=("base-offset-wrong",),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "log-cut-short": Code(
         ERROR,
@@ -291,6 +359,12 @@ FILES: Final[dict[str, Code]] = {
         " other files may be another log's.",
         "The broker starts with the shorter log and treats the rest as never written.",
         "Copy the partition from another replica. Normal, and a note, if a broker ran while it was copied.",
+        kind="records-lost",
+        cause="log-cut-short",
+        story="losses",
+        traits=Trait.OF_LOG | Trait.CUT,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT),
     ),
     "log-missing": Code(
         ERROR,
@@ -299,6 +373,11 @@ FILES: Final[dict[str, Code]] = {
         " records. A warning for a metadata log whose newest .checkpoint has the state of all offsets that are known.",
         "The broker starts with an empty log; a controller or broker loads the newest .checkpoint of the metadata log.",
         "Copy the partition from another replica before a broker starts on this directory.",
+        kind="records-lost",
+        cause="log-missing",
+        story="losses",
+        traits=Trait.CUT,
+        lowered_by=(Reason.IN_CHECKPOINT, Reason.FOLLOWS),
     ),
     "segment-missing": Code(
         WARNING,
@@ -307,6 +386,11 @@ FILES: Final[dict[str, Code]] = {
         "A starting broker deletes the indexes silently.",
         "Copy the partition from another replica. A note in a gap or after the log's end, which has its own finding,"
         " and in a copy of a broker that ran (copy-skewed).",
+        kind="records-lost",
+        cause="missing-offsets",
+        story="losses",
+        follows=("offset-gap-lost", "log-cut-short"),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT),
     ),
     "txn-index-mismatch": Code(
         ERROR,
@@ -317,6 +401,10 @@ FILES: Final[dict[str, Code]] = {
         "read_committed consumers use it: they get aborted records, or miss committed ones; the finding says which"
         " offsets.",
         "Delete the .txnindex and the .index: the broker rebuilds both from the log.",
+        kind="side-files-wrong",
+        cause="indexes",
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.NO_CONSUMER_SEES),
     ),
     "snapshot-mismatch": Code(
         WARNING,
@@ -328,6 +416,11 @@ FILES: Final[dict[str, Code]] = {
         " is the only one, delete the directory's .kafka_cleanshutdown, too: after a clean stop a broker without"
         " snapshots"
         " begins without states.",
+        kind="side-files-wrong",
+        cause="indexes",
+        traits=Trait.OF_LOG,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "leader-epochs-mismatch": Code(
         WARNING,
@@ -335,6 +428,11 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ. The CRCs do not cover the batches' epochs, so either may be wrong.",
         "Followers truncate by it.",
         "Compare with another replica's leader-epoch-checkpoint.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        traits=Trait.OF_LOG,
+        follows=("base-offset-wrong", "leader-epoch-wrong", "segment-foreign", "leader-epoch-decreasing"),
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "copy-skewed": Code(
         WARNING,
@@ -344,6 +442,10 @@ FILES: Final[dict[str, Code]] = {
         "No effect on the broker that ran; one that starts from such a copy repairs it or misses the same files.",
         "Copy the partition again, from a stopped broker or a file system snapshot. The findings that follow from it"
         " are notes.",
+        kind="copy-skewed",
+        cause="copied-while-running",
+        traits=Trait.MAY_BE_HEALTHY,
+        lowered_by=(Reason.COPY_MAY_EXPLAIN, Reason.MAY_BE_THERE),
     ),
     "checkpoint-ahead": Code(
         WARNING,
@@ -351,6 +453,12 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they contradict each other: the log was cut, or the checkpoint belongs to another directory.",
         "A broker uses the log's end as the high watermark; a log start above the log's end empties the log.",
         "Compare with another replica. Normal, and a note, if a broker ran while it was copied.",
+        kind="records-lost",
+        cause="log-cut-short",
+        story="losses",
+        traits=Trait.OF_LOG | Trait.OF_ROOT | Trait.MAY_BE_HEALTHY | Trait.CUT,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.IN_CHECKPOINT,),
     ),
     "checkpoint-wrong": Code(
         WARNING,
@@ -359,6 +467,11 @@ FILES: Final[dict[str, Code]] = {
         "Certain for the rule that the message names.",
         "A recovery point that is too low costs time at the next start; a wrong high watermark is soon corrected.",
         "Compare with the log's own end and start.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        traits=Trait.OF_LOG | Trait.OF_ROOT,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.LAST_COUNTS,),
     ),
     "checkpoint-names-absent": Code(
         NOTE,
@@ -373,6 +486,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain by what brokers check; a cluster id may be any text, and unknown keys are ignored.",
         "A broker refuses to start on it; a missing file is written anew by brokers with ZooKeeper.",
         "Compare with the other directories of the node.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        traits=Trait.STOPS_START,
     ),
     "partition-metadata-wrong": Code(
         WARNING,
@@ -380,6 +496,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "A broker takes the log directory offline; without the file it puts the partition's directory aside as -stray.",
         "Compare with the topic's other partitions.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
     "topic-id-differs": Code(
         ERROR,
@@ -387,6 +506,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ: the topic was deleted and created again, or the directory is another cluster's.",
         "A broker treats the partition as another topic's, and puts it aside or fails.",
         "Find out which topic the data belongs to before it is used.",
+        kind="clusters-mixed",
+        cause="topic-ids",
+        lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
     "partition-twice": Code(
         ERROR,
@@ -394,6 +516,10 @@ FILES: Final[dict[str, Code]] = {
         "Certain by their names.",
         "The broker refuses to start.",
         "Keep the replica that ends later, and move the other one away: it is left of a move that a failed disk ended.",
+        kind="replicas-diverged",
+        cause="partition-twice",
+        traits=Trait.STOPS_START,
+        lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
     "directory-twice": Code(
         WARNING,
@@ -401,6 +527,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "A broker refuses to start with both.",
         "Read each copy alone; `kafkalog verify` reads both.",
+        kind="copy-skewed",
+        cause="evidence-changed",
+        traits=Trait.STOPS_START,
     ),
     "quorum-state-wrong": Code(
         WARNING,
@@ -408,6 +537,9 @@ FILES: Final[dict[str, Code]] = {
         "Certain: its epoch only grows, and no batch has a later one.",
         "A controller that starts from it may vote twice in one epoch.",
         "Compare with the other controllers.",
+        kind="side-files-wrong",
+        cause="checkpoints",
+        lowered_by=(Reason.COPY_EXPLAINS,),
     ),
     "kraft-snapshot-wrong": Code(
         ERROR,
@@ -415,5 +547,7 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "A controller or broker that loads it stops.",
         "Use the snapshot before it, or another controller's.",
+        kind="side-files-wrong",
+        cause="checkpoints",
     ),
 }

@@ -7,10 +7,10 @@ from typing import Final
 from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
 from kafkalog.severity import Severity
 
-__all__ = ["ACCEPTED", "RECORDS"]
+__all__ = ["RECORDS"]
 
 
-def _refused(meaning: str) -> Code:
+def _refused(meaning: str, *, follows: tuple[str, ...] = ()) -> Code:
     """Make a code for what Kafka refuses to read although the CRC matches."""
     return Code(
         ERROR,
@@ -18,13 +18,16 @@ def _refused(meaning: str) -> Code:
         "Certain: the CRC matches, so the bytes are as they were written.",
         "A consumer fails at this batch every time; a broker that looks inside the batch throws.",
         "Find the producer; consumers have to skip the batch.",
+        kind="records-unreadable",
+        cause="malformed-batches",
+        follows=follows,
     )
 
 
 _NOTHING_LOST: Final = "Nothing is lost; look at the client or the tool that wrote the batch."
 
 
-def _accepted(severity: Severity, meaning: str, kafka: str) -> Code:
+def _accepted(severity: Severity, meaning: str, kafka: str, *, follows: tuple[str, ...] = ()) -> Code:
     """Make a code for what Kafka reads although nothing should write it."""
     return Code(
         severity,
@@ -32,6 +35,9 @@ def _accepted(severity: Severity, meaning: str, kafka: str) -> Code:
         "Certain: the CRC matches, so the bytes are as they were written.",
         kafka,
         _NOTHING_LOST,
+        kind="records-unreadable",
+        cause="odd-batches",
+        follows=follows,
     )
 
 
@@ -107,7 +113,10 @@ RECORDS: Final[dict[str, Code]] = {
         "A transaction marker's value is null, or too short for a version and a coordinator epoch."
     ),
     "marker-version-negative": _refused("The version in a transaction marker's value is negative."),
-    "offset-overflow": _refused("A batch's offsets go past the largest possible offset."),
+    "offset-overflow": _refused(
+        "A batch's offsets go past the largest possible offset.",
+        follows=("base-offset-wrong",),
+    ),
     "last-offset-delta-negative": _refused("A batch's last offset is below its first offset."),
     "records-count-above-offsets": _refused("A batch counts more records than it has offsets."),
     "codec-not-of-magic": _accepted(
@@ -160,6 +169,7 @@ RECORDS: Final[dict[str, Code]] = {
         WARNING,
         "A batch's partition leader epoch is below -1, which means unknown.",
         "No broker writes it; the CRC does not cover this field.",
+        follows=("leader-epoch-wrong",),
     ),
     "producer-id-below-none": _accepted(
         ERROR,
@@ -241,6 +251,3 @@ RECORDS: Final[dict[str, Code]] = {
         "Consumers use the offsets of the messages inside; lookups use the offset of the compressed message.",
     ),
 }
-
-# What Kafka reads although nothing should write it: consumers do not fail at it.
-ACCEPTED: Final = frozenset(code for code, about in RECORDS.items() if about.next == _NOTHING_LOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from kafkalog.auditing.incidents import incidents_of, tables_of_files
 from kafkalog.auditing.topics import Metadata, group_rows
 from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
@@ -47,14 +48,6 @@ __all__ = [
 
 
 Row = Mapping[str, Any]
-
-# Incidents of the newer audit that say the same as a finding about two audits, and more.
-_TOLD_BY: Final = {
-    "log-end-lower": {"records-lost"},
-    "committed-offsets-truncated": {"records-lost"},
-    "log-lacks-offsets": {"records-lost", "records-unreadable"},
-    "log-rewritten": {"records-lost", "records-unreadable"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +154,7 @@ def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: t
 
 def _unless_said(finding: Finding, worse: Sequence[Row]) -> Finding:
     """Return a finding as a note where an incident of the newer audit says the same."""
-    place, kinds = f"{finding.topic}-{finding.partition}", _TOLD_BY.get(finding.code, ())
+    place, kinds = f"{finding.topic}-{finding.partition}", CATALOGUE[finding.code].told_by
     is_told = any(row["kind"] in kinds and place in row["partitions"] for row in worse)
     return lowered(finding, Reason.FOLLOWS) if is_told else finding
 

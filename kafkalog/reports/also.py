@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
@@ -27,7 +28,6 @@ _TABLES: Final = {
     "to delete": "findings", "not read": "findings",
     "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
 }  # fmt: skip
-_CLEANING: Final = frozenset({"files-cleaned", "files-swap"})
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
 
 Row = dict[str, Any]
@@ -236,18 +236,17 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         yield Line("log start", f"{text}, {by}{since}")
 
 
-_OF_TIERS: Final = {
-    "remote-copy-pending": "to copy", "remote-copy-unfinished": "to copy", "remote-delete-unfinished": "to delete",
-    "remote-log-alone": "remote", "remote-metadata-missing": "remote", "remote-object-missing": "not read",
-    "remote-store-read": "remote",
-}  # fmt: skip
+def _with_line(*labels: str) -> frozenset[str]:
+    return frozenset(code for code, about in CATALOGUE.items() if about.line in labels)
 
 
 def _tiers(source: AuditSource) -> Iterator[Line]:
     """Yield what was read of a remote store, and what waits to be copied there or deleted."""
-    for row in source.notes(frozenset(_OF_TIERS)):
+    for row in source.notes(_with_line("to copy", "to delete", "remote", "not read")):
         place = "" if row["topic"] is None else f"{row['topic']}-{row['partition']}: "
-        yield Line(_OF_TIERS[row["code"]], f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1)
+        yield Line(
+            str(CATALOGUE[row["code"]].line), f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1
+        )
 
 
 def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:
@@ -269,7 +268,7 @@ def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, in
 
 def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[ClusterRead]) -> Iterator[Line]:
     """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
-    left = {row["log"]: row["message"] for row in source.notes(_CLEANING)}
+    left = {row["log"]: row["message"] for row in source.notes(_with_line("cleaning"))}
     checkpoints = {log: offset for one in about for log, offset in one.cleanings}
     for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
         log = row["log"]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
 from invoke import kafkalog
-from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.code import Code
-from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, KIND_OF, kind_of
+from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
+from kafkalog.catalogue.code import Code, StoryName, Trait
+from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, kind_of
+from kafkalog.severity import Severity
 
-PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")
+PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")  # each has its own text
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
@@ -27,7 +28,32 @@ def test_every_code_says_all_four_things(code: str) -> None:
 
 def test_a_code_without_a_kind_is_a_note_about_a_copy() -> None:
     """What a running broker leaves in a copy stops no consumer."""
-    assert {kind_of(code).kind for code in CATALOGUE.keys() - KIND_OF.keys()} == {"copy-skewed"}
+    without = {code for code, about in CATALOGUE.items() if about.kind is None}
+
+    assert {kind_of(code).kind for code in without} == {"copy-skewed"}
+    assert {CATALOGUE[code].severity for code in without} == {Severity.NOTE}
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_what_a_code_names_is_there(code: str) -> None:
+    """The codes that it follows from, and the kinds of incidents that say the same as it says of two audits."""
+    about = CATALOGUE[code]
+
+    assert set(about.follows) <= CATALOGUE.keys() - {code}
+    assert set(about.told_by) <= INCIDENT_KINDS.keys()
+    assert len(set(about.lowered_by)) == len(about.lowered_by)
+
+
+@pytest.mark.parametrize("name", get_args(StoryName))
+def test_each_story_has_codes(name: StoryName) -> None:
+    """What they are about is told by one of them."""
+    assert codes_of_story(name)
+
+
+def test_every_trait_is_asked_for() -> None:
+    """A trait that no code has, or all codes have, says nothing."""
+    for trait in Trait:
+        assert 0 < len(codes_with(trait)) < len(CATALOGUE), trait
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
@@ -38,9 +64,9 @@ def test_explain_prints_all_of_it(code: str) -> None:
 
     assert ended.status == 0
     assert first == f"{code} ({CATALOGUE[code].severity.word})"
-    assert [line.partition(": ")[2] for line in lines[: len(PARTS)]] == [
-        getattr(CATALOGUE[code], part) for part in PARTS
-    ]
+    said = [getattr(CATALOGUE[code], part) for part in PARTS]
+    said[3:3] = [reason.value.because for reason in CATALOGUE[code].lowered_by]
+    assert [line.partition(": ")[2] for line in lines[: len(said)]] == said
 
 
 def test_without_a_code_explain_lists_all() -> None:

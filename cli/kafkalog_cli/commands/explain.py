@@ -77,7 +77,8 @@ def _explained(word: str) -> Iterator[str]:
     """Yield the lines about a word: it may be a code, a kind, a word and a column at once."""
     if (about := CATALOGUE.get(word)) is not None:
         yield f"{word} ({about.severity.word})"
-        yield from _said(about, ("What Kafka does", about.kafka))
+        less = [("Where it is less severe", reason.value.because) for reason in about.lowered_by]
+        yield from _said(about, ("What Kafka does", about.kafka), *less)
     if (kind := INCIDENT_KINDS.get(word)) is not None:
         yield f"{word} (kind of incident)"
         yield from _said(kind, ("What consumers see", kind.consumers), ("What clients may have seen", kind.clients))

@@ -26,6 +26,8 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
@@ -298,9 +300,7 @@ _SEVERITY: Final = FINDINGS.names.index("severity")
 
 _CODE: Final = FINDINGS.names.index("code")
 
-_NOTES: Final = frozenset(
-    {"clusters-mixed", "offsets-pending", "transaction-hanging", "transaction-pending", "transaction-undecided"}
-)
+_NOTES: Final = codes_with(Trait.TOLD_AS_NOTE)
 
 
 def _explained(findings: Iterable[tuple[Any, ...]]) -> list[Row]:

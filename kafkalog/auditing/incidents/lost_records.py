@@ -29,22 +29,21 @@ from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transaction
 from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, around_gap, without_log
-from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
-from kafkalog.certainty import POSSIBLE, is_proved, of_finding
+from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
+from kafkalog.catalogue.code import Trait
+from kafkalog.catalogue.incident_kinds import kind_of
+from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
+from kafkalog.settle import of_finding
 
-__all__ = ["UNREADABLE", "Loss", "losses", "lost", "lost_objects"]
+__all__ = ["Loss", "losses", "lost", "lost_objects"]
 
 
-UNREADABLE: Final = frozenset(
-    code for code, (kind, cause) in KIND_OF.items()
-    if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
-)  # fmt: skip
+_UNREADABLE: Final = frozenset(code for code in codes_of_story("losses") if kind_of(code).kind == "records-unreadable")
 _WORDS: Final = {
     "foreign-segment": Words(
         "A segment of {where} is another partition's: its own records are missing there.{whole}",
@@ -78,10 +77,8 @@ _SPARED: Final = (
     "Those that read from the leader get everything. With replica.selector.class some may read this replica, and"
     " {fail}{stop}."
 )
-_CUT: Final = frozenset({"log-cut-short", "log-missing", "checkpoint-ahead"})
-
-# The fields of their batches are damaged, the offset among them.
-_OF_NO_OFFSET: Final = frozenset({"batch-length-wrong", "magic-wrong", "bytes-unreadable", "crc-mismatch"})
+_CUT: Final = codes_with(Trait.CUT)
+_OF_NO_OFFSET: Final = codes_with(Trait.WITHOUT_OFFSET)
 
 
 @dataclass(slots=True)
@@ -150,12 +147,12 @@ def losses(
 
 def _cause(tables: ClusterTables, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
-    if row["code"] in UNREADABLE:
-        return KIND_OF[row["code"]].cause
+    if row["code"] in _UNREADABLE:
+        return kind_of(row["code"]).cause
     gaps = tables.gaps.get(TopicPartition.of(row))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
-    return KIND_OF[row["code"]].cause
+    return kind_of(row["code"]).cause
 
 
 def _join_foreign(some: list[Loss]) -> None:

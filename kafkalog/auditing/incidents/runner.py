@@ -14,10 +14,11 @@ from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
-from kafkalog.certainty import is_proved, of_finding
+from kafkalog.certainty import is_proved
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import many
+from kafkalog.settle import of_finding
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 

@@ -16,9 +16,11 @@ from kafkalog.auditing.incidents.blocked_consumers import Blocked, blocked, not_
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
 from kafkalog.auditing.incidents.incident import Incident, Row
-from kafkalog.auditing.incidents.lost_records import UNREADABLE, Loss, losses, lost, lost_objects
+from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_objects
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.torn_transactions import torn
+from kafkalog.catalogue import codes_of_story
+from kafkalog.catalogue.code import StoryName
 from kafkalog.certainty import DAMAGE_BETWEEN
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.limit import grouped
@@ -35,19 +37,20 @@ _Partitions = Mapping[TopicPartition, _Found]
 class Story(Generic[_Found]):
     """What a story takes, and what makes its incidents.
 
-    `about` are the codes that it is about, each with the condition that a finding must meet. `find` makes of these what
-    happened. `follow` are the codes of what may follow, with the condition that it does. `make` makes the incidents, of
-    what happened and of what follows.
+    It is about the codes that name it in the catalogue: `about` is the condition that a finding must meet. `find` makes
+    of these what happened. `follow` are the codes of what may follow, with the condition that it does. `make` makes the
+    incidents, of what happened and of what follows.
     """
 
-    about: Mapping[str, Callable[[Row], bool]]
+    name: StoryName
+    about: Callable[[Row], bool]
     find: Callable[[ClusterTables, list[Row]], _Found]
     make: Callable[[ClusterTables, _Found, list[Row]], Iterator[Incident]]
     follow: Mapping[str, Callable[[ClusterTables, _Found, Row], bool]] = field(default_factory=dict)
 
     def incidents(self, tables: ClusterTables, left: Left) -> Iterator[Incident]:
         """Take what the story takes, and yield its incidents."""
-        found = self.find(tables, take(left, self.about))
+        found = self.find(tables, take(left, dict.fromkeys(codes_of_story(self.name), self.about)))
         following = {code: partial(holds, tables, found) for code, holds in self.follow.items()}
         yield from self.make(tables, found, take(left, following))
 
@@ -144,11 +147,12 @@ def _by_partition(_tables: ClusterTables, findings: list[Row]) -> dict[TopicPart
     return grouped(findings, TopicPartition.of)
 
 
-MIXED: Final = {"clusters-mixed": each}  # of all clusters together, before their stories
+MIXED: Final = dict.fromkeys(codes_of_story("several clusters"), each)  # of all clusters together, before their stories
 
 STORIES: Final = (
     Story(
-        about={"replicas-fork": to_an_offset},  # and elections of brokers that were not in sync, by the metadata log
+        name="elections",
+        about=to_an_offset,  # and elections of brokers that were not in sync, by the metadata log
         find=elected,
         follow={
             "atomicity-broken": commit_lost_by_election,
@@ -159,14 +163,8 @@ STORIES: Final = (
         make=elections,
     ),
     Story(
-        about=dict.fromkeys(
-            sorted(
-                {
-                    *UNREADABLE, "offset-gap-lost", "offset-gap-unexplained", "log-cut-short", "log-missing",
-                    "checkpoint-ahead", "segment-missing", "sequence-broken",
-                }
-            ), of_a_partition,
-        ),
+        name="losses",
+        about=of_a_partition,
         find=lost,
         follow={
             "late-data-adopted": adopted_over_damage,
@@ -176,24 +174,25 @@ STORIES: Final = (
         make=losses,
     ),
     Story(
-        about={"remote-offsets-lost": above_a_note},
+        name="lost objects",
+        about=above_a_note,
         find=_by_partition,
         follow=dict.fromkeys(
             ("remote-directory-odd", "remote-object-missing", "remote-object-size"), harms_its_partitions
         ),
         make=lost_objects,
     ),
-    Story(about={"atomicity-broken": each, "late-data-adopted": each}, find=_as_found, make=torn),
+    Story(name="torn transactions", about=each, find=_as_found, make=torn),
     Story(
-        about=dict.fromkeys(
-            ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided"), each
-        ),
+        name="open transactions",
+        about=each,
         find=blocked,
         follow={"offsets-pending": held_back},
         make=stopped,
     ),
     Story(
-        about={"decision-elsewhere": above_a_note, "leaderless-elsewhere": above_a_note},
+        name="brokers not given",
+        about=above_a_note,
         find=_as_found,
         make=not_given,
     ),

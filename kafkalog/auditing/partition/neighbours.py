@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.catalogue import codes_with, followers_of
+from kafkalog.catalogue.code import Trait
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CellTable
 from kafkalog.kernel import buffers, headers
@@ -147,23 +149,9 @@ def _beside(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return beside
 
 
-# Codes that one wrong field outside the CRC causes.
-_BY_OFFSET: Final = frozenset(
-    {
-        "checkpoint-ahead", "checkpoint-wrong", "index-mismatch", "leader-epochs-mismatch", "log-cut-short",
-        "offset-gap-lost", "offset-gap-unexplained", "offset-not-increasing", "offset-outside-segment",
-        "offset-overflow", "segment-foreign", "sequence-broken", "snapshot-mismatch", "time-index-mismatch",
-        "txn-index-mismatch",
-    }
-)  # fmt: skip
-_FIELDS: Final = {
-    "base-offset-wrong": _BY_OFFSET,
-    "leader-epoch-wrong": frozenset({"leader-epoch-below-none", "leader-epoch-decreasing", "leader-epochs-mismatch"}),
-}
-_OF_LOG: Final = frozenset(
-    {"checkpoint-ahead", "checkpoint-wrong", "leader-epochs-mismatch", "log-cut-short", "sequence-broken",
-     "snapshot-mismatch"}
-)  # fmt: skip
+# What one wrong field outside the CRC causes.
+_FIELDS: Final = {code: followers_of(code) for code in ("base-offset-wrong", "leader-epoch-wrong")}
+_OF_LOG: Final = codes_with(Trait.OF_LOG)
 
 
 class WrongFields:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, open_tree
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
@@ -38,8 +40,7 @@ _KRAFT_ONLY: Final = (4, 0)
 # Files that take their log directory offline where they can't be read as what they are.
 _OFFLINE: Final = frozenset({*CHECKPOINTS.values(), "leader-epoch-checkpoint", "partition.metadata"})
 
-# Findings about files that a broker refuses to start with.
-_REFUSED: Final = frozenset({"partition-twice", "directory-twice", "meta-properties-wrong"})
+_REFUSED: Final = codes_with(Trait.STOPS_START)
 
 Release = tuple[int, int]
 

@@ -44,6 +44,8 @@ from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdict_facts import Context, opened_at
 from kafkalog.auditing.transactions.verdict_table import Verdicts
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
@@ -121,14 +123,7 @@ def _count(records: InternalRecords, fates: CommitFates, counts: Counter[tuple[i
 # Several replicas of one partition: which of them speaks for it, and what all of them show is reported once.
 
 
-# What is said of a producer and its transactions, and not of a file: replicas with the same batches show the same.
-_OF_PRODUCERS: Final = frozenset(
-    {
-        "atomicity-broken", "late-data-adopted", "not-all-judged", "offsets-aborted", "offsets-pending",
-        "sequence-broken", "transaction-hanging",
-        "transaction-overdue", "transaction-pending", "transaction-undecided",
-    }
-)  # fmt: skip
+_OF_PRODUCERS: Final = codes_with(Trait.OF_PRODUCER)
 
 
 def with_own_epoch(node: LogDirectory, partition: PartitionAudit, metadata: Metadata | None) -> PartitionAudit:

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
@@ -20,7 +22,7 @@ from kafkalog.tables.audit_tables import SUMMARY
 __all__ = ["Blocker", "LogSummary", "Summary"]
 
 # Notes on transactions that consumers wait for: whether they are wrong is not certain, or depends on what comes.
-_WAITING: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided"})
+_WAITING: Final = codes_with(Trait.OF_OPEN) & codes_with(Trait.TOLD_AS_NOTE)
 
 
 class Blocker(NamedTuple):

@@ -19,6 +19,8 @@ from kafkalog.auditing.transactions.ended_rows import ReplicaMarkers
 from kafkalog.auditing.transactions.verdict_facts import CAUSE, STATE
 from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
 from kafkalog.auditing.transactions.verdict_table import Verdicts
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.certainty import UNLESS_COPIED, cut, is_proved
 from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.table import NONE, Columns
@@ -43,10 +45,7 @@ ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 
 _SAVE: Final = "kafkalog extract --view read-uncommitted"
 
-# The codes of findings about what is open.
-OF_VERDICTS: Final = frozenset(
-    {"transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue", "not-all-judged"}
-)
+OF_VERDICTS: Final = codes_with(Trait.OF_OPEN)
 
 _SAID: Final = (
     "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",

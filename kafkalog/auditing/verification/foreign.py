@@ -14,6 +14,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located
+from kafkalog.catalogue import codes_with, followers_of
+from kafkalog.catalogue.code import Trait
 from kafkalog.certainty import certainty_of
 from kafkalog.columns.sorted_rows import among
 from kafkalog.findings import Finding, Severity
@@ -26,17 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "Log", "tell_foreign"]
 
-# Codes that a foreign segment causes at its neighbours and side files.
-_FOLLOWS: Final = frozenset(
-    {
-        "checkpoint-ahead", "checkpoint-wrong", "index-mismatch", "leader-epoch-decreasing", "leader-epochs-mismatch",
-        "log-cut-short", "offset-gap-lost", "offset-gap-unexplained", "offset-not-increasing", "offset-outside-segment",
-        "sequence-broken", "snapshot-mismatch", "time-index-mismatch", "txn-index-mismatch",
-    }
-)  # fmt: skip
-# Codes that make a segment a suspect: a root checkpoint may be wrong by itself.
-_DOUBTS: Final = _FOLLOWS - {"checkpoint-ahead", "checkpoint-wrong"} | {"segment-foreign"}
-_OF_GAP: Final = ("offset-gap-lost", "offset-gap-unexplained")
+# What a foreign segment causes at its neighbours and side files.
+_FOLLOWS: Final = followers_of("segment-foreign")
+# What makes a segment a suspect: a file in the root may be wrong by itself.
+_DOUBTS: Final = _FOLLOWS - codes_with(Trait.OF_ROOT) | {"segment-foreign"}
+_OF_GAP: Final = codes_with(Trait.GAP)
 
 
 @dataclass(frozen=True, slots=True)
