@@ -31,6 +31,7 @@ from kafkalog.tables.verify_tables import VERIFY_TABLES
 from kafkalog.tables.writer_tables import WRITERS
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.transactions import Summary
     from kafkalog.auditing.verification import Verification
     from kafkalog.reports import AuditSource
@@ -93,16 +94,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Judged(Result):
-    """A result with its verdict in one line, in the words of the command's first one."""
+    """A result with its verdict, that of the command's first line and exit status."""
 
     source: AuditSource
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Return the worst that holds as a word, and the sentence that says what, where and since when."""
         from kafkalog.reports import first_screen
 
-        return first_screen(self.source, self.incidents).headline
+        return first_screen(self.source, self.incidents).verdict
 
     @property
     def incidents(self) -> list[dict[str, Any]]:

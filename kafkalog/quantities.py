@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = [
     "LAST_MS",
     "Ago",
     "When",
+    "age",
     "all_plausible",
     "at_newest",
     "by_number",
@@ -28,6 +30,7 @@ __all__ = [
     "listed_of",
     "many",
     "ms_of",
+    "number_of",
     "offset_range",
     "plausible",
     "producer_name",
@@ -183,6 +186,23 @@ def many(number: int, one: str, several: str = "", *, grouped: bool = False) -> 
     Where they are `grouped`, thousands have a comma.
     """
     return f"{number:{',' if grouped else ''}} {one if number == 1 else several or f'{one}s'}"
+
+
+number_of: Final = partial(many, grouped=True)  # as reports write a number with its noun
+
+
+def age(ms: int) -> str:
+    """Write how long something took in its two largest units: ``3 s``, ``2 h 5 min``, ``41 d``."""
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    for number, (size, unit) in enumerate(units):
+        if seconds >= size:
+            smaller = units[number + 1] if number + 1 < len(units) else None
+            rest = seconds % size // smaller[0] if smaller else 0
+            return f"{seconds // size} {unit}" + (f" {rest} {smaller[1]}" if smaller and rest else "")
+    return "0 s"
 
 
 def listed(names: Iterable[str], most: int = 3) -> str:

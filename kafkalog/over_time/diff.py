@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import Outcome
 from kafkalog.over_time.changes import (
     Changes,
     CommonBytes,
@@ -27,8 +26,8 @@ from kafkalog.over_time.changes import (
     transaction_changes,
 )
 from kafkalog.over_time.log_facts import Facts, facts_of
-from kafkalog.quantities import iso, many
-from kafkalog.reports import ClusterRead, age
+from kafkalog.quantities import age, iso, many
+from kafkalog.reports import ClusterRead
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables import TABLES
@@ -60,26 +59,12 @@ class Diff:
 
     changes: Changes
     incidents: Sequence[Row]
-    verdict: str
+    fine: str
     totals: str
-    complete: bool
+    unread: str | None
     scope: list[str] = field(default_factory=list)
     tables: frozenset[str] = frozenset(table.name for table in DIFF_TABLES)
-
-    @property
-    def worst(self) -> str | None:
-        """Return the word of the highest severity of what got worse, None where nothing did."""
-        worst = max((Severity[row["severity"].upper()] for row in self.incidents), default=None)
-        return None if worst is None else worst.word
-
-    def outcome(self, fail_on: Severity) -> Outcome:
-        """Return what decides the exit status: what got worse, and whether all was read."""
-        outcome = Outcome(fail_on)
-        if not self.complete:
-            outcome.unread()
-        for row in self.incidents:
-            outcome.count(row["kind"], Severity[row["severity"].upper()])
-        return outcome
+    answer: tuple[str, str] | None = None
 
     def cells(self, table: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table as tuples in the order of its columns."""
@@ -147,9 +132,8 @@ def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: t
     lacking = {f"{finding.topic}-{finding.partition}" for finding in changes.findings
                if finding.code == "log-lacks-offsets" and finding.severity is Severity.ERROR}  # fmt: skip
     worse = [row for row in worse if row["kind"] != "copy-skewed" or not lacking.issuperset(row["partitions"])]
-    complete = all(one.source.complete for one in facts)
-    found = Diff(changes, [*own, *worse], "", _totals(*facts, len(both.old)), complete, skipped)
-    return replace(found, verdict=_verdict(facts))
+    unread = next((one.source.unread for one in facts if one.source.unread is not None), None)
+    return Diff(changes, [*own, *worse], _fine(facts), _totals(*facts, len(both.old)), unread, skipped)
 
 
 def _unless_said(finding: Finding, worse: Sequence[Row]) -> Finding:
@@ -184,12 +168,12 @@ def _totals(old: Facts, new: Facts, both: int) -> str:
     return ", ".join(parts)
 
 
-def _verdict(facts: tuple[Facts, Facts]) -> str:
-    """Return the verdict where nothing got worse; what the changes are is said by the screen."""
+def _fine(facts: tuple[Facts, Facts]) -> str:
+    """Say that nothing got worse; what the changes are is said by the screen."""
     ends = [one.ends_ms for one in facts]
     if ends[0] is None or ends[1] is None or ends[1] < ends[0]:
-        return "OK: nothing got worse"
-    return f"OK: nothing got worse in {age(ends[1] - ends[0])}"
+        return "nothing got worse"
+    return f"nothing got worse in {age(ends[1] - ends[0])}"
 
 
 # The bytes of logs that two copies have in common, batch by batch: what nobody but the cleaner may change.

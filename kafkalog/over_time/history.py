@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kafkalog.auditing.incidents import blocks
 from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.provenance import SCANS, is_linked
-from kafkalog.reports import Night, WrittenAudit, blocks, columns_of, first_screen
+from kafkalog.reports import Night, WrittenAudit, columns_of, first_screen
 from kafkalog.tables.change_tables import NIGHTS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST
@@ -78,7 +79,7 @@ def _night(place: Path) -> tuple[Row, dict[str, Row]]:
     run, origin = source.run, source.origin()
     clusters = sorted({one.cluster_id for one in source.about() if one.cluster_id is not None})
     ends = [one.ends_ms for one in source.about() if one.ends_ms is not None]
-    screen = first_screen(source, incidents)
+    verdict = first_screen(source, incidents).verdict
     serious = [row for row in incidents if row["severity"] != "note"]
     stable = counts["last_stable_offset"]
     row = dict.fromkeys(NIGHTS.names) | {
@@ -87,8 +88,8 @@ def _night(place: Path) -> tuple[Row, dict[str, Row]]:
         "cluster_id": ",".join(clusters) or None if run is None else run.cluster_id,
         "started_ms": origin.get("started_ms", 0) if run is None else run.started_ms,
         "ends_ms": max(ends, default=None),
-        "word": screen.word,
-        "headline": screen.headline,
+        "word": verdict.words,
+        "headline": verdict.headline,
         "logs": len(stable),
         "size_bytes": int(counts["size_bytes"].sum()),
         "blocked": len({name for one in incidents if blocks(one) for name in one["partitions"] or ()}),

@@ -6,9 +6,8 @@ give the same bytes.
 
 from __future__ import annotations
 
-from kafkalog.reports.also import age
 from kafkalog.reports.colours import look_of
-from kafkalog.reports.first_screen import FirstScreen, blocks, first_screen, headline, worst_first
+from kafkalog.reports.first_screen import FirstScreen, first_screen
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -35,12 +34,9 @@ __all__ = [
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",
-    "age",
-    "blocks",
     "columns_of",
     "first_screen",
     "fold_quiet",
-    "headline",
     "junit",
     "lanes_by_offset",
     "lanes_by_time",
@@ -53,5 +49,4 @@ __all__ = [
     "space_page",
     "timesketch",
     "trace",
-    "worst_first",
 ]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
+from kafkalog.auditing.incidents import TORN
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE, is_proved
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import by_number, iso, many
+from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
-__all__ = ["TORN", "Line", "age", "also", "listed", "number_of"]
+__all__ = ["Line", "also", "listed"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
@@ -126,13 +126,6 @@ def _who(row: Row) -> str:
         return who
     several = "s" * ((row["producer_ids_total"] or len(row["producer_ids"] or ())) > 1)
     return f"producer{several} {listed(map(str, row['producer_ids'] or ()), row['producer_ids_total'])}"
-
-
-TORN: Final = {
-    "administrator": ("aborted", "the coordinator committed it"),
-    "foreign-marker": ("committed", "the coordinator aborted it"),
-    "marker-lost": ("left without a marker", "it is committed elsewhere"),
-}
 
 
 def _torn(row: Row) -> Line:
@@ -290,26 +283,9 @@ def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:
             yield Line("upgrade", f"transaction.version became {level} at {iso(since)}")
 
 
-def age(ms: int) -> str:
-    """Write how long something took in its two largest units: ``3 s``, ``2 h 5 min``, ``41 d``."""
-    if ms < 1000:
-        return f"{ms} ms"
-    seconds = ms // 1000
-    units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-    for number, (size, unit) in enumerate(units):
-        if seconds >= size:
-            smaller = units[number + 1] if number + 1 < len(units) else None
-            rest = seconds % size // smaller[0] if smaller else 0
-            return f"{seconds // size} {unit}" + (f" {rest} {smaller[1]}" if smaller and rest else "")
-    return "0 s"
-
-
 def listed(names: Iterable[str] | None, total: int | None, most: int | None = _NAMES) -> str:
     """Name the first things of a cell that lists some of `total`, and count the others."""
     every = list(names or ())
     shown = every[:most]
     more = max(total or 0, len(every)) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
-
-
-number_of: Final = partial(many, grouped=True)  # as the reports write a number with its noun

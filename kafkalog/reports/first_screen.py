@@ -1,6 +1,6 @@
 """The first screen: the verdict in a sentence, which cluster and files it is about, and what else happened.
 
-The first word is the worst that holds; `docs/txn-audit.md` has what each means, its severity and its exit status.
+The verdict itself is `auditing/incidents/verdict.py`'s.
 """
 
 from __future__ import annotations
@@ -10,63 +10,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import STOPS
+from kafkalog.auditing.incidents import Verdict, answered, may_wait, verdict_of
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.certainty import is_proved
-from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.quantities import by_number, iso
-from kafkalog.reports.also import TORN, Line, age, also, number_of
+from kafkalog.quantities import by_number, iso, number_of
+from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.tables.change_tables import CHANGES
-from kafkalog.tables.verify_tables import RESTORABLE
+from kafkalog.tables.verify_tables import FILES, RESTORABLE
 
-__all__ = ["WORDS", "FirstScreen", "blocks", "changed", "first_screen", "headline", "worst_first"]
-
-WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
-
-_OF_KIND: Final = {
-    "records-lost": "LOST",
-    "records-unreadable": "DAMAGED",
-    "replicas-diverged": "DAMAGED",
-    "mirror-differs": "DAMAGED",
-    "output-damaged": "DAMAGED",
-    "consumers-stopped": "BLOCKED",
-    "copy-incomplete": "INCOMPLETE",
-}
-
-_ANSWERS: Final = ("YES", "NO")
-
-_SEVERITIES: Final = ("error", "warning", "note")
+__all__ = ["FirstScreen", "changed", "first_screen"]
 
 _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
+
+_NOTHING: Final = "nothing is lost, damaged or blocked"
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """The verdict's first word and the parts of its sentence, what it stands on, and the lines of ``Also``.
+    """The verdict, what it stands on, and the lines of ``Also``.
 
-    `scope` says to what the audit was narrowed, `calm` that there is nothing but what everybody decided themselves.
+    `calm` says that there is nothing but what everybody decided themselves.
     """
 
-    word: str
-    parts: Sequence[str]
-    scope: Sequence[str]
+    verdict: Verdict
     facts: Sequence[str]
     also: Sequence[Line]
     calm: bool
-
-    @property
-    def sentence(self) -> str:
-        """Return all parts of the verdict, and what it is narrowed to."""
-        return " ".join([f"{'; '.join(self.parts)}.", *(f"({words})" for words in self.scope)])
-
-    @property
-    def headline(self) -> str:
-        """Return the verdict as one line."""
-        return f"{self.word}: {self.sentence}"
 
     @property
     def identity(self) -> str:
@@ -78,20 +50,31 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Return the first screen of an audit, or of a verification; `incidents` are its rows of that table."""
     if CHANGES.name in source.tables:
         return _of_changes(source, incidents)
-    if "partitions" not in source.tables:
+    if FILES.name in source.tables:
         return _of_verification(source, incidents)
+    about = source.about()
+    ends = ends_of(about)
+    if not source.tables >= _TOLD:  # one that was written with some tables alone
+        verdict = verdict_of(
+            incidents, lambda: ("OK", [_NOTHING]), unread=source.unread, ends=ends, scope=source.scope,
+            counts=source.totals,
+        )  # fmt: skip
+        return FirstScreen(verdict, [*filter(None, map(_cluster, about))], (), calm=False)
     partitions = list(source.rows("partitions"))
     logs = leading_logs(partitions)
     asked = {name for row in incidents if row["kind"] in INFORMATIVE for name in row["transactional_ids"] or ()}
     counts = counted(source, logs, asked)
     lines = also(source, incidents, counts, logs)
-    about = source.about()
-    ends = ends_of(about)
-    word, parts = _worst(source, incidents, ends)
-    if word == "OK":
-        parts = _fine(counts.words(), incidents, lines)
+
+    def fine() -> tuple[str, Sequence[str]]:
         if not partitions:
-            word, parts = "EMPTY", ["the log directories have no logs"]
+            return "EMPTY", ["the log directories have no logs"]
+        return "OK", _fine(counts.words(), incidents, lines)
+
+    verdict = verdict_of(
+        incidents, fine, unread=source.unread, ends=ends, scope=source.scope,
+        counts=f"{source.totals}; {counts.words()}",
+    )  # fmt: skip
     behind = [_cluster(one) for one in about]
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
@@ -101,21 +84,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     ]
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
-    calm = word == "OK" and not (lines or notes)
-    return FirstScreen(word, parts, source.scope, [*filter(None, behind)], lines, calm)
-
-
-def headline(source: AuditSource, incidents: Sequence[Row]) -> str:
-    """Return the verdict of an audit as one line; its transactions are counted only where nothing is wrong.
-
-    An audit that has not all tables of which the first screen tells has the verdict of its counts then.
-    """
-    word, parts = _worst(source, incidents, ends_of(source.about()))
-    if word != "OK":
-        return FirstScreen(word, parts, source.scope, (), (), calm=False).headline
-    if not source.tables >= _TOLD:
-        return source.verdict
-    return first_screen(source, incidents).headline
+    calm = verdict.word == "OK" and not (lines or notes)
+    return FirstScreen(verdict, [*filter(None, behind)], lines, calm)
 
 
 def _cluster(one: Any) -> str:
@@ -127,14 +97,12 @@ def _cluster(one: Any) -> str:
 
 
 def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
-    word, _, sentence = source.verdict.partition(": ")
-    if (restored := list(source.rows(RESTORABLE.name))) or word.partition(" ")[0] in _ANSWERS:
-        return FirstScreen(word, sentence.split("; "), (), (source.totals,), _restored(restored), word == "YES")
-    word, parts = _worst(source, incidents, None)
-    if word == "OK":
-        word, _, sentence = source.verdict.partition(": ")
-        parts = [sentence.removesuffix(", nothing wrong")]
-    return FirstScreen(word, parts, (), (source.totals,), (), word == "OK" and not incidents)
+    if source.answer is not None:
+        verdict = answered(*source.answer, unread=source.unread, counts=source.totals)
+        restored = _restored(list(source.rows(RESTORABLE.name)))
+        return FirstScreen(verdict, (source.totals,), restored, verdict.word == "YES")
+    verdict = verdict_of(incidents, lambda: ("OK", [source.fine]), unread=source.unread, counts=source.totals)
+    return FirstScreen(verdict, (source.totals,), (), verdict.word == "OK" and not incidents)
 
 
 def _restored(rows: Sequence[Row]) -> list[Line]:
@@ -157,188 +125,9 @@ def _few(label: str, rows: Sequence[Row], more: str) -> list[Line]:
 def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Say what got worse between two audits, else what happened."""
     said, lines = changed(source.rows(CHANGES.name))
-    word, parts = _worst(source, incidents, None)
-    if word == "OK":
-        word, _, sentence = source.verdict.partition(": ")
-        parts = [f"{sentence}: {said}"]
-    return FirstScreen(word, parts, (), (source.totals,), lines, word == "OK" and not incidents)
-
-
-def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> tuple[str, list[str]]:
-    """Return the first word, two joined where both hold, and the sentence's parts; OK where nothing is wrong."""
-    by_word: dict[str, list[Row]] = {}
-    for row in incidents:
-        if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
-            by_word.setdefault(_word(row), []).append(row)
-    stopped = [row for rows in by_word.values() for row in rows if _stops(row) and row["kind"] != "consumers-stopped"]
-    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
-        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
-    if not source.complete:
-        by_word.setdefault("INCOMPLETE", [])
-    words = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
-    if not words:
-        return "OK", []
-    said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
-    if stopped and "BLOCKED" not in by_word:
-        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
-    unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
-    if not source.complete:
-        said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
-    if "BLOCKED" not in by_word:
-        said += _may_wait(incidents)
-    joined = [] if len(words) == 1 else words[1:2] if source.complete else ["INCOMPLETE"]  # the exit status is its own
-    first = " and ".join([words[0], *(word.lower() for word in joined)])
-    return first, said
-
-
-def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return incidents in the order of the verdict's words, errors first; equal ones as they are."""
-    return sorted(rows, key=lambda row: (_SEVERITIES.index(row["severity"]), WORDS.index(_word(row))))
-
-
-def blocks(row: Row) -> bool:
-    """Say whether consumers stand still because of an incident, of whatever kind."""
-    is_told = row["severity"] != "note" and row["kind"] not in INFORMATIVE
-    return bool(is_told and (row["kind"] == "consumers-stopped" or _stops(row)))
-
-
-def _stops(row: Row) -> bool:
-    """Say whether an incident of another kind blocks consumers, too."""
-    return str((row["consumers"] or {}).get("read_committed", "")).startswith(STOPS)
-
-
-def _word(row: Mapping[str, Any]) -> str:
-    if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
-        return "LOST"
-    default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
-    return _OF_KIND.get(row["kind"], default)
-
-
-def _blocked(rows: Sequence[Row], ends: int | None) -> str:
-    sure = [row for row in rows if is_proved(row["certainty"])]
-    unsure = [row for row in rows if not is_proved(row["certainty"])]
-    if not sure:
-        return f"{_holding(unsure)} hold back read_committed consumers of {_places(unsure)}{_when(unsure, ends)}"
-    number = sum(row["transactions"] or 0 for row in sure)
-    said = f"{_holding(sure)} {'holds' if number == 1 else 'hold'} back read_committed consumers of {_places(sure)}"
-    more = f"; {sum(row['transactions'] or 0 for row in unsure):,} more may, in {_places(unsure)}" if unsure else ""
-    return f"{said}{_when(sure, ends)}{more}"
-
-
-_HOLDS: Final = {
-    "overdue": "{} open for longer than the timeout",
-    "decided": "decided {} without a marker",
-    "no-leader": "decided {} without a marker",
-    "marker-missing": "decided {} without a marker",
-}
-
-
-def _holding(rows: Sequence[Row]) -> str:
-    """Say which transactions hold, or may hold, consumers back."""
-    number = sum(row["transactions"] or 0 for row in rows)
-    is_sure = is_proved(rows[0]["certainty"])
-    words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
-    said = words.pop() if len(words) == 1 else "{}"
-    what = said.format("transaction" if number == 1 else "transactions")
-    if not number:  # they are on brokers that were not given
-        has_leaders = all(row["cause"] != "no-leader" for row in rows)
-        return what if has_leaders else "partitions without a leader"
-    return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
-
-
-def _lost(rows: Sequence[Row], ends: int | None) -> str:
-    number = sum(row["lost_records"] or 0 for row in rows)
-    what = number_of(number, "record") if number else "records"
-    verb = "is" if number == 1 else "are"
-    is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
-    may = verb if is_sure else "may be"
-    kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
-    of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
-    to = "" if of_metadata else " to consumers"  # brokers and controllers read it
-    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
-
-
-def _damaged(rows: Sequence[Row], ends: int | None) -> str:
-    what = {
-        "records-unreadable": "records cannot be read",
-        "replicas-diverged": "replicas differ",
-        "partition-twice": "one broker has two directories of the same partition",
-        "odd-batches": "batches are not as Kafka writes them",
-        "mirror-differs": "the mirror does not have the source's records",
-        "wrong-fate": "records were ended by the marker of another transaction",
-        "output-damaged": "files of kafkalog's own output are not as they were written",
-        "side-files-wrong": "indexes or checkpoints are not those of the log",
-    }
-
-    def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
-
-    kinds = list(dict.fromkeys(map(key, rows)))
-    parts = []
-    for kind in kinds:
-        some = [row for row in rows if key(row) == kind]
-        where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
-        lost = sum(row["lost_records"] or 0 for row in some)
-        if kind == "records-unreadable" and lost:
-            parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
-            continue
-        said = what.get(kind, kind.replace("-", " "))
-        if kind == "transaction-torn":
-            parts += [_torn([row for row in some if row["cause"] == cause], ends) for cause in _causes(some)]
-            continue
-        parts.append(f"{said}{where}{_when(some, ends)}")
-    return "; ".join(parts)
-
-
-def _causes(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["cause"] for row in rows))
-
-
-def _torn(rows: Sequence[Row], ends: int | None) -> str:
-    """Say how transactions ended, all for one cause, and how they should have."""
-    number = sum(row["transactions"] or 1 for row in rows)
-    how, but = TORN[rows[0]["cause"]]
-    verb = "was" if number == 1 else "were"
-    if all(not is_proved(row["certainty"]) for row in rows):
-        verb = "may have been"
-    but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
-    when = _when(rows, ends, "at")
-    return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}"
-
-
-def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
-    if len(rows) == 1:
-        return str(rows[0]["title"]).removesuffix(".")
-    return _damaged(rows, ends)
-
-
-def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
-    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
-
-
-_SENTENCES: Final = {
-    "LOST": _lost, "DAMAGED": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
-}  # fmt: skip
-
-
-def _places(rows: Iterable[Row]) -> str:
-    rows = list(rows)
-    names = {name for row in rows for name in row["partitions"] or ()}
-    number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
-    if number == len(names) <= 2:
-        return " and ".join(sorted(names, key=by_number)) or "the inputs"
-    return number_of(number, "partition")
-
-
-def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
-    times = [row["since_ms"] for row in rows if row["since_ms"] is not None]
-    if not times:
-        return ""
-    first = min(times)
-    unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
-    ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
-    oldest = "" if len(times) == 1 else ", the oldest" if word == "since" else ", the first"
-    return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}{ago}"
+    fine = f"{source.fine}: {said}"
+    verdict = verdict_of(incidents, lambda: ("OK", [fine]), unread=source.unread, counts=source.totals)
+    return FirstScreen(verdict, (source.totals,), lines, verdict.word == "OK" and not incidents)
 
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[str]:
@@ -360,16 +149,10 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
-    parts += _may_wait(incidents)
+    parts += may_wait(incidents)
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")
-    return [counts.partition(" (")[0], *(parts or ["nothing is lost, damaged or blocked"])]
-
-
-def _may_wait(incidents: Sequence[Row]) -> list[str]:
-    """Say which transactions may hold consumers back, where that is a note."""
-    waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
-    return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []
+    return [counts.partition(" (")[0], *(parts or [_NOTHING])]
 
 
 _SHOWN: Final = 10  # lines of a kind; the tables have all

@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkalog.escape import escape
+from kafkalog.reports.first_screen import first_screen
 from kafkalog.reports.source import AuditSource
+from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["junit"]
 
@@ -24,11 +26,13 @@ def junit(source: AuditSource) -> Iterator[bytes]:
     logs = [(row["log"], f"{row['topic']}-{row['partition']}") for row in source.rows("partitions")]
     elsewhere = [text for log, texts in failures.items() if log not in {log for log, _ in logs} for text in texts]
     cases = [(name, log, failures.get(log, [])) for log, name in logs]
-    cases.append(("inputs", "whole audit", elsewhere if source.complete else [*elsewhere, source.verdict]))
+    verdict = first_screen(source, list(source.rows(INCIDENTS.name))).verdict
+    cases.append(("inputs", "whole audit", elsewhere if verdict.complete else [*elsewhere, verdict.headline]))
     failed = sum(bool(texts) for _, _, texts in cases)
     yield (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
         f'<testsuite name="kafkalog" tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">\n'
+        f'<properties><property name="verdict" value={_attribute(verdict.headline)}/></properties>\n'
     ).encode()
     for name, log, texts in cases:
         yield f"<testcase name={_attribute(name)} classname={_attribute(log)}>".encode()

@@ -10,13 +10,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kafkalog.auditing.incidents import WORDS
 from kafkalog.escape import escape
+from kafkalog.reports.first_screen import first_screen
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.audit_tables import STATES
+from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["prometheus"]
 
-_VERDICTS: Final = ("ok", "empty", "suspicious", "wrong", "incomplete")
 _OPEN: Final = tuple(state for state in STATES if state not in ("committed", "aborted"))
 
 
@@ -27,10 +29,10 @@ class _Sample(NamedTuple):
 
 def prometheus(source: AuditSource) -> Iterator[bytes]:
     """Yield the metrics of an audit: its verdict, and by partition what is open, what waits and what is missing."""
-    words = source.verdict.partition(":")[0].lower().split()  # it may be wrong and incomplete
+    verdict = first_screen(source, list(source.rows(INCIDENTS.name))).verdict
     yield _metric(
         "kafkalog_verdict", "The audit's verdict: 1 for each word that holds.",
-        [_Sample({"verdict": one}, int(one in words)) for one in _VERDICTS],
+        [_Sample({"verdict": one.lower()}, int(one in (verdict.word, verdict.also))) for one in WORDS],
     )  # fmt: skip
     lags, sizes, ends = [], [], []
     for row in source.rows("partitions"):

@@ -19,11 +19,10 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import read_small
-from kafkalog.findings import Severity
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, many
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
@@ -94,24 +93,27 @@ _STEP: Final = {  # columns of the table ``coordinator``, and what the coordinat
 
 
 class AuditSource(Protocol):
-    """The verdict, totals and tables of an audit, or of a verification, which has no transactions."""
+    """What an audit read, or a verification, which has no transactions, and its tables."""
 
     @property
     def tables(self) -> frozenset[str]:
         """Return the names of its tables."""
 
     @property
-    def verdict(self) -> str: ...
+    def totals(self) -> str:
+        """Say how much there is, transactions apart."""
 
     @property
-    def totals(self) -> str: ...
+    def unread(self) -> str | None:
+        """Say what could not be read, None where all was."""
 
     @property
-    def worst(self) -> str | None:
-        """Return the word of the highest severity, None without findings."""
+    def answer(self) -> tuple[str, str] | None:
+        """Return the answer to what a verification was asked, and the reasons."""
 
     @property
-    def complete(self) -> bool: ...
+    def fine(self) -> str:
+        """Say how all is in order, where it is and nothing else counts it."""
 
     @property
     def scope(self) -> list[str]:
@@ -146,20 +148,12 @@ class _Summed:
         self.summary = summary
 
     @property
-    def verdict(self) -> str:
-        return self.summary.verdict()
-
-    @property
     def totals(self) -> str:
         return self.summary.totals()
 
     @property
-    def worst(self) -> str | None:
-        return None if self.summary.worst is None else self.summary.worst.word
-
-    @property
-    def complete(self) -> bool:
-        return self.summary.complete
+    def unread(self) -> str | None:
+        return self.summary.unread
 
     @property
     def scope(self) -> list[str]:
@@ -169,6 +163,8 @@ class _Summed:
 class _AuditInMemory(_Summed):
     __slots__ = ("_audit", "_incidents")
     tables = frozenset(table.name for table in AUDIT_TABLES)
+    answer = None
+    fine = ""
 
     def __init__(self, audit: Audit, summary: Summary) -> None:
         super().__init__(summary)
@@ -267,12 +263,16 @@ def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
 
 
 class _VerificationInMemory(_Summed):
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "answer", "fine")
     tables = frozenset(table.name for table in VERIFY_TABLES)
 
     def __init__(self, found: Verification) -> None:
-        super().__init__(found.summary())
+        summary = found.summary()
+        super().__init__(summary)
         self._found = found
+        self.fine = f"{many(len(summary.files), 'file')} whole"
+        asked = summary.answer
+        self.answer = None if asked is None else (asked.word.value, asked.reasons)
 
     def rows(self, table: str) -> Iterator[Row]:
         if table not in self.tables:
@@ -363,6 +363,7 @@ class WrittenAudit:
         files that its manifest lists; or if its manifest or its verdict.json is not what was written.
         """
 
+        self.answer, self.fine = None, ""
         self._folder = folder = str(folder).rstrip("/") or "/"
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
@@ -371,9 +372,8 @@ class WrittenAudit:
         self.tables = frozenset(self._files)
         try:
             said = untrusted_json(self._content(VERDICT))
-            self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
-            self.worst = None if said["worst"] is None else Severity[said["worst"].upper()].word
-            self.complete = bool(said["complete"])
+            self.totals = str(said["read"])
+            self.unread = None if said["unread"] is None else str(said["unread"])
             self.scope = [str(words) for words in said.get("scope", ())]
             self._about = [_about_read(one) for one in said.get("about", ())]
         except (ValueError, KeyError, TypeError, AttributeError) as error:

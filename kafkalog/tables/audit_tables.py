@@ -297,11 +297,13 @@ SUMMARY: Final = Table(
     "summary",
     "the whole audit or verification: the first row of ndjson, and the head of json, where no --table chooses",
     (
-        Column("verdict", "string", "the verdict in a line; its first word is OK, SUSPICIOUS, WRONG or INCOMPLETE"),
-        Column("worst", "string", "the highest severity of all findings; null if there are none",
+        Column("verdict", "string", "the verdict in a line, as the first screen has it"),
+        Column("word", "string", "its first word, of what is worst"),
+        Column("also", "string", "the word of what is wrong beside that, or null"),
+        Column("worst", "string", "the highest severity of all incidents; null if there are none",
                words=("note", "warning", "error")),
-        Column("complete", "bool", "whether everything could be read"),
-        Column("totals", "string", "how many logs, batches, records, transactions and gaps there are"),
+        Column("complete", "bool", "whether all was read that there should be: INCOMPLETE is none of the words"),
+        Column("totals", "string", "how many logs, batches, records, gaps and transactions there are"),
     ),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.incidents import incidents_of, tables_of_rows
+from kafkalog.auditing.incidents import Verdict, incidents_of, tables_of_rows
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_of, run_stages
 from kafkalog.auditing.transactions import (
     AuditOptions,
@@ -32,7 +32,7 @@ from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
-from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, headline
+from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, first_screen
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -97,12 +97,12 @@ class CorruptInputError(KafkaLogError):
 class BulkAudit:
     """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
 
-    `headline` is the verdict as the first line of a report says it; `about` says what was read of each cluster.
+    `verdict` is what each face of the audit says first; `about` says what was read of each cluster.
     """
 
     summary: Summary
-    files: list[dict[str, Any]] = field(default_factory=list)
-    headline: str = ""
+    files: list[dict[str, Any]]
+    verdict: Verdict
     about: list[dict[str, Any]] = field(default_factory=list)
     run: Run | None = None
 
@@ -133,10 +133,9 @@ def bulk_audit(
         listed = f"{nodes} directories, {len(logs)} logs"
         progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
         by_log = tuple(table for table in tables if table in _BY_LOG)
-        kinds = OF_TASKS if INCIDENTS.name in tables else ()
         output.run = run_of(time.time() if begun is None else begun, (cluster.cluster_id for cluster in clusters))
         executor = SparkExecutor(
-            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress,
+            session, options.limits, storage, by_log, OF_TASKS, output.work, split_bytes, kept or KeptScans(), progress,
             output.run,
         )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
@@ -150,7 +149,7 @@ def bulk_audit(
             summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
-            incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
+            incidents = incident_rows(judged, clusters, logs, around, findings)
             started = time.monotonic()
             _write(output, judged, tables, clusters, around, findings, summary, incidents)
             about = [
@@ -158,8 +157,8 @@ def bulk_audit(
                 for number, one in enumerate(clusters)
             ]
             told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
-            said_first = headline(WorkAudit(output, judged.parts, summary, about), told)
-            done = BulkAudit(summary, judged.files, said_first, [one._asdict() for one in about], output.run)
+            verdict = first_screen(WorkAudit(output, judged.parts, summary, about), told).verdict
+            done = BulkAudit(summary, judged.files, verdict, [one._asdict() for one in about], output.run)
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done
@@ -214,8 +213,7 @@ class WorkAudit(WrittenAudit):
         for table, file in (*output.written, *parts):
             self._paths.setdefault(table, []).append(f"{output.work_path}/{file.name}")
         self.tables = frozenset(self._paths)
-        self.verdict, self.totals, self.complete = summary.verdict(), summary.totals(), summary.complete
-        self.worst = None if summary.worst is None else summary.worst.word
+        self.answer, self.fine, self.totals, self.unread = None, "", summary.totals(), summary.unread
         self.scope, self._about = summary.scope(), about
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:

@@ -23,12 +23,27 @@ from kafkalog.auditing.incidents.runner import (
     rows_of_audit,
     rows_of_verification,
 )
+from kafkalog.auditing.incidents.verdict import (
+    TORN,
+    WORDS,
+    Verdict,
+    answered,
+    blocks,
+    may_wait,
+    verdict_of,
+    worst_first,
+)
 
 __all__ = [
     "STOPS",
+    "TORN",
+    "WORDS",
     "ClusterTables",
     "Incident",
+    "Verdict",
+    "answered",
     "batches_of_audit",
+    "blocks",
     "incidents_of",
     "incidents_of_audit",
     "incidents_of_verification",
@@ -36,10 +51,13 @@ __all__ = [
     "items_of_judged",
     "items_of_space",
     "join_incidents",
+    "may_wait",
     "needed",
     "rows_of_audit",
     "rows_of_verification",
     "tables_of_audit",
     "tables_of_files",
     "tables_of_rows",
+    "verdict_of",
+    "worst_first",
 ]

@@ -27,11 +27,11 @@ from kafkalog.auditing.pipeline.provenance_files import (
     as_text,
     begun_before,
     begun_text,
+    ending,
     provenance,
     run_of,
     scans_of_audit,
     sha256_of,
-    verdict_of,
 )
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
@@ -53,6 +53,7 @@ __all__ = [
     "begun_before",
     "begun_text",
     "confirmed",
+    "ending",
     "groups_of",
     "judge_partition",
     "logs_of",
@@ -63,5 +64,4 @@ __all__ = [
     "segments_of",
     "sha256_of",
     "surround",
-    "verdict_of",
 ]

@@ -13,7 +13,7 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 
@@ -32,14 +32,16 @@ from kafkalog.tables.manifest import MANIFEST, Run, read_manifest, sealed, unsea
 from kafkalog.untrusted import is_count
 from kafkalog.version import VERSION
 
-__all__ = ["as_text", "begun_before", "begun_text", "provenance", "run_of", "scans_of_audit", "sha256_of", "verdict_of"]
+__all__ = ["as_text", "begun_before", "begun_text", "ending", "provenance", "run_of", "scans_of_audit", "sha256_of"]
 
 
 def provenance(
-    command: str, summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float,
+    command: str, verdict: Mapping[str, Any], files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float,
     engine: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more.
+
+    `verdict` has the columns of the table ``summary``.
 
     Where SOURCE_DATE_EPOCH is set, it is both times: then equal inputs give equal bytes.
     """
@@ -53,9 +55,7 @@ def provenance(
         "arguments": list(arguments),
         "started_ms": round((started if fixed is None else fixed) * 1000),
         "ended_ms": round((time.time() if fixed is None else fixed) * 1000),
-        "verdict": summary.verdict(),
-        "worst": None if summary.worst is None else summary.worst.word,
-        "complete": summary.complete,
+        **{name: verdict[name] for name in ("verdict", "worst", "complete")},
         "files": list(files),
         **_of_stores(),
     }
@@ -83,14 +83,17 @@ def run_of(started: float, cluster_ids: Iterable[str | None]) -> Run:
     return Run(hashlib.sha256(f"{fixed} {clusters}".encode()).hexdigest()[:16], clusters, fixed * 1000)
 
 
-def verdict_of(summary: Summary, status: Exit, run: Run | None = None) -> dict[str, Any]:
-    """Return how an audit ended, for readers who don't see the process's exit status."""
+def ending(summary: Summary, verdict: Mapping[str, Any], status: Exit, run: Run | None = None) -> dict[str, Any]:
+    """Return how an audit ended, for readers who don't see the process's exit status: verdict.json.
+
+    `verdict` has the columns of the table ``summary``.
+    """
     return {
         **({} if run is None else run._asdict()),
-        "verdict": summary.verdict(),
-        "totals": summary.totals(),
-        "worst": None if summary.worst is None else summary.worst.word,
-        "complete": summary.complete,
+        **verdict,
+        "read": summary.totals(),
+        "unread": summary.unread,
+        "scope": summary.scope(),
         "segments": summary.reused.row(),
         "exit_status": int(status),
     }

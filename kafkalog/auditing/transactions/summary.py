@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
-from kafkalog.catalogue import codes_with
-from kafkalog.catalogue.code import Trait
 from kafkalog.columns.table import NONE
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.outcome import Outcome, leaves_complete
+from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import many
-from kafkalog.tables.audit_tables import SUMMARY
 
 __all__ = ["Blocker", "LogSummary", "Summary"]
-
-# Notes on transactions that consumers wait for: whether they are wrong is not certain, or depends on what comes.
-_WAITING: Final = codes_with(Trait.OF_OPEN) & codes_with(Trait.TOLD_AS_NOTE)
 
 
 class Blocker(NamedTuple):
@@ -146,79 +140,25 @@ class Summary:
         self.findings.update((finding.code, finding.severity) for finding in findings)
 
     @property
-    def worst(self) -> Severity | None:
-        """Return the highest severity among all findings, None where there are none."""
-        return max((severity for _, severity in self.findings), default=None)
-
-    @property
     def complete(self) -> bool:
         """Say whether all could be read."""
         return not self.unreadable and not any(not leaves_complete(code) for code, _ in self.findings)
 
-    def outcome(self, fail_on: Severity) -> Outcome:
-        """Return the outcome that decides the exit status."""
-        outcome = Outcome(fail_on)
+    @property
+    def unread(self) -> str | None:
+        """Say what could not be read, None where all was."""
         if self.unreadable:
-            outcome.unread()
-        for code, severity in self.findings:
-            outcome.count(code, severity)
-        return outcome
-
-    def verdict(self) -> str:
-        """Return the verdict in one line, with what it is about and what was read for it where that is not all."""
-        return " ".join([self._verdict(), *(f"({words})" for words in self.scope())])
+            return f"{many(len(self.unreadable), 'input')} could not be read"
+        if self.complete:
+            return None
+        files = sum(count for (code, _), count in self.findings.items() if code == "file-unreadable")
+        return f"{many(files, 'file')} could not be read" if files else "not all could be read"
 
     def scope(self) -> list[str]:
         """Say what it is about, and what was read for it, where that is not all."""
         return [
             words for words in (f"only {self.narrowing.words()}" * bool(self.narrowing), self.reused.words()) if words
         ]
-
-    def _verdict(self) -> str:
-        counts: Counter[str] = Counter()
-        worst: dict[str, Severity] = {}
-        for (code, severity), count in self.findings.items():
-            if severity > Severity.NOTE:
-                counts[code] += count
-                worst[code] = max(severity, worst.get(code, severity))
-        serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
-        unread = [f"{many(len(self.unreadable), 'input')} could not be read"] if self.unreadable else []
-        if not serious and not self.complete:
-            files = sum(count for (code, _), count in self.findings.items() if code == "file-unreadable")
-            return f"INCOMPLETE: {unread[0] if unread else many(files, 'file') + ' could not be read'}"
-        if not serious:
-            return f"OK: {self._fine()}" if self.has_read else "EMPTY: the log directories have no logs"
-        word = "WRONG" if self.worst is Severity.ERROR else "SUSPICIOUS"
-        words = ", ".join(f"{counts[code]} {code}" for code in serious)
-        return f"{word}{'' if self.complete else ' and incomplete'}: {'; '.join([words, *unread])}"
-
-    def _fine(self) -> str:
-        """Say that nothing is wrong, and what consumers wait for all the same."""
-        waiting: Counter[str] = Counter()
-        for (code, _), count in self.findings.items():
-            if code in _WAITING:
-                waiting[code] += count
-        noted = ", ".join(f"{count} {code}" for code, count in sorted(waiting.items()))
-        return f"{self.fine()}, nothing wrong" + (f"; to note: {noted}" if noted else "")
-
-    def row(self) -> tuple[Any, ...]:
-        """Return the row of the table ``summary``."""
-        return SUMMARY.of(
-            verdict=self.verdict(),
-            worst=None if self.worst is None else self.worst.word,
-            complete=self.complete,
-            totals=self.totals(),
-        )
-
-    @property
-    def has_read(self) -> bool:
-        """Say whether there was anything to read."""
-        return bool(self.logs or self.narrowing)
-
-    def fine(self) -> str:
-        """Return the words of the verdict where all is in order."""
-        decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
-        return f"{many(decided, 'transaction')} decided"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
         """Yield the log of each partition whose last stable offset is before its end, and what blocks it."""
@@ -228,18 +168,14 @@ class Summary:
 
     def totals(self) -> str:
         """Return one line of totals."""
-        states: Counter[str] = Counter()
         gaps: Counter[str] = Counter()
         for log in self.logs:
-            for state, number in log.states.items():
-                states[state] += number
             for kind, number in log.gaps.items():
                 gaps[kind] += number
         parts = [
             many(len(self.logs), "log"),
             many(sum(log.batches for log in self.logs), "batch", "batches"),
             many(sum(log.records for log in self.logs), "record"),
-            many(states.total(), "transaction") + _parts(states),
             many(gaps.total(), "gap") + _parts(gaps),
         ]
         if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):

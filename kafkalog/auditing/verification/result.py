@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.auditing.starting import AnswerWithReasons, CanGoOn, Restorable
+from kafkalog.auditing.starting import AnswerWithReasons, Restorable
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.log_directory import LogDirectory
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import many
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables.verify_tables import LOGS
@@ -104,35 +103,6 @@ class VerifySummary(Summary):
 
     files: list[FileFacts] = field(default_factory=list)
     answer: AnswerWithReasons | None = None
-
-    @property
-    def has_read(self) -> bool:
-        return bool(self.files)
-
-    def fine(self) -> str:
-        """Return the words of the verdict where all is in order."""
-        return f"{many(len(self.files), 'file')} whole"
-
-    def verdict(self) -> str:
-        """Return the answer where there is one, which is never yes where not all was read."""
-        if self.answer is None:
-            return Summary.verdict(self)
-        word, reasons = self.answer
-        if self.complete:
-            return f"{word.value}: {reasons}"
-        unread = "not all could be read"
-        return f"NO and incomplete: {reasons}; {unread}" if word is CanGoOn.NO else f"INCOMPLETE: {unread}"
-
-    def outcome(self, fail_on: Severity) -> Outcome:
-        """Return the outcome that decides the exit status."""
-        if self.answer is None:
-            return Summary.outcome(self, fail_on)
-        outcome = Outcome(fail_on)
-        if not self.complete or self.answer.word is CanGoOn.INCOMPLETE:
-            outcome.unread()
-        if self.answer.word is CanGoOn.NO:
-            outcome.answered_no()
-        return outcome
 
     def totals(self) -> str:
         """Return one line of totals."""

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkalog.reports.also import age, number_of
-from kafkalog.reports.first_screen import FirstScreen, blocks
+from kafkalog.auditing.incidents import blocks
+from kafkalog.quantities import age, number_of
+from kafkalog.reports.first_screen import FirstScreen
 from kafkalog.reports.lanes import Axis
 from kafkalog.reports.page.elements import Content, Element, element, moment, prose, section
 from kafkalog.reports.source import AuditSource, ends_of
@@ -37,15 +38,16 @@ def first_view(
 
     `parts` are the sections that the page has, `span` is from when to when transactions were under way.
     """
+    verdict = screen.verdict
     facts = [
         element("div", element("dt", label), element("dd", value), class_=f"fact {kind}")
         for label, value, kind in _facts(source, incidents, span, zone)
     ]
-    first, *others = [f"{part}." for part in (*screen.parts, *screen.scope)]
+    first, *others = [f"{part}." for part in (*verdict.parts, *verdict.scope)]
     links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
     return element(
         "header",
-        element("h1", element("span", screen.word, class_=f"verdict {_tone(screen.word)}"), " ",
+        element("h1", element("span", verdict.words, class_=f"verdict {_tone(verdict.words)}"), " ",
                 prose(first, zone)),
         element("ul", [element("li", prose(part, zone)) for part in others], class_="parts") if others else None,
         element("dl", facts, class_="facts"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkalog.auditing.incidents import worst_first
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
-from kafkalog.reports.first_screen import worst_first
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 

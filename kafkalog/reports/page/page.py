@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkalog.auditing.incidents import worst_first
 from kafkalog.quantities import size_text
-from kafkalog.reports.first_screen import first_screen, worst_first
+from kafkalog.reports.first_screen import first_screen
 from kafkalog.reports.lanes import partition_order
 from kafkalog.reports.page.elements import (
     Element,
@@ -84,7 +85,7 @@ def page(
     if "partitions" in source.tables:
         found["Bytes"] = _bytes(source)
     found["Provenance"] = _provenance(source, provenance, zone)
-    yield opening(f"kafkalog: {zone.prose(screen.headline)}")
+    yield opening(f"kafkalog: {zone.prose(screen.verdict.headline)}")
     span = timeline.span if timeline else None
     yield (html(first_view(source, screen, incidents, list(found), span, zone, nights)) + "\n<main>\n").encode()
     for part in found.values():
@@ -130,7 +131,7 @@ def _provenance(source: AuditSource, provenance: Mapping[str, Any], zone: Zone) 
         ("arguments", " ".join(map(str, provenance.get("arguments", ())))),
         ("started", moment(provenance.get("started_ms"), zone)),
         ("ended", moment(provenance.get("ended_ms"), zone)),
-        ("everything read", "yes" if source.complete else "no"),
+        ("everything read", "no" if source.unread else "yes"),
     ]
     listed = [[name, value if isinstance(value, Element) else text_of(value)] for name, value in facts]
     files = provenance.get("files", ())

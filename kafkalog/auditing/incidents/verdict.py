@@ -1,0 +1,313 @@
+"""The verdict: what is wrong in a word and a sentence, how bad that is, and the exit status: one value for every face.
+
+The first word is the worst that holds; `docs/verdicts.md` has what each means, its severity and its exit status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafkalog.auditing.incidents.incident import STOPS
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import is_proved
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.outcome import Exit
+from kafkalog.quantities import age, by_number, iso, number_of
+from kafkalog.severity import Severity
+from kafkalog.tables.audit_tables import SUMMARY
+
+__all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "may_wait", "verdict_of", "worst_first"]
+
+WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
+
+_OF_KIND: Final = {
+    "records-lost": "LOST",
+    "records-unreadable": "DAMAGED",
+    "replicas-diverged": "DAMAGED",
+    "mirror-differs": "DAMAGED",
+    "output-damaged": "DAMAGED",
+    "consumers-stopped": "BLOCKED",
+    "copy-incomplete": "INCOMPLETE",
+}
+
+_INCOMPLETE: Final = "INCOMPLETE"
+
+_SEVERITIES: Final = ("error", "warning", "note")
+
+# Of a transaction that ended differently in its partitions, by the cause: how it ended, and why it should not have.
+TORN: Final = {
+    "administrator": ("aborted", "the coordinator committed it"),
+    "foreign-marker": ("committed", "the coordinator aborted it"),
+    "marker-lost": ("left without a marker", "it is committed elsewhere"),
+}
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong: the worst word that holds, another one that holds beside it, and the parts of a sentence.
+
+    INCOMPLETE is said beside every other word: something was not read, or not given. `scope` says what it is about, and
+    what was read for it, where that is not all. `severity` is that of the worst incident, None without any, `counts`
+    are the numbers of what was read, in words.
+    """
+
+    word: str
+    also: str | None
+    parts: tuple[str, ...]
+    scope: tuple[str, ...] = ()
+    severity: Severity | None = None
+    counts: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Say whether all was read that there should be."""
+        return _INCOMPLETE not in (self.word, self.also)
+
+    @property
+    def words(self) -> str:
+        """Return the word, or both: ``LOST and incomplete``."""
+        return self.word if self.also is None else f"{self.word} and {self.also.lower()}"
+
+    @property
+    def sentence(self) -> str:
+        """Return all parts, and what it is narrowed to."""
+        return " ".join([f"{'; '.join(self.parts)}.", *(f"({words})" for words in self.scope)])
+
+    @property
+    def headline(self) -> str:
+        """Return the verdict as one line."""
+        return f"{self.words}: {self.sentence}"
+
+    def status(self, fail_on: Severity, *, exit_zero: bool = False) -> Exit:
+        """Return the exit status: 3 where something is missing, 1 for an incident as severe as `fail_on`, or for a no.
+
+        With `exit_zero` what was found does not fail the command; that something was not read does.
+        """
+        if not self.complete:
+            return Exit.INCOMPLETE
+        found = self.word == "NO" or (self.severity is not None and self.severity >= fail_on)
+        return Exit.FINDINGS if found and not exit_zero else Exit.FINE
+
+    def said(self) -> dict[str, Any]:
+        """Return it by the columns of the table ``summary``."""
+        worst = None if self.severity is None else self.severity.word
+        return {
+            "verdict": self.headline, "word": self.word, "also": self.also, "worst": worst,
+            "complete": self.complete, "totals": self.counts,
+        }  # fmt: skip
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``summary``."""
+        return SUMMARY.of(**self.said())
+
+
+def verdict_of(
+    incidents: Sequence[Row], fine: Callable[[], tuple[str, Sequence[str]]], *, unread: str | None = None,
+    ends: int | None = None, scope: Sequence[str] = (), counts: str = "",
+) -> Verdict:  # fmt: skip
+    """Return the verdict on some incidents, rows of their table.
+
+    `unread` says what could not be read, None for nothing. `ends` is the newest time (ms) in the files. Where nothing
+    is wrong `fine` gives the word and the parts.
+    """
+    words, parts = _worst(incidents, unread, ends)
+    severity = max((Severity[row["severity"].upper()] for row in incidents), default=None)
+    if not words:
+        word, said = fine()
+        return Verdict(word, None, tuple(said), tuple(scope), severity, counts)
+    others = [_INCOMPLETE] if _INCOMPLETE in words[1:] else words[1:2]
+    also = others[0] if others else None
+    return Verdict(words[0], also, tuple(parts), tuple(scope), severity, counts)
+
+
+def answered(word: str, reasons: str, *, unread: str | None = None, counts: str = "") -> Verdict:
+    """Return the answer to a question as a verdict: YES, NO or INCOMPLETE; it is never yes where not all was read."""
+    if unread is None:
+        return Verdict(word, None, tuple(reasons.split("; ")), counts=counts)
+    if word == "NO":
+        return Verdict(word, _INCOMPLETE, (*reasons.split("; "), unread), counts=counts)
+    return Verdict(_INCOMPLETE, None, (unread,), counts=counts)
+
+
+def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tuple[list[str], list[str]]:
+    """Return the words that hold, the worst first, and the sentence's parts; nothing where nothing is wrong."""
+    by_word: dict[str, list[Row]] = {}
+    for row in incidents:
+        if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
+            by_word.setdefault(_word(row), []).append(row)
+    stopped = [row for rows in by_word.values() for row in rows if _stops(row) and row["kind"] != "consumers-stopped"]
+    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
+        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    if unread is not None:
+        by_word.setdefault("INCOMPLETE", [])
+    words: list[str] = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
+    if not words:
+        return [], []
+    said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
+    if stopped and "BLOCKED" not in by_word:
+        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
+    if unread is not None:
+        said[words.index("INCOMPLETE")] = unread
+    if "BLOCKED" not in by_word:
+        said += may_wait(incidents)
+    return words, said
+
+
+def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return incidents in the order of the verdict's words, errors first; equal ones as they are."""
+    return sorted(rows, key=lambda row: (_SEVERITIES.index(row["severity"]), WORDS.index(_word(row))))
+
+
+def blocks(row: Row) -> bool:
+    """Say whether consumers stand still because of an incident, of whatever kind."""
+    is_told = row["severity"] != "note" and row["kind"] not in INFORMATIVE
+    return bool(is_told and (row["kind"] == "consumers-stopped" or _stops(row)))
+
+
+def _stops(row: Row) -> bool:
+    """Say whether an incident of another kind blocks consumers, too."""
+    return str((row["consumers"] or {}).get("read_committed", "")).startswith(STOPS)
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
+        return "LOST"
+    default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
+    return _OF_KIND.get(row["kind"], default)
+
+
+def _blocked(rows: Sequence[Row], ends: int | None) -> str:
+    sure = [row for row in rows if is_proved(row["certainty"])]
+    unsure = [row for row in rows if not is_proved(row["certainty"])]
+    if not sure:
+        return f"{_holding(unsure)} hold back read_committed consumers of {_places(unsure)}{_when(unsure, ends)}"
+    number = sum(row["transactions"] or 0 for row in sure)
+    said = f"{_holding(sure)} {'holds' if number == 1 else 'hold'} back read_committed consumers of {_places(sure)}"
+    more = f"; {sum(row['transactions'] or 0 for row in unsure):,} more may, in {_places(unsure)}" if unsure else ""
+    return f"{said}{_when(sure, ends)}{more}"
+
+
+_HOLDS: Final = {
+    "overdue": "{} open for longer than the timeout",
+    "decided": "decided {} without a marker",
+    "no-leader": "decided {} without a marker",
+    "marker-missing": "decided {} without a marker",
+}
+
+
+def _holding(rows: Sequence[Row]) -> str:
+    """Say which transactions hold, or may hold, consumers back."""
+    number = sum(row["transactions"] or 0 for row in rows)
+    is_sure = is_proved(rows[0]["certainty"])
+    words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
+    said = words.pop() if len(words) == 1 else "{}"
+    what = said.format("transaction" if number == 1 else "transactions")
+    if not number:  # they are on brokers that were not given
+        has_leaders = all(row["cause"] != "no-leader" for row in rows)
+        return what if has_leaders else "partitions without a leader"
+    return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
+
+
+def _lost(rows: Sequence[Row], ends: int | None) -> str:
+    number = sum(row["lost_records"] or 0 for row in rows)
+    what = number_of(number, "record") if number else "records"
+    verb = "is" if number == 1 else "are"
+    is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
+    may = verb if is_sure else "may be"
+    kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
+    of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
+    to = "" if of_metadata else " to consumers"  # brokers and controllers read it
+    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
+
+
+def _damaged(rows: Sequence[Row], ends: int | None) -> str:
+    what = {
+        "records-unreadable": "records cannot be read",
+        "replicas-diverged": "replicas differ",
+        "partition-twice": "one broker has two directories of the same partition",
+        "odd-batches": "batches are not as Kafka writes them",
+        "mirror-differs": "the mirror does not have the source's records",
+        "wrong-fate": "records were ended by the marker of another transaction",
+        "output-damaged": "files of kafkalog's own output are not as they were written",
+        "side-files-wrong": "indexes or checkpoints are not those of the log",
+    }
+
+    def key(row: Row) -> str:
+        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
+
+    kinds = list(dict.fromkeys(map(key, rows)))
+    parts = []
+    for kind in kinds:
+        some = [row for row in rows if key(row) == kind]
+        where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
+        lost = sum(row["lost_records"] or 0 for row in some)
+        if kind == "records-unreadable" and lost:
+            parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
+            continue
+        said = what.get(kind, kind.replace("-", " "))
+        if kind == "transaction-torn":
+            parts += [_torn([row for row in some if row["cause"] == cause], ends) for cause in _causes(some)]
+            continue
+        parts.append(f"{said}{where}{_when(some, ends)}")
+    return "; ".join(parts)
+
+
+def _causes(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row["cause"] for row in rows))
+
+
+def _torn(rows: Sequence[Row], ends: int | None) -> str:
+    """Say how transactions ended, all for one cause, and how they should have."""
+    number = sum(row["transactions"] or 1 for row in rows)
+    how, but = TORN[rows[0]["cause"]]
+    verb = "was" if number == 1 else "were"
+    if all(not is_proved(row["certainty"]) for row in rows):
+        verb = "may have been"
+    but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
+    when = _when(rows, ends, "at")
+    return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}"
+
+
+def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
+    if len(rows) == 1:
+        return str(rows[0]["title"]).removesuffix(".")
+    return _damaged(rows, ends)
+
+
+def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
+    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
+
+
+_SENTENCES: Final = {
+    "LOST": _lost, "DAMAGED": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
+}  # fmt: skip
+
+
+def _places(rows: Iterable[Row]) -> str:
+    rows = list(rows)
+    names = {name for row in rows for name in row["partitions"] or ()}
+    number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
+    if number == len(names) <= 2:
+        return " and ".join(sorted(names, key=by_number)) or "the inputs"
+    return number_of(number, "partition")
+
+
+def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
+    times = [row["since_ms"] for row in rows if row["since_ms"] is not None]
+    if not times:
+        return ""
+    first = min(times)
+    unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
+    ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
+    oldest = "" if len(times) == 1 else ", the oldest" if word == "since" else ", the first"
+    return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}{ago}"
+
+
+def may_wait(incidents: Sequence[Row]) -> list[str]:
+    """Say which transactions may hold consumers back, where that is a note."""
+    waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []
