@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,7 @@ from kafkalog_cli.params import SIZE, PathOrUri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kafkalog.auditing.transactions import AuditOptions
     from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.job_output import Output
 
@@ -320,6 +321,11 @@ def _earlier(output: Output, params: dict[str, Any]) -> tuple[str, ...]:
     return (scans_of_audit(absolute(previous)),)
 
 
+def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
+    names = ("snapshot", "copy_minutes", "now", "max_timeout_ms", "state_partitions")
+    return audit_options_of(**{name: params[name] for name in names}, limits=limits_of(params))
+
+
 def _run_audit(job: SparkJob, started: float) -> int:
     from pyspark import __version__ as spark_version
 
@@ -343,7 +349,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
         earlier = _earlier(output, params)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
-            job.session, job.paths, output, audit_options_of(params, limits_of(params)),
+            job.session, job.paths, output, _audit_options(params),
             tables=params["tables"] or SHOWN, split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, begun=started, said=said,
