@@ -14,8 +14,8 @@ import handmade
 import plain
 import side_damage
 from build import batch, flipped, record
-from cases_of_files import cut_snapshot, edited, running
-from code_evidence import AUDIT, VERIFY, CodeCase, Evidence, Maker, case_of, copied, partition, several, written
+from cases_of_files import cut_snapshot, running
+from code_evidence import AUDIT, CodeCase, Evidence, Maker, case_of, copied, partition, several, written
 from kafkalog.kafka.transaction_state import TransactionState as State
 from metadata_topic import write_policy
 from mirrored import SOURCE, Content, directory
@@ -80,23 +80,37 @@ def _log(*batches: Batch, root: str = "data") -> Maker:
 @cache
 def _open_batch(number: int) -> bytes:
     return batch(
-        record(), base_offset=number, producer_id=number, producer_epoch=0, base_sequence=0, attributes=build.TRANSACTIONAL
+        record(),
+        base_offset=number,
+        producer_id=number,
+        producer_epoch=0,
+        base_sequence=0,
+        attributes=build.TRANSACTIONAL,
     )
 
 
 def _many_open(count: int) -> Maker:
     """Write so many open transactions into one log, each of a producer of its own."""
-    return lambda folder: partition(*map(_open_batch, range(count)))(folder)
+
+    def make(folder: Path) -> None:
+        partition(*map(_open_batch, range(count)))(folder)
+
+    return make
 
 
 ENDED: Final = [_data(0, at=1500), _marker(1, at=2500)]
-ONGOING, PREPARED, COMPLETED = _state(State.ONGOING, 1000), _state(State.PREPARE_COMMIT, 2000), _state(State.COMPLETE_COMMIT, 2001)
+ONGOING, PREPARED, COMPLETED = (
+    _state(State.ONGOING, 1000),
+    _state(State.PREPARE_COMMIT, 2000),
+    _state(State.COMPLETE_COMMIT, 2001),
+)
 DECIDED: Final = (ONGOING, PREPARED, COMPLETED)
 WELL_ENDED: Final = _coordinated(ENDED, *DECIDED)
 LEADERLESS: Final = copied("k4-f-marker-pending")
 FORK: Final = copied("remedies/fork-dead-leader")
-LATE: Final = [*ENDED, _data(2, at=3500)]
+LATE: Final = [*ENDED, _data(2, at=3500, sequence=1)]
 OPEN: Final = [_data(0, at=1500)]
+HOLE: Final = [Batch(0, at, at, "plain", 1000, 0, sequence) for at, sequence in ((0, 0), (1, 2))]
 
 
 def _other(at: int) -> list[Batch]:
@@ -118,9 +132,8 @@ OF_TRANSACTIONS: Final[dict[str, CodeCase]] = {
         "one of the same coordinator", _data_of(1, _marker(1, 1, by=3), _marker(2, 1, by=3)), *AUDIT,
     ),
     "sequence-broken": case_of(
-        "sequences that lack one", _log(_data(0, sequence=0), _data(1, sequence=2), root="."),
-        "the same where the cleaner was", several(_log(_data(0, sequence=0), _data(1, sequence=2), root="."),
-                                                 written("cleaner-offset-checkpoint", "0\n1\nt 0 2\n")), *AUDIT,
+        "sequences that lack one", _log(*HOLE, root="."), "the same where the cleaner was",
+        several(_log(*HOLE, root="."), written("cleaner-offset-checkpoint", "0\n1\nt 0 2\n")), *AUDIT,
     ),
     "transaction-hanging": case_of(
         "data behind its transaction's marker", _coordinated(LATE, *DECIDED), "data of a transaction that goes on",
@@ -295,7 +308,9 @@ def _state_replicas(*last: bytes) -> Maker:
         for number, one in enumerate(last, 1):
             root = folder / str(number)
             plain.write_epochs(write_state(root, ("tx-1", value(0)), ("tx-1", one)), (0, 0))
-            (root / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={number}\ndirectory.id=d{number}\n")
+            (root / "meta.properties").write_text(
+                f"version=1\ncluster.id=c\nnode.id={number}\ndirectory.id=d{number}\n"
+            )
 
     return make
 
@@ -325,8 +340,8 @@ def _named(*topics: str) -> Maker:
     """Write two topics, and mirrors of these."""
 
     def make(folder: Path) -> None:
-        directory(folder / "source", "c1", {"in.x": SOURCE, "in.y": SOURCE})
-        directory(folder / "mirror", "c2", {f"{topic}.out": SOURCE for topic in topics})
+        directory(folder / "source", "c1", {"in.x": SOURCE, "in.y": SOURCE[1:]})
+        directory(folder / "mirror", "c2", {f"{topic}.out": SOURCE[topic == "y" :] for topic in topics})
 
     return make
 
@@ -350,7 +365,9 @@ def _moment(name: str, *segments: Sequence[Batch], mark: str) -> Maker:
 
 def _two_moments(old: Sequence[Batch], new: Sequence[Batch], *more: Maker) -> Maker:
     """Write two copies of a broker that was stopped, each with a segment."""
-    return several(*(_moment(name, one, mark=".kafka_cleanshutdown") for name, one in (("old", old), ("new", new))), *more)
+    return several(
+        *(_moment(name, one, mark=".kafka_cleanshutdown") for name, one in (("old", old), ("new", new))), *more
+    )
 
 
 def _running(*new: Sequence[Batch]) -> Maker:

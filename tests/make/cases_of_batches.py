@@ -39,7 +39,10 @@ def _fields(*offsets: int, epochs: Sequence[int] = ()) -> Maker:
     """Write batches of one record at these offsets, of these leader epochs."""
     epochs = epochs or [0] * len(offsets)
     return partition(
-        *(batch(record(), base_offset=at, partition_leader_epoch=epoch) for at, epoch in zip(offsets, epochs, strict=True))
+        *(
+            batch(record(), base_offset=at, partition_leader_epoch=epoch)
+            for at, epoch in zip(offsets, epochs, strict=True)
+        )
     )
 
 

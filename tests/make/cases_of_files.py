@@ -31,7 +31,7 @@ WHOLE: Final = copied(side_damage.CASE)
 SMALL: Final = "k4-f-hanging-late-produce-tv0"
 OF_SMALL: Final = "tickets-tickets.26-0"
 TWO: Final = copied("k4-f-marker-leaderless")
-OTHER_CLUSTER: Final = "k4-g-foreign-markers"
+CLUSTERS: Final = ("k4-d-fencing-tv2-400", "k4-h-upgraded")
 METADATA: Final = "k4-m-metadata-groups-44"
 
 
@@ -91,6 +91,7 @@ def _verified_before(change: Callable[[Path], object], source: Path = FIXTURES /
 
     def make(folder: Path) -> None:
         shutil.copytree(source, folder / "data", copy_function=shutil.copyfile)
+        (folder / "data" / "notes.txt").write_text("mine")
         kafkalog("verify", "--hash", "sha256", "data", "--format", "ndjson", "-o", "before", cwd=folder)
         change(folder / "data")
 
@@ -100,13 +101,16 @@ def _verified_before(change: Callable[[Path], object], source: Path = FIXTURES /
 SINCE: Final = ("verify", "data", "--against", "before/provenance.json")
 
 
-def _of_log(name: str, change: Callable[[Path], object]) -> Callable[[Path], object]:
-    return lambda data: change(data / OF_SMALL / name)
+def _notes(change: Callable[[Path], object]) -> Maker:
+    """Verify a directory, and change a file that is not Kafka's."""
+    return _verified_before(lambda data: change(data / "notes.txt"))
 
 
 def _went_on(data: Path) -> None:
+    shutil.copytree(STATES[1], data.with_name("later"), copy_function=shutil.copyfile)
+    shutil.copy(data / "notes.txt", data.with_name("later"))
     shutil.rmtree(data)
-    shutil.copytree(STATES[1], data)
+    data.with_name("later").rename(data)
 
 
 def _audited(change: Callable[[Path], object]) -> Maker:
@@ -157,7 +161,7 @@ def _twice(*changes: Maker) -> Maker:
 
 
 def _two_clusters(*changes: Maker) -> Maker:
-    return several(copied(SMALL), _moved("data", "one"), copied(OTHER_CLUSTER), *changes)
+    return several(copied(CLUSTERS[0]), _moved("data", "one"), copied(CLUSTERS[1]), *changes)
 
 
 def _same_cluster_id(folder: Path) -> None:
@@ -370,7 +374,7 @@ OF_FILES: Final[dict[str, CodeCase]] = {
         "verify", ".",
     ),
     "files-swap": case_of(
-        "a segment with the suffix .swap", _left_over(f"{0:020}.log.swap"), "one without", _left_over(f"{9:020}.log"),
+        "a segment with the suffix .swap", _left_over(f"{0:020}.log.swap", batch(record())), "one without", _left_over(f"{9:020}.log"),
         "verify", ".",
     ),
     "files-unfinished": case_of(
@@ -394,21 +398,20 @@ OF_FILES: Final[dict[str, CodeCase]] = {
     ),
     # What changed since an earlier verification, or since kafkalog wrote it.
     "file-added": case_of(
-        "a file that was not there", _verified_before(_of_log("new", Path.touch)),
+        "a file that was not there", _verified_before(lambda data: (data / "new").touch()),
         "a broker that went on, and began a segment", _verified_before(_went_on, STATES[0]), *SINCE, lowered="note",
     ),
     "file-gone": case_of(
-        "a file that is not there any more", _verified_before(_of_log("partition.metadata", Path.unlink)),
+        "a file that is not there any more", _notes(Path.unlink),
         "a broker that went on, and deleted segments", _verified_before(_went_on, STATES[0]), *SINCE, lowered="note",
     ),
     "file-size-changed": case_of(
-        "a file that is longer", _verified_before(_of_log("leader-epoch-checkpoint", lambda path: _append(path, "1 9\n"))),
+        "a file that is longer", _notes(lambda path: path.write_text("mine!")),
         "a broker that went on, and appended to its segments", _verified_before(_went_on, STATES[0]), *SINCE, lowered="note",
     ),
     "file-content-changed": case_of(
-        "a file of other bytes", _verified_before(_of_log("leader-epoch-checkpoint", lambda path: path.write_text("0\n1\n1 0\n"))),
-        "the same bytes, written again",
-        _verified_before(_of_log("leader-epoch-checkpoint", lambda path: path.write_text("0\n1\n0 0\n"))), *SINCE,
+        "a file of other bytes", _notes(lambda path: path.write_text("your")),
+        "the same bytes, written again", _notes(lambda path: path.write_text("mine")), *SINCE,
     ),
     "broker-went-on": case_of(
         "a broker went on", _verified_before(_went_on, STATES[0]), "it did not", _verified_before(_nothing, STATES[0]), *SINCE,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from code_evidence import CodeCase, Evidence, Maker, case_of, several
+from kafkalog.log_dirs.remote_store import LOCAL_TIERED_STORAGE
 from remote_topic import COPIED, COPYING, DELETED, DELETING, PLACE, Segment, write_tiers
 
 __all__ = ["OF_TIERS"]
@@ -49,8 +50,6 @@ def _file_in_its_place(folder: Path) -> None:
         path.unlink()
     (folder / PLACE).rmdir()
     (folder / PLACE).touch()
-    (folder / "store" / f"u-0-{'A' * 22}").mkdir()
-    (folder / "store" / f"u-0-{'A' * 22}" / f"{0:020}-{FIRST.id}.log").touch()
 
 
 def _no_log(folder: Path) -> None:
@@ -117,8 +116,9 @@ OF_TIERS: Final[dict[str, CodeCase]] = {
         several(_tiers(FIRST, SECOND, Segment(4, 5, (COPYING, DELETING, DELETED))), _no_objects(THIRD)),
         "one whose copy was not tried", _tiers(FIRST, SECOND),
     ),
-    "remote-directory-odd": _case(
-        "a file where the partition's directory should be", several(WHOLE, _file_in_its_place), "the directory", WHOLE
+    "remote-directory-odd": case_of(
+        "a file where the partition's directory should be", several(WHOLE, _file_in_its_place), "the directory", WHOLE,
+        *REMOTE, "--remote-layout", LOCAL_TIERED_STORAGE,
     ),
     "remote-metadata-missing": _case(
         "a store without the records about it", several(WHOLE, _no_metadata), "one with them", WHOLE

@@ -20,6 +20,7 @@ from kafkalog.queries.alignment import DIGESTS, Aligned, aligned
 from mirrored import SOURCE, Content, directory
 from plain import Batch
 
+
 def compared(root: Path, mirror: Sequence[Content], *options: str, first: int = 0) -> tuple[dict[str, Any], set[str]]:
     """Return the row of the mirror of `SOURCE`, and the codes of what is wrong with it."""
     source = directory(root / "source", "c1", {"t": SOURCE})
