@@ -11,7 +11,7 @@ import handmade
 import plain
 import side_damage
 from build import batch, record
-from cases_of_files import cut_snapshot, running
+from cases_of_side_files import cut_snapshot, running
 from cases_of_transactions import DECIDED, coordinated, log_of
 from code_evidence import AUDIT, CodeCase, Maker, case_of, copied, partition, several, written
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets

@@ -9,16 +9,26 @@ from typing import Final
 
 from cases_of_batches import OF_BATCHES
 from cases_of_copies import OF_COPIES
-from cases_of_files import OF_FILES
+from cases_of_directories import OF_DIRECTORIES
 from cases_of_offsets import OF_OFFSETS
 from cases_of_records import OF_RECORDS
+from cases_of_side_files import OF_SIDE_FILES
 from cases_of_tiers import OF_TIERS
 from cases_of_transactions import OF_TRANSACTIONS
 from code_evidence import CodeCase
 
 __all__ = ["CODE_CASES", "FAMILIES", "MADE_BY", "MADE_BY_NOTHING"]
 
-FAMILIES: Final = (OF_BATCHES, OF_RECORDS, OF_FILES, OF_TRANSACTIONS, OF_OFFSETS, OF_COPIES, OF_TIERS)
+FAMILIES: Final = (
+    OF_BATCHES,
+    OF_RECORDS,
+    OF_SIDE_FILES,
+    OF_DIRECTORIES,
+    OF_TRANSACTIONS,
+    OF_OFFSETS,
+    OF_COPIES,
+    OF_TIERS,
+)
 CODE_CASES: Final[dict[str, CodeCase]] = {code: case for family in FAMILIES for code, case in family.items()}
 
 # Codes of files that change while they are read, and of Spark's tasks: the test of each, which names it.
