@@ -156,7 +156,7 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
     ),
     "version-unknown": case_of(
         "an entry of version 1", written(f"t-0/{SEGMENT}.txnindex", build.aborted(1, 1, 2, 3, 4)),
-        "one of version 0", written(f"t-0/{SEGMENT}.txnindex", build.aborted(0, 1, 2, 3, 4)), *_dump(".txnindex"),
+        "one of version 0", written(f"t-0/{SEGMENT}.txnindex", build.aborted(0, 1, 2, 3, 4)), "verify", ".",
     ),
     "txn-index-mismatch": case_of(
         "no transaction index", damaged(gone(".txnindex", 2)), "no transaction index and no offset index",
