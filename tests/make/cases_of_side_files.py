@@ -34,6 +34,10 @@ SEGMENT: Final = f"{0:020}"
 BATCHES: Final = build.log(30, 40, 50)
 AT: Final = len(BATCHES[0])  # where the second of them begins
 PLAIN: Final = partition(*BATCHES)
+ABORTED: Final = partition(
+    build.batch(build.record(), producer_id=7, producer_epoch=0, base_sequence=0, attributes=build.TRANSACTIONAL),
+    build.marker(0, base_offset=1, producer_id=7, producer_epoch=0),
+)
 WHOLE: Final = copied(side_damage.CASE)
 SMALL: Final = "k4-f-hanging-late-produce-tv0"
 OF_SMALL: Final = "tickets-tickets.26-0"
@@ -155,8 +159,8 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
         "one beside its segment", _beside(".index", _index((1, AT))), *_dump(".index"),
     ),
     "version-unknown": case_of(
-        "an entry of version 1", written(f"t-0/{SEGMENT}.txnindex", build.aborted(1, 1, 2, 3, 4)),
-        "one of version 0", written(f"t-0/{SEGMENT}.txnindex", build.aborted(0, 1, 2, 3, 4)), "verify", ".",
+        "an entry of version 1", several(ABORTED, written(f"t-0/{SEGMENT}.txnindex", build.aborted(1, 7, 0, 1, 2))),
+        "one of version 0", several(ABORTED, written(f"t-0/{SEGMENT}.txnindex", build.aborted(0, 7, 0, 1, 2))),
     ),
     "txn-index-mismatch": case_of(
         "no transaction index", damaged(gone(".txnindex", 2)), "no transaction index and no offset index",
