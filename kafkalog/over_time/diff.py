@@ -77,8 +77,8 @@ class Diff:
         outcome = Outcome(fail_on)
         if not self.complete:
             outcome.unread()
-        for row in self.incidents:
-            outcome.count(row["kind"], Severity[row["severity"].upper()])
+        if any(Severity[row["severity"].upper()] >= fail_on for row in self.incidents):
+            outcome.answered_no()
         return outcome
 
     def cells(self, table: str) -> Iterator[tuple[Any, ...]]:
