@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ class Evidence:
 
     make: Maker
     command: tuple[str, ...] = VERIFY
+
+
+_OF_OUTPUTS: Final = ("output-changed",)
 
 
 class CodeCase(NamedTuple):
@@ -55,11 +59,18 @@ class Heard(NamedTuple):
         return {row["severity"] for row in self.findings if row["code"] == code}
 
     def sentences(self, code: str, severity: str) -> list[str]:
-        """Return what is said of a code: the screen's first line and the incident's title, or else the finding itself."""
+        """Return what is said of a code: the screen's first line and the incident's title, or else the finding itself.
+
+        How long kafkalog's own files are depends on the machine's paths and on libraries: SIZE.
+        """
         found = next(row for row in self.findings if (row["code"], row["severity"]) == (code, severity))
+        own = re.compile(rf"{found['needed']} bytes")
         for incident in self.incidents:
             if found["id"] in incident["findings"]:
-                return [self.first_line, incident["title"]]
+                return [
+                    self.first_line,
+                    own.sub("SIZE", incident["title"]) if code in _OF_OUTPUTS else incident["title"],
+                ]
         return [found["message"]]
 
 
