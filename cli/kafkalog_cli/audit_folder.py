@@ -192,12 +192,12 @@ def _leave(place: Path, name: Path) -> None:
 
 
 def write_audit(
-    audit: Audit, source: AuditSource, verdict: Callable[[Run], dict[str, Any]], folder: AuditFolder, showing: Showing,
+    audit: Audit, source: AuditSource, ended: Callable[[Run], dict[str, Any]], folder: AuditFolder, showing: Showing,
     test_of: Callable[[Table], Callable[[Row], bool]] | None, origin: Callable[[str], dict[str, Any]], started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
-    `source` and `verdict` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    `source` and `ended`, what verdict.json has, are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
     `origin` gives what provenance.json has, `started` is when the audit began, in seconds. Raises OutputError if that
     can't be done, or if pyarrow is missing.
     """
@@ -218,22 +218,21 @@ def write_audit(
         write = partial(_write_batches, ((table, batches(table)) for table in tables), run=run)
     else:
         write = partial(write_folder, showing, [(table, rows(table)) for table in tables])
-    screen = first_screen(source, list(source.rows(INCIDENTS.name)))
-    answer = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
-    folder.write(partial(_write_all, write, verdict(run) | answer, partial(origin, engine)), run)
+    about = {"about": [one._asdict() for one in source.about()]}
+    folder.write(partial(_write_all, write, ended(run) | about, partial(origin, engine)), run)
 
 
 def write_directory(
-    target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    target: Target, paths: Sequence[str], write: Callable[[Path], None], ended: dict[str, Any],
     origin: Callable[[], dict[str, Any]],
 ) -> None:  # fmt: skip
-    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
+    """Make a directory of what `write` puts into it, verdict.json with `ended`, and provenance.json with `origin`.
 
     Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
     done.
     """
     with target.folder(paths) as folder:
-        _write_all(write, verdict_of(summary, status), origin, folder)
+        _write_all(write, ended, origin, folder)
         (folder / SUCCESS).touch()
 
 

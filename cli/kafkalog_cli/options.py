@@ -341,6 +341,10 @@ class Failing:
         """Return the exit status of a run."""
         return outcome.status(exit_zero=self.exit_zero)
 
+    def status_of(self, verdict: Verdict) -> Exit:
+        """Return the exit status of what was judged."""
+        return verdict.status(self.severity, exit_zero=self.exit_zero)
+
 
 @dataclass(frozen=True, slots=True)
 class Measuring:

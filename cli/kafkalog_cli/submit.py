@@ -329,21 +329,21 @@ def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
 def _run_audit(job: SparkJob, started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, ending, provenance
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
 
     params, output = job.params, job.output
 
     def status_of(found: BulkAudit) -> Exit:
-        return found.summary.outcome(Severity[params["fail_on"].upper()]).status(exit_zero=params["exit_zero"])
+        return found.verdict.status(Severity[params["fail_on"].upper()], exit_zero=params["exit_zero"])
 
     def said(found: BulkAudit) -> dict[str, str]:
         engine = f"spark {spark_version}"
-        origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
-        answer = {"headline": found.headline, "scope": found.summary.scope(), "about": found.about}
-        verdict = verdict_of(found.summary, status_of(found), found.run) | answer
-        return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
+        verdict = found.verdict.said()
+        origin = provenance(output.command, verdict, found.files, sys.argv[1:], started, engine)
+        ended = ending(found.summary, verdict, status_of(found), found.run) | {"about": found.about}
+        return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     try:
         earlier = _earlier(output, params)
@@ -364,7 +364,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
         refused = Outcome(Severity.ERROR)
         refused.answered_no()
         return refused.status()
-    print(escape(found.headline))
+    print(escape(found.verdict.headline))
     return status_of(found)
 
 

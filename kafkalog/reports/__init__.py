@@ -7,7 +7,7 @@ give the same bytes.
 from __future__ import annotations
 
 from kafkalog.reports.colours import look_of
-from kafkalog.reports.first_screen import FirstScreen, first_screen
+from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -44,6 +44,7 @@ __all__ = [
     "page",
     "prometheus",
     "shortened",
+    "screen_of",
     "source_of",
     "source_of_verification",
     "space_page",

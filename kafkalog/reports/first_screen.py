@@ -17,9 +17,10 @@ from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.verify_tables import FILES, RESTORABLE
 
-__all__ = ["FirstScreen", "changed", "first_screen"]
+__all__ = ["FirstScreen", "changed", "first_screen", "screen_of"]
 
 _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
 
@@ -86,6 +87,11 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm)
+
+
+def screen_of(source: AuditSource) -> FirstScreen:
+    """Return the first screen with all incidents that there are."""
+    return first_screen(source, list(source.rows(INCIDENTS.name)))
 
 
 def _cluster(one: Any) -> str:

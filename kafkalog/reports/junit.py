@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkalog.escape import escape
-from kafkalog.reports.first_screen import first_screen
+from kafkalog.reports.first_screen import screen_of
 from kafkalog.reports.source import AuditSource
-from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["junit"]
 
@@ -26,7 +25,7 @@ def junit(source: AuditSource) -> Iterator[bytes]:
     logs = [(row["log"], f"{row['topic']}-{row['partition']}") for row in source.rows("partitions")]
     elsewhere = [text for log, texts in failures.items() if log not in {log for log, _ in logs} for text in texts]
     cases = [(name, log, failures.get(log, [])) for log, name in logs]
-    verdict = first_screen(source, list(source.rows(INCIDENTS.name))).verdict
+    verdict = screen_of(source).verdict
     cases.append(("inputs", "whole audit", elsewhere if verdict.complete else [*elsewhere, verdict.headline]))
     failed = sum(bool(texts) for _, _, texts in cases)
     yield (

@@ -12,10 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents import WORDS
 from kafkalog.escape import escape
-from kafkalog.reports.first_screen import first_screen
+from kafkalog.reports.first_screen import screen_of
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.audit_tables import STATES
-from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["prometheus"]
 
@@ -29,7 +28,7 @@ class _Sample(NamedTuple):
 
 def prometheus(source: AuditSource) -> Iterator[bytes]:
     """Yield the metrics of an audit: its verdict, and by partition what is open, what waits and what is missing."""
-    verdict = first_screen(source, list(source.rows(INCIDENTS.name))).verdict
+    verdict = screen_of(source).verdict
     yield _metric(
         "kafkalog_verdict", "The audit's verdict: 1 for each word that holds.",
         [_Sample({"verdict": one.lower()}, int(one in (verdict.word, verdict.also))) for one in WORDS],

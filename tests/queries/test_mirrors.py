@@ -12,34 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import handmade
 import plain
 from invoke import kafkalog
 from kafkalog.columns.table import Columns
 from kafkalog.queries import alignment
 from kafkalog.queries.alignment import DIGESTS, Aligned, aligned
+from mirrored import SOURCE, Content, directory
 from plain import Batch
-
-Content = tuple[bytes | None, bytes | None]
-SOURCE: list[Content] = [(b"k%d" % (at % 7), b"value %d" % at) for at in range(40)]
-
-
-def directory(
-    home: Path, cluster: str, topics: dict[str, Sequence[Content]], first: int = 0, together: int = 3
-) -> Path:
-    """Write a broker's directory whose partitions hold these records, `together` in a batch, from an offset on."""
-    home.mkdir()
-    (home / "meta.properties").write_text(f"version=1\ncluster.id={cluster}\nnode.id=1\n")
-    for topic, contents in topics.items():
-        folder = home / f"{topic}-0"
-        folder.mkdir()
-        batches = []
-        for at in range(0, len(contents), together):
-            some = contents[at : at + together]
-            records = [handmade.record(key, value, delta=number) for number, (key, value) in enumerate(some)]
-            batches.append(handmade.batch(*records, base_offset=first + at))
-        handmade.segment(folder, *batches, base_offset=first)
-    return home
 
 
 def compared(root: Path, mirror: Sequence[Content], *options: str, first: int = 0) -> tuple[dict[str, Any], set[str]]:

@@ -71,7 +71,7 @@ def diff(old: str, new: str, showing: Showing, jobs: int | None, failing: Failin
     started = time.time()
     sides = unpacked((old,)), unpacked((new,))
     found = compared(*sides, AuditOptions(limits, jobs), (old, new))
-    status = failing.status(found.outcome(failing.severity))
+    screen = screen_of(found)
 
     def origin() -> dict[str, Any]:
         return mark(showing.target.command) | {
@@ -80,10 +80,10 @@ def diff(old: str, new: str, showing: Showing, jobs: int | None, failing: Failin
         }  # fmt: skip
 
     if is_report(showing):
-        write_form(Told(found, origin), showing, (old, new))
+        write_form(Told(found, screen, origin), showing, (old, new))
     else:
         shown = showing.tables or (_NAMES if showing.everything or not showing.form.draws else (CHANGES.name,))
         write_output(showing, [(TABLES[name], found.cells(name)) for name in shown], (old, new))
     if showing.target.path is not None:
-        print_headline(found)
-    return status
+        print_headline(screen.verdict)
+    return failing.status_of(screen.verdict)

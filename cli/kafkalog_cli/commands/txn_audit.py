@@ -169,9 +169,9 @@ def txn_audit(
     way.check(folder=folder)
     if way.engine == "spark":
         return _on_spark(paths, showing, chosen, way)
-    from kafkalog.auditing.pipeline import scans_of_audit, verdict_of
+    from kafkalog.auditing.pipeline import ending, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
-    from kafkalog.reports import source_of
+    from kafkalog.reports import screen_of, source_of
     from kafkalog_cli.render.report_forms import is_report, print_headline, write_form
 
     paths, started = unpacked(paths), time.time()
@@ -181,35 +181,37 @@ def txn_audit(
         say_reused(found.reused, way.since_audit, resumed=place is not None and place.resumed)
         found = narrowed(found, chosen.narrowing)
         summary = Summary.of(found)
-        status = failing.status(summary.outcome(failing.severity))
         for line in found.unreadable:
             say(f"error: {line}")
         source = source_of(found, summary)
-        origin = partial(_origin, found, summary, showing.target.command, started, hashed=way.hashed)
+        screen = screen_of(source)
+        status = failing.status_of(screen.verdict)
+        verdict = screen.verdict.said()
+        origin = partial(_origin, found, verdict, showing.target.command, started, hashed=way.hashed)
         if place is not None:
             from kafkalog_cli.audit_folder import write_audit
 
             shown = replace(showing, tables=showing.tables or SHOWN)
-            verdict, test_of = partial(verdict_of, summary, status), chosen.of if chosen else None
-            write_audit(found, source, verdict, place, shown, test_of, origin, started)
+            ended, test_of = partial(ending, summary, verdict, status), chosen.of if chosen else None
+            write_audit(found, source, ended, place, shown, test_of, origin, started)
         elif is_report(replace(showing, everything=showing.everything or bool(chosen.state))):
-            told = Told(source, origin, every=bool(showing.tables), incident=incident)
+            told = Told(source, screen, origin, every=bool(showing.tables), incident=incident)
             write_form(told, showing, paths)
         else:
-            _write(found, source, summary, showing, chosen, paths)
+            _write(found, screen.verdict, showing, chosen, paths)
         if showing.target.path is not None:
-            print_headline(source)
+            print_headline(screen.verdict)
         return status
 
 
 def _origin(
-    found: Audit, summary: Summary, command: str, started: float, engine: str = "local", *, hashed: bool
+    found: Audit, verdict: Mapping[str, Any], command: str, started: float, engine: str = "local", *, hashed: bool
 ) -> dict[str, Any]:
     """Return what ``provenance.json`` has."""
     from kafkalog.auditing.pipeline import provenance
     from kafkalog_cli.audit_folder import files_of
 
-    return provenance(command, summary, files_of(found, hashed=hashed), sys.argv[1:], started, engine)
+    return provenance(command, verdict, files_of(found, hashed=hashed), sys.argv[1:], started, engine)
 
 
 def _on_spark(paths: Sequence[str], showing: Showing, chosen: _Filter, way: _Way) -> int:
@@ -250,22 +252,17 @@ def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager
     return audit_folder(target, read, sys.argv[1:])
 
 
-def _write(
-    found: Audit, source: AuditSource, summary: Summary, showing: Showing, chosen: _Filter, paths: Sequence[str]
-) -> None:
-    from kafkalog.reports import first_screen
-
+def _write(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, paths: Sequence[str]) -> None:
     with showing.target.stream(paths) as stream:
         if showing.form.draws and not showing.tables and not showing.everything:  # --state chooses some transactions
-            headline = first_screen(source, list(source.rows(INCIDENTS.name))).headline
-            stream.write(f"{headline}\n\n".encode("utf-8", "surrogateescape"))
+            stream.write(f"{verdict.headline}\n\n".encode("utf-8", "surrogateescape"))
             showing = replace(showing, tables=("transactions",))
-        _write_rows(found, summary, showing, chosen, stream)
+        _write_rows(found, verdict, showing, chosen, stream)
     if showing.tells_findings:
         say_findings(found.findings())
 
 
-def _write_rows(found: Audit, summary: Summary, showing: Showing, chosen: _Filter, stream: BinaryIO) -> None:
+def _write_rows(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, stream: BinaryIO) -> None:
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
     from kafkalog_cli.render.sinks import write_columns, write_summary
@@ -273,7 +270,7 @@ def _write_rows(found: Audit, summary: Summary, showing: Showing, chosen: _Filte
     wanted = showing.tables or SHOWN
     sink = showing.sink(stream, wanted)
     if not showing.tables:
-        write_summary(sink, summary.row())
+        write_summary(sink, verdict.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
             if table.name in COLUMN_TABLES and showing.form.is_lines and not chosen:

@@ -162,37 +162,40 @@ def verify(
     others.add_to(found, paths, options)
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
-    status = failing.status(found.summary().outcome(failing.severity))
+    source = source_of_verification(found)
+    screen = screen_of(source)
+    status = failing.status_of(screen.verdict)
     for line in found.unreadable:
         say(f"error: {line}")
-    origin = partial(_origin, found, showing.target.command, paths, started)
+    verdict = screen.verdict.said()
+    origin = partial(_origin, found, verdict, showing.target.command, paths, started)
     if showing.is_folder:
-        _write_folder(found, showing, paths, status, origin)
+        _write_folder(found, showing, paths, ending(found.summary(), verdict, status), origin)
     elif is_report(showing):
         from kafkalog_cli.render.report_forms import write_form
 
         more = partial(_write_compared, found, target=showing.target, asked=options.replicas)
-        write_form(Told(source_of_verification(found), origin, more=more), showing, paths)
+        write_form(Told(source, screen, origin, more=more), showing, paths)
     else:
-        _write(found, showing, paths)
+        _write(found, screen.verdict, showing, paths)
     if showing.target.path is not None:
-        print_headline(source_of_verification(found))
+        print_headline(screen.verdict)
     return status
 
 
 def _origin(
-    found: Verification, command: str, paths: Sequence[str], started: float, engine: str = "local"
+    found: Verification, verdict: Mapping[str, Any], command: str, paths: Sequence[str], started: float, engine: str = "local"
 ) -> dict[str, Any]:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
 
-    return provenance(command, found.summary(), file_entries(found.files, paths), sys.argv[1:], started, engine)
+    return provenance(command, verdict, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
 
-def _write(found: Verification, showing: Showing, paths: Sequence[str]) -> None:
+def _write(found: Verification, verdict: Verdict, showing: Showing, paths: Sequence[str]) -> None:
     from kafkalog_cli.render.sinks import write_rows
 
-    summary = None if showing.tables else found.summary().row()
+    summary = None if showing.tables else verdict.row()
     with showing.target.stream(paths) as stream:
         write_rows(showing, stream, _rows(found, showing.tables or _NAMES), summary)
     if showing.tells_findings:
@@ -235,11 +238,12 @@ def _rows(found: Verification, wanted: Sequence[str]) -> list[tuple[Table, Itera
 
 
 def _write_folder(
-    found: Verification, showing: Showing, paths: Sequence[str], status: Exit, origin: Callable[[str], dict[str, Any]]
+    found: Verification, showing: Showing, paths: Sequence[str], ended: dict[str, Any],
+    origin: Callable[[str], dict[str, Any]],
 ) -> None:
     from kafkalog_cli.audit_folder import write_directory
     from kafkalog_cli.render.sinks import write_folder
 
     of_engine = partial(origin, showing.form.engine)
     write = partial(write_folder, showing, _rows(found, showing.tables or _NAMES))
-    write_directory(showing.target, paths, write, found.summary(), status, of_engine)
+    write_directory(showing.target, paths, write, ended, of_engine)

@@ -277,10 +277,11 @@ def write_report(
 ) -> None:  # fmt: skip
     """Write the report as text; `more` writes what comes before the last line."""
     screen = report.screen
-    lines = wrapped(zone.prose(escape(f"{screen.word}  {screen.sentence}")), "", "  ", width)
+    verdict = screen.verdict
+    lines = wrapped(zone.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
     if color:
-        begin = _CALM if screen.calm else _WORDS.get(screen.word.partition(" ")[0], "\x1b[1m")
-        lines[0] = f"{begin}{screen.word}\x1b[0m{lines[0][len(screen.word) :]}"
+        begin = _CALM if screen.calm else _WORDS.get(verdict.word, "\x1b[1m")
+        lines[0] = f"{begin}{verdict.words}\x1b[0m{lines[0][len(verdict.words) :]}"
     lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
     if report.incident is not None:
         lines = []
@@ -301,8 +302,8 @@ def write_report(
 
 def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the same report as Markdown, for a ticket or a chat."""
-    report, zone = report_of(told.source, findings=showing.findings), showing.zone
-    _write(stream, [f"# {_literal(zone.prose(report.screen.headline))}", "", _literal(report.screen.identity), ""])
+    report, zone = report_of(told, findings=showing.findings), showing.zone
+    _write(stream, [f"# {_literal(zone.prose(report.screen.verdict.headline))}", "", _literal(report.screen.identity), ""])
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
     if report.screen.also:
@@ -336,21 +337,19 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
 _MORE: Final = "all rows: --all · one table: --table {} · what a word means: kafkalog explain WORD"
 
 
-def report_of(
-    source: AuditSource, *, findings: bool = False, every: bool = False, incident: str | None = None
-) -> Report:
+def report_of(told: Told, *, findings: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
-    With the id of an `incident` it shows that one alone, in full. Raises NothingMatchesError if no incident has the id.
+    Of one incident it shows that alone, in full. Raises NothingMatchesError if no incident has the id.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """
+    source, incident = told.source, told.incident
     incidents = list(source.rows("incidents"))
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
     if incident is not None and incident not in {row["id"] for row in incidents}:
         raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
-    screen = first_screen(source, incidents)
-    report = Report(screen, source.totals, incidents, rows, "", every, incident)
+    report = Report(told.screen, told.screen.verdict.counts, incidents, rows, "", told.every, incident)
     if CHANGES.name in source.tables:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
@@ -366,9 +365,9 @@ def is_report(showing: Showing) -> bool:
     return not showing.everything and (not showing.tables or incidents_alone)
 
 
-def print_headline(source: AuditSource) -> None:
+def print_headline(verdict: Verdict) -> None:
     """Print the verdict as one line."""
-    print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
+    print(escape(verdict.headline))
 
 
 def write_form(told: Told, showing: Showing, inputs: Sequence[str]) -> None:
@@ -380,7 +379,7 @@ def write_form(told: Told, showing: Showing, inputs: Sequence[str]) -> None:
 
 def write_text(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the report as text."""
-    report = report_of(told.source, findings=showing.findings, every=told.every, incident=told.incident)
+    report = report_of(told, findings=showing.findings)
     write_report(report, stream, zone=showing.zone, more=told.more, **style(showing.target.on_terminal))
 
 

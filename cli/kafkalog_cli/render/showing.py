@@ -112,11 +112,12 @@ class Showing:
 class Told:
     """What a report tells: the audit, with `every` also what happens in healthy clusters, or one `incident` alone.
 
-    `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
+    `screen` has its verdict. `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
     before its totals.
     """
 
     source: AuditSource
+    screen: FirstScreen
     origin: Callable[[], Mapping[str, Any]]
     every: bool = False
     incident: str | None = None
