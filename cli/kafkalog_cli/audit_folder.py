@@ -26,11 +26,9 @@ from kafkalog.auditing.pipeline import (
     begun_text,
     run_of,
     sha256_of,
-    verdict_of,
 )
-from kafkalog.auditing.transactions import Audit, Summary
+from kafkalog.auditing.transactions import Audit
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,
@@ -45,10 +43,9 @@ from kafkalog.provenance import (
     remove_written,
     write_manifest,
 )
-from kafkalog.reports import AuditSource, first_screen
+from kafkalog.reports import AuditSource
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
-from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run
 from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.render.showing import Showing
@@ -197,9 +194,9 @@ def write_audit(
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
-    `source` and `ended`, what verdict.json has, are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
-    `origin` gives what provenance.json has, `started` is when the audit began, in seconds. Raises OutputError if that
-    can't be done, or if pyarrow is missing.
+    `source` and `ended`, what verdict.json has, are the audit's; `test_of` gives the test that a table's rows must
+    pass, None if all do. `origin` gives what provenance.json has, `started` is when the audit began, in seconds. Raises
+    OutputError if that can't be done, or if pyarrow is missing.
     """
     engine = showing.form.engine
 

@@ -28,6 +28,7 @@ from kafkalog_cli.render.showing import Form, Showing
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.space import SpaceOptions
     from kafkalog.auditing.transactions import AuditOptions, Reused
     from kafkalog.values.value import Decode

@@ -65,6 +65,7 @@ def diff(old: str, new: str, showing: Showing, jobs: int | None, failing: Failin
     from kafkalog.auditing.transactions import AuditOptions
     from kafkalog.over_time import diff as compared
     from kafkalog.provenance import mark
+    from kafkalog.reports import screen_of
     from kafkalog_cli.render.report_forms import is_report, print_headline, write_form
     from kafkalog_cli.render.sinks import write_output
 

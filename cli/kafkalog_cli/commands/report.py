@@ -38,7 +38,7 @@ def report(audit: str, showing: Showing, nights: Path | None) -> int:
         kafkalog report audit -o report.html
         kafkalog report --nights nights nights/2026-11-21 -o report.html
     """
-    from kafkalog.reports import WrittenAudit
+    from kafkalog.reports import WrittenAudit, screen_of
     from kafkalog_cli.render.report_forms import write_form
 
     if nights is not None and not showing.form.nights:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,6 @@ from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
-from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
@@ -46,8 +45,8 @@ from kafkalog_cli.render.forms import REPORTS, ROWS
 from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit, AuditOptions, Summary
-    from kafkalog.reports import AuditSource
+    from kafkalog.auditing.incidents import Verdict
+    from kafkalog.auditing.transactions import Audit, AuditOptions
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -39,8 +39,8 @@ from kafkalog_cli.render.forms import FORMS, PROSE, ROWS
 from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.verification import Verification, VerifyOptions
-    from kafkalog.outcome import Exit
     from kafkalog.tables import Table
     from kafkalog_cli.output import Target
 
@@ -149,9 +149,10 @@ def verify(
     check_rows(showing, showing.tables)
     check_report(showing)
     others.check()
+    from kafkalog.auditing.pipeline import ending
     from kafkalog.auditing.verification import changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
-    from kafkalog.reports import source_of_verification
+    from kafkalog.reports import screen_of, source_of_verification
     from kafkalog_cli.render.report_forms import is_report, print_headline
 
     recorded = None if against is None else read_recorded(against)
@@ -184,7 +185,8 @@ def verify(
 
 
 def _origin(
-    found: Verification, verdict: Mapping[str, Any], command: str, paths: Sequence[str], started: float, engine: str = "local"
+    found: Verification, verdict: Mapping[str, Any], command: str, paths: Sequence[str], started: float,
+    engine: str = "local",
 ) -> dict[str, Any]:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
@@ -238,7 +240,10 @@ def _rows(found: Verification, wanted: Sequence[str]) -> list[tuple[Table, Itera
 
 
 def _write_folder(
-    found: Verification, showing: Showing, paths: Sequence[str], ended: dict[str, Any],
+    found: Verification,
+    showing: Showing,
+    paths: Sequence[str],
+    ended: dict[str, Any],
     origin: Callable[[str], dict[str, Any]],
 ) -> None:
     from kafkalog_cli.audit_folder import write_directory

@@ -7,17 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final
 
+from kafkalog.auditing.incidents import Verdict, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import many, offset_range
-from kafkalog.reports import (
-    AuditSource,
-    FirstScreen,
-    first_screen,
-    page,
-    worst_first,
-)
+from kafkalog.reports import FirstScreen, page
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
@@ -303,7 +298,9 @@ def write_report(
 def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the same report as Markdown, for a ticket or a chat."""
     report, zone = report_of(told, findings=showing.findings), showing.zone
-    _write(stream, [f"# {_literal(zone.prose(report.screen.verdict.headline))}", "", _literal(report.screen.identity), ""])
+    _write(
+        stream, [f"# {_literal(zone.prose(report.screen.verdict.headline))}", "", _literal(report.screen.identity), ""]
+    )
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
     if report.screen.also:

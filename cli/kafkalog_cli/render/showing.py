@@ -12,7 +12,7 @@ from kafkalog.zone import UTC, Zone
 from kafkalog_cli.output import STDOUT, Target, parquet_engine
 
 if TYPE_CHECKING:
-    from kafkalog.reports import AuditSource, Night
+    from kafkalog.reports import AuditSource, FirstScreen, Night
     from kafkalog_cli.render.row_formats import BlockSink
 
 __all__ = ["Form", "Showing", "Told", "WriteReport"]
@@ -112,8 +112,8 @@ class Showing:
 class Told:
     """What a report tells: the audit, with `every` also what happens in healthy clusters, or one `incident` alone.
 
-    `screen` has its verdict. `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
-    before its totals.
+    `screen` has its verdict. `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more`
+    writes what a text has before its totals.
     """
 
     source: AuditSource
