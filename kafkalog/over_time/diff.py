@@ -65,6 +65,7 @@ class Diff:
     scope: list[str] = field(default_factory=list)
     tables: frozenset[str] = frozenset(table.name for table in DIFF_TABLES)
     answer: tuple[str, str] | None = None
+    noted: bool = False
 
     def cells(self, table: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a table as tuples in the order of its columns."""

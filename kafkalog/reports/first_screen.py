@@ -57,8 +57,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     ends = ends_of(about)
     if not source.tables >= _TOLD:  # one that was written with some tables alone
         verdict = verdict_of(
-            incidents, lambda: ("OK", [_NOTHING]), unread=source.unread, ends=ends, scope=source.scope,
-            counts=source.totals,
+            incidents, lambda: ("OK", [_NOTHING]), unread=source.unread, noted=source.noted, ends=ends,
+            scope=source.scope, counts=source.totals,
         )  # fmt: skip
         return FirstScreen(verdict, [*filter(None, map(_cluster, about))], (), calm=False)
     partitions = list(source.rows("partitions"))
@@ -73,7 +73,7 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
         return "OK", _fine(counts.words(), incidents, lines)
 
     verdict = verdict_of(
-        incidents, fine, unread=source.unread, ends=ends, scope=source.scope,
+        incidents, fine, unread=source.unread, noted=source.noted, ends=ends, scope=source.scope,
         counts=f"{source.totals}; {counts.words()}",
     )  # fmt: skip
     behind = [_cluster(one) for one in about]
@@ -107,7 +107,9 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
         verdict = answered(*source.answer, unread=source.unread, counts=source.totals)
         restored = _restored(list(source.rows(RESTORABLE.name)))
         return FirstScreen(verdict, (source.totals,), restored, verdict.word == "YES")
-    verdict = verdict_of(incidents, lambda: ("OK", [source.fine]), unread=source.unread, counts=source.totals)
+    verdict = verdict_of(
+        incidents, lambda: ("OK", [source.fine]), unread=source.unread, noted=source.noted, counts=source.totals
+    )
     return FirstScreen(verdict, (source.totals,), (), verdict.word == "OK" and not incidents)
 
 
@@ -132,7 +134,9 @@ def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     """Say what got worse between two audits, else what happened."""
     said, lines = changed(source.rows(CHANGES.name))
     fine = f"{source.fine}: {said}"
-    verdict = verdict_of(incidents, lambda: ("OK", [fine]), unread=source.unread, counts=source.totals)
+    verdict = verdict_of(
+        incidents, lambda: ("OK", [fine]), unread=source.unread, noted=source.noted, counts=source.totals
+    )
     return FirstScreen(verdict, (source.totals,), lines, verdict.word == "OK" and not incidents)
 
 

@@ -108,6 +108,10 @@ class AuditSource(Protocol):
         """Say what could not be read, None where all was."""
 
     @property
+    def noted(self) -> bool:
+        """Say whether there are findings."""
+
+    @property
     def answer(self) -> tuple[str, str] | None:
         """Return the answer to what a verification was asked, and the reasons."""
 
@@ -154,6 +158,10 @@ class _Summed:
     @property
     def unread(self) -> str | None:
         return self.summary.unread
+
+    @property
+    def noted(self) -> bool:
+        return bool(self.summary.findings)
 
     @property
     def scope(self) -> list[str]:
@@ -363,7 +371,7 @@ class WrittenAudit:
         files that its manifest lists; or if its manifest or its verdict.json is not what was written.
         """
 
-        self.answer, self.fine = None, ""
+        self.answer, self.fine, self.noted = None, "", False
         self._folder = folder = str(folder).rstrip("/") or "/"
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
@@ -374,6 +382,7 @@ class WrittenAudit:
             said = untrusted_json(self._content(VERDICT))
             self.totals = str(said["read"])
             self.unread = None if said["unread"] is None else str(said["unread"])
+            self.noted = said["worst"] is not None
             self.scope = [str(words) for words in said.get("scope", ())]
             self._about = [_about_read(one) for one in said.get("about", ())]
         except (ValueError, KeyError, TypeError, AttributeError) as error:

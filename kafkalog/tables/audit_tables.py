@@ -300,7 +300,7 @@ SUMMARY: Final = Table(
         Column("verdict", "string", "the verdict in a line, as the first screen has it"),
         Column("word", "string", "its first word, of what is worst"),
         Column("also", "string", "the word of what is wrong beside that, or null"),
-        Column("worst", "string", "the highest severity of all incidents; null if there are none",
+        Column("worst", "string", "the highest severity of all incidents; null without any, and without findings",
                words=("note", "warning", "error")),
         Column("complete", "bool", "whether all was read that there should be: INCOMPLETE is none of the words"),
         Column("totals", "string", "how many logs, batches, records, gaps and transactions there are"),

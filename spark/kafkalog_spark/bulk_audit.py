@@ -213,7 +213,8 @@ class WorkAudit(WrittenAudit):
         for table, file in (*output.written, *parts):
             self._paths.setdefault(table, []).append(f"{output.work_path}/{file.name}")
         self.tables = frozenset(self._paths)
-        self.answer, self.fine, self.totals, self.unread = None, "", summary.totals(), summary.unread
+        self.answer, self.fine, self.totals = None, "", summary.totals()
+        self.unread, self.noted = summary.unread, bool(summary.findings)
         self.scope, self._about = summary.scope(), about
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:

@@ -51,8 +51,8 @@ class Verdict:
     """What is wrong: the worst word that holds, another one that holds beside it, and the parts of a sentence.
 
     INCOMPLETE is said beside every other word: something was not read, or not given. `scope` says what it is about, and
-    what was read for it, where that is not all. `severity` is that of the worst incident, None without any, `counts`
-    are the numbers of what was read, in words.
+    what was read for it, where that is not all. `severity` is that of the worst incident, a note where there are only
+    findings without one, None without any. `counts` are the numbers of what was read, in words.
     """
 
     word: str
@@ -82,6 +82,9 @@ class Verdict:
         """Return the verdict as one line."""
         return f"{self.words}: {self.sentence}"
 
+    def __str__(self) -> str:
+        return self.headline
+
     def status(self, fail_on: Severity, *, exit_zero: bool = False) -> Exit:
         """Return the exit status: 3 where something is missing, 1 for an incident as severe as `fail_on`, or for a no.
 
@@ -107,15 +110,16 @@ class Verdict:
 
 def verdict_of(
     incidents: Sequence[Row], fine: Callable[[], tuple[str, Sequence[str]]], *, unread: str | None = None,
-    ends: int | None = None, scope: Sequence[str] = (), counts: str = "",
+    noted: bool = False, ends: int | None = None, scope: Sequence[str] = (), counts: str = "",
 ) -> Verdict:  # fmt: skip
     """Return the verdict on some incidents, rows of their table.
 
-    `unread` says what could not be read, None for nothing. `ends` is the newest time (ms) in the files. Where nothing
-    is wrong `fine` gives the word and the parts.
+    `unread` says what could not be read, None for nothing; `noted` that there are findings. `ends` is the newest time
+    (ms) in the files. Where nothing is wrong `fine` gives the word and the parts.
     """
     words, parts = _worst(incidents, unread, ends)
-    severity = max((Severity[row["severity"].upper()] for row in incidents), default=None)
+    severities = [Severity[row["severity"].upper()] for row in incidents]
+    severity = max([*severities, *([Severity.NOTE] if noted else [])], default=None)
     if not words:
         word, said = fine()
         return Verdict(word, None, tuple(said), tuple(scope), severity, counts)
