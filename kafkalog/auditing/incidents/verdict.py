@@ -13,7 +13,7 @@ from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.outcome import Exit
+from kafkalog.outcome import Exit, Outcome
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
@@ -90,10 +90,12 @@ class Verdict:
 
         With `exit_zero` what was found does not fail the command; that something was not read does.
         """
+        outcome = Outcome(fail_on)
         if not self.complete:
-            return Exit.INCOMPLETE
-        found = self.word == "NO" or (self.severity is not None and self.severity >= fail_on)
-        return Exit.FINDINGS if found and not exit_zero else Exit.FINE
+            outcome.unread()
+        if self.word == "NO" or (self.severity is not None and self.severity >= fail_on):
+            outcome.answered_no()
+        return outcome.status(exit_zero=exit_zero)
 
     def said(self) -> dict[str, Any]:
         """Return it by the columns of the table ``summary``."""

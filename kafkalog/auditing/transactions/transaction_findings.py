@@ -17,7 +17,7 @@ from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
 from kafkalog.auditing.transactions.ended_rows import ReplicaMarkers
 from kafkalog.auditing.transactions.verdict_facts import CAUSE, STATE
-from kafkalog.auditing.transactions.verdict_rule import Verdict, reported
+from kafkalog.auditing.transactions.verdict_rule import TransactionVerdict, reported
 from kafkalog.auditing.transactions.verdict_table import Verdicts
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
@@ -67,7 +67,7 @@ class _Reported(NamedTuple):
     """
 
     code: str
-    verdict: Verdict
+    verdict: TransactionVerdict
     transactional_id: str | None
     row: dict[str, int]
     entry: int
@@ -169,7 +169,7 @@ def _each(
             int(column[number])
             for column in map(judged.__getitem__, ("state", "cause", "certainty", "entry", "decision"))
         )
-        verdict = Verdict(STATES[state], (None, *CAUSES)[cause], CERTAINTIES[certainty])
+        verdict = TransactionVerdict(STATES[state], (None, *CAUSES)[cause], CERTAINTIES[certainty])
         report = reported(verdict, is_overdue=bool(overdue[number]), is_recent=bool(judged["recent"][number]))
         if report is None:
             continue

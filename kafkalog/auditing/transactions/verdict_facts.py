@@ -23,7 +23,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     EndedFacts,
     Ending,
     OpenFacts,
-    Verdict,
+    TransactionVerdict,
     Word,
     ended_verdict,
     open_verdict,
@@ -398,7 +398,7 @@ def _of_cells(places: NDArray[np.int64], names: NDArray[Any], **cells: int) -> _
     return columns | {"place": places, "name": names.astype(_JUDGED["name"])}
 
 
-def _by_rule(rule: Callable[[dict[str, Any]], Verdict], **facts: NDArray[Any]) -> _Cells:
+def _by_rule(rule: Callable[[dict[str, Any]], TransactionVerdict], **facts: NDArray[Any]) -> _Cells:
     """Judge transactions whose facts are columns: of those with the same facts one. A fact is one of at most 16."""
     key = np.zeros(len(next(iter(facts.values()))), np.int64)
     for fact in facts.values():

@@ -18,7 +18,7 @@ __all__ = [
     "Ending",
     "OpenFacts",
     "Said",
-    "Verdict",
+    "TransactionVerdict",
     "Word",
     "ended_verdict",
     "open_verdict",
@@ -85,7 +85,7 @@ class EndedFacts(NamedTuple):
     damage_between: bool = False
 
 
-class Verdict(NamedTuple):
+class TransactionVerdict(NamedTuple):
     """How a transaction ended, or why it is open."""
 
     state: str
@@ -94,27 +94,27 @@ class Verdict(NamedTuple):
 
 
 # What is said of the open transactions of a log past the limit.
-NOT_JUDGED: Final = Verdict("undecided", "not-judged", certainty_of(Doubt.NOT_JUDGED))
+NOT_JUDGED: Final = TransactionVerdict("undecided", "not-judged", certainty_of(Doubt.NOT_JUDGED))
 
 _PENDING: Final = {Ending.COMMIT: "commit-pending", Ending.ABORT: "abort-pending"}
 
 
-def open_verdict(facts: OpenFacts) -> Verdict:
+def open_verdict(facts: OpenFacts) -> TransactionVerdict:
     """Judge a transaction that no marker ended in the log."""
     state, cause = _by_the_word(facts)
     if state in ("hanging", "undecided") and facts.in_replica is not Ending.NONE:
-        return Verdict(_PENDING[facts.in_replica], "replica-behind", certainty_of())
+        return TransactionVerdict(_PENDING[facts.in_replica], "replica-behind", certainty_of())
     damage = Doubt.DAMAGED_BETWEEN if facts.damage_follows else None
     if state == "hanging":
         certainty = certainty_of(damage, facts.doubt)
         if facts.doubt is Doubt.COPIED_TOO_EARLY and damage is None:
-            return Verdict("undecided", "copied-while-running", certainty)
-        return Verdict("hanging", _why_it_hangs(facts, cause), certainty)
+            return TransactionVerdict("undecided", "copied-while-running", certainty)
+        return TransactionVerdict("hanging", _why_it_hangs(facts, cause), certainty)
     if cause is None and facts.begins_before_log:
         cause = "begins-before-log"
     # What the coordinator has yet to end is open at the moment that the files show, however they were written.
     doubt = None if facts.doubt is Doubt.NOT_WRITTEN_YET else facts.doubt
-    return Verdict(state, cause, certainty_of(damage, doubt))
+    return TransactionVerdict(state, cause, certainty_of(damage, doubt))
 
 
 def _by_the_word(facts: OpenFacts) -> tuple[str, str | None]:
@@ -153,10 +153,12 @@ def _why_it_hangs(facts: OpenFacts, cause: str | None) -> str:
     return "data-after-marker" if facts.is_decided else "partition-not-registered"
 
 
-def ended_verdict(facts: EndedFacts) -> Verdict:
+def ended_verdict(facts: EndedFacts) -> TransactionVerdict:
     """Judge a transaction that a marker ended in the log."""
     state = "committed" if facts.ending is Ending.COMMIT else "aborted"
-    return Verdict(state, _special(facts), certainty_of(Doubt.DAMAGED_BETWEEN if facts.damage_between else None))
+    return TransactionVerdict(
+        state, _special(facts), certainty_of(Doubt.DAMAGED_BETWEEN if facts.damage_between else None)
+    )
 
 
 def _special(facts: EndedFacts) -> str | None:
@@ -177,7 +179,7 @@ class Said(NamedTuple):
     weaker: Reason | None = None
 
 
-def reported(verdict: Verdict, *, is_overdue: bool, is_recent: bool) -> Said | None:
+def reported(verdict: TransactionVerdict, *, is_overdue: bool, is_recent: bool) -> Said | None:
     """Return what is reported of a transaction, None where nothing is.
 
     `is_overdue` says that the coordinator, or a marker, is later than it may be, `is_recent` that a healthy broker may

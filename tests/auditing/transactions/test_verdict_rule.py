@@ -13,7 +13,7 @@ from kafkalog.auditing.transactions.verdict_rule import (
     EndedFacts,
     Ending,
     OpenFacts,
-    Verdict,
+    TransactionVerdict,
     Word,
     ended_verdict,
     open_verdict,
@@ -33,7 +33,7 @@ def table(head: str) -> dict[str, str]:
     return dict(re.findall(r"\| `([^`]+)` \| (.*) \|$", "\n".join(lines), re.MULTILINE))
 
 
-def every() -> set[Verdict]:
+def every() -> set[TransactionVerdict]:
     """Return all verdicts that there are, of all facts."""
     opened = {
         open_verdict(OpenFacts(word, *booleans, doubt, damage, begins, marker))
@@ -115,5 +115,5 @@ def test_damage_is_named_before_the_copy() -> None:
     """A lost marker and a marker of after the copy are both possible: copying again does not help."""
     unsure = DONE._replace(doubt=Doubt.COPIED_TOO_EARLY, damage_follows=True)
 
-    assert open_verdict(unsure) == Verdict("hanging", "marker-missing", "damage-between")
+    assert open_verdict(unsure) == TransactionVerdict("hanging", "marker-missing", "damage-between")
     assert ended_verdict(EndedFacts(Ending.COMMIT, damage_between=True)).certainty == "damage-between"

@@ -1,0 +1,95 @@
+"""The verdict is one value: its words, its sentence and the exit status never disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkalog.auditing.incidents import WORDS, Verdict, answered, verdict_of
+from kafkalog.outcome import Exit
+from kafkalog.severity import Severity
+
+NOWHERE = dict.fromkeys(
+    ("topic", "since_ms", "since_until_ms", "transactions", "lost_records", "kept_in", "consumers", "partitions_total")
+)
+
+
+def incident(kind: str, severity: str = "error", certainty: str = "proved", **cells: Any) -> dict[str, Any]:
+    """An incident of which the verdict asks no more than this."""
+    row = {"kind": kind, "cause": "other", "severity": severity, "certainty": certainty, "partitions": ["t-0"]}
+    return NOWHERE | row | {"title": f"What is {kind}."} | cells
+
+
+def of(*incidents: dict[str, Any], **about: Any) -> Verdict:
+    return verdict_of(incidents, lambda: ("OK", ["nothing is lost"]), **about)
+
+
+LOST, DAMAGED = incident("records-lost", lost_records=4), incident("records-unreadable")
+BLOCKED, ABSENT = incident("consumers-stopped", transactions=1), incident("copy-incomplete", "warning")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words", "status", "with_exit_zero"),
+    [
+        (of(), "OK", 0, 0),
+        (of(noted=True), "OK", 0, 0),
+        (of(incident("side-files-wrong", "warning")), "SUSPICIOUS", 1, 0),
+        (of(LOST), "LOST", 1, 0),
+        (of(DAMAGED, LOST, BLOCKED), "LOST and damaged", 1, 0),
+        (of(ABSENT), "INCOMPLETE", 3, 3),
+        (of(BLOCKED, ABSENT), "BLOCKED and incomplete", 3, 3),
+        (of(BLOCKED, DAMAGED, ABSENT), "DAMAGED and incomplete", 3, 3),
+        (of(unread="1 input could not be read"), "INCOMPLETE", 3, 3),
+        (of(LOST, BLOCKED, unread="1 input could not be read"), "LOST and incomplete", 3, 3),
+        (answered("YES", "all start"), "YES", 0, 0),
+        (answered("NO", "one does not start"), "NO", 1, 0),
+        (answered("INCOMPLETE", "no metadata"), "INCOMPLETE", 3, 3),
+        (answered("YES", "all start", unread="1 file could not be read"), "INCOMPLETE", 3, 3),
+        (answered("NO", "one does not", unread="1 file could not be read"), "NO and incomplete", 3, 3),
+    ],
+    ids=str,
+)
+def test_words_and_status_are_of_one_value(verdict: Verdict, words: str, status: int, with_exit_zero: int) -> None:
+    """INCOMPLETE, alone or joined, is 3, whatever else holds, also where what was found does not fail the command."""
+    assert verdict.words == words
+    assert verdict.headline.startswith(f"{words}: ")
+    assert str(verdict) == verdict.headline
+    assert verdict.status(Severity.WARNING) is Exit(status)
+    assert verdict.status(Severity.WARNING, exit_zero=True) is Exit(with_exit_zero)
+    assert verdict.complete is (status != 3)
+
+
+@pytest.mark.parametrize("severity", Severity)
+@pytest.mark.parametrize("fail_on", Severity)
+def test_an_incident_as_severe_as_asked_for_fails_the_command(severity: Severity, fail_on: Severity) -> None:
+    """And one that is less severe does not."""
+    verdict = of(incident("side-files-wrong", severity.word))
+
+    assert verdict.status(fail_on) is (Exit.FINDINGS if severity >= fail_on else Exit.FINE)
+
+
+def test_findings_without_an_incident_are_notes() -> None:
+    """They fail the command where notes do."""
+    assert of(noted=True).status(Severity.NOTE) is Exit.FINDINGS
+    assert of().status(Severity.NOTE) is Exit.FINE
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    """In its place in the sentence, beside what else is wrong."""
+    verdict = of(LOST, unread="2 inputs could not be read")
+
+    assert verdict.parts[-1] == "2 inputs could not be read"
+    assert "4 records of t-0 are lost" in verdict.sentence
+
+
+def test_the_row_is_the_same_value() -> None:
+    """What JSON, an audit's directory and the library have."""
+    verdict = of(DAMAGED, ABSENT, counts="1 log")
+
+    assert verdict.said() == {
+        "verdict": verdict.headline, "word": "DAMAGED", "also": "INCOMPLETE", "worst": "error", "complete": False,
+        "totals": "1 log",
+    }  # fmt: skip
+    assert verdict.row() == tuple(verdict.said().values())
+    assert {verdict.word, verdict.also} <= set(WORDS)
