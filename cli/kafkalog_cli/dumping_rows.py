@@ -11,7 +11,7 @@ import click
 from kafkalog import FileKind, FileName, Finding
 from kafkalog.files.names import SEGMENTS
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.file_rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
+from kafkalog.segments.file_rows import TABLES_OF, BlockShape, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
@@ -88,7 +88,7 @@ class _RowDump(DumpRun):
         is_counted = request.limit is not None and counted_of(request.wanted) == "records"
         return segment_rows(
             file, chunks, names, request.selection_of(file), request.options.internal,
-            (request.limit or 0) - self.given if is_counted else None, sink.room, spaced=sink.spaced,
+            (request.limit or 0) - self.given if is_counted else None, BlockShape(sink.room, sink.spaced),
             decoders=request.decoders,
         )  # fmt: skip
 
