@@ -23,7 +23,7 @@ from candidates import RSS_UNIT
 from kafkalog_cli.options import SHOWN
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
-from kafkalog_spark.session import open_session
+from kafkalog_spark.session import JobPlan, open_session
 
 
 def _say(answer: dict[str, object]) -> None:
@@ -51,7 +51,7 @@ def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]
     told: list[str] = []
     cores = _core_seconds()
     began, started = round(time.time() * 1000), time.perf_counter()
-    done = bulk_audit(session, paths, output, tables=SHOWN, kept=kept, progress=told.append, **more)
+    done = bulk_audit(session, paths, output, tables=SHOWN, kept=kept, plan=JobPlan(progress=told.append, **more))
     seconds = time.perf_counter() - started
     cores = _core_seconds() - cores
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT

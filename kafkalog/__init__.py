@@ -20,6 +20,7 @@ _HOMES: Final = {
     "api": (
         "Judged",
         "Result",
+        "TransactionSettings",
         "audit",
         "groups",
         "metadata",

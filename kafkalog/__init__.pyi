@@ -1,6 +1,18 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, producers, remote_store, space, transactions, verify
+from kafkalog.api import (
+    Judged,
+    Result,
+    TransactionSettings,
+    audit,
+    groups,
+    metadata,
+    producers,
+    remote_store,
+    space,
+    transactions,
+    verify,
+)
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
@@ -94,6 +106,7 @@ __all__ = [
     "TimeEntry",
     "TimeIndexCheck",
     "TimeIndexErrors",
+    "TransactionSettings",
     "Undecoded",
     "UnreadableError",
     "UnsupportedError",

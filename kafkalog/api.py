@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Judged",
     "Result",
+    "TransactionSettings",
     "audit",
     "groups",
     "metadata",
@@ -110,14 +111,27 @@ class Judged(Result):
         return list(self.rows(INCIDENTS.name))
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """The brokers' settings of transactions.
+
+    `max_timeout_ms` is their transaction.max.timeout.ms, `state_partitions` the number of partitions of
+    __transaction_state, if no metadata log gives it.
+    """
+
+    max_timeout_ms: int = 900_000
+    state_partitions: int | None = None
+
+
 def audit(
     paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
-    transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int | None = 1,
-    limits: Limits | None = None, since: str | os.PathLike[str] | None = None,
+    settings: TransactionSettings | None = None, jobs: int | None = 1, limits: Limits | None = None,
+    since: str | os.PathLike[str] | None = None,
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. With `jobs` above 1,
+    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. `settings` are the
+    brokers' where they are not Kafka's defaults. With `jobs` above 1,
     processes read segments; 0 stands for all processors, None for the command's default. Of segments that are the same
     as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
     that could not be read is a finding, and raises nothing.
@@ -128,9 +142,10 @@ def audit(
     from kafkalog.auditing.transactions import AuditOptions, Summary
     from kafkalog.reports import source_of
 
+    settings = settings or TransactionSettings()
     options = AuditOptions(
-        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
-        transaction_state_partitions,
+        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), settings.max_timeout_ms,
+        settings.state_partitions,
     )  # fmt: skip
     earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
     found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
@@ -160,14 +175,14 @@ def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Ite
 
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), restorable: bool = False,
-    kafka_version: str | None = None, jobs: int | None = 1, limits: Limits | None = None,
+    replicas: bool = False, mirror: bool | Sequence[str] = False, restorable: bool | str = False,
+    jobs: int | None = 1, limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
     `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
-    those of the first path's cluster with their mirrors in the others; `topics` are its rules, as ``orders=eu.orders``.
-    `restorable` says whether brokers, of a `kafka_version` like ``4.3.1``, can go on from the directories.
+    those of the first path's cluster with their mirrors in the others, by name or by rules as ``["orders=eu.orders"]``.
+    `restorable` says whether brokers can go on from the directories; as ``"4.3.1"`` it is the release of the brokers.
     An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
     which input is the source.
     """
@@ -180,9 +195,10 @@ def verify(
     if mirror:
         from kafkalog.queries.mirrors import compare_mirror
 
-        compare_mirror(_paths(paths), limits or Limits(), topics, jobs).add_to(found)
+        compare_mirror(_paths(paths), limits or Limits(), () if mirror is True else mirror, jobs).add_to(found)
     if restorable:
-        add_restorable(found, _paths(paths), limits or Limits(), jobs, kafka_version)
+        release = None if restorable is True else restorable
+        add_restorable(found, _paths(paths), limits or Limits(), jobs, release)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))

@@ -24,7 +24,6 @@ from kafkalog.auditing.pipeline import (
     as_text,
     begun_before,
     begun_text,
-    provenance,
     run_of,
     sha256_of,
     verdict_of,
@@ -51,7 +50,8 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run
-from kafkalog_cli.output import Target, parquet_engine, say, write_provenance
+from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.render.showing import Showing
 from kafkalog_cli.render.sinks import write_folder
 
 __all__ = ["AuditFolder", "audit_folder", "files_of", "write_audit", "write_directory"]
@@ -192,17 +192,16 @@ def _leave(place: Path, name: Path) -> None:
 
 
 def write_audit(
-    audit: Audit, source: AuditSource, summary: Summary, status: Exit, folder: AuditFolder, form: str,
-    tables: Sequence[str], test_of: Callable[[Table], Callable[[Row], bool]] | None,
-    *, command: str, arguments: Sequence[str], hashed: bool, started: float,
+    audit: Audit, source: AuditSource, verdict: Callable[[Run], dict[str, Any]], folder: AuditFolder, showing: Showing,
+    test_of: Callable[[Table], Callable[[Row], bool]] | None, origin: Callable[[str], dict[str, Any]], started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
-    `source`, `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if
-    all do. `started` is when the audit began, in seconds. Raises OutputError if that can't be done, or if pyarrow is
-    missing.
+    `source` and `verdict` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    `origin` gives what provenance.json has, `started` is when the audit began, in seconds. Raises OutputError if that
+    can't be done, or if pyarrow is missing.
     """
-    engine = form if form == "ndjson" else parquet_engine()
+    engine = showing.form.engine
 
     def batches(table: Table) -> Iterable[Any]:
         if test_of is None:
@@ -213,18 +212,15 @@ def write_audit(
         found = rows_of_audit(audit, table.name)
         return found if test_of is None else filter(test_of(table), found)
 
-    def origin() -> dict[str, Any]:
-        files = files_of(audit, hashed=hashed)
-        return provenance(command, summary, files, arguments, started, engine)
-
     run = run_of(started, (cluster.cluster_id for cluster in audit.clusters))
-    if form == "parquet":
-        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables), run=run)
+    tables = [TABLES[name] for name in showing.tables]
+    if showing.form.parts:
+        write = partial(_write_batches, ((table, batches(table)) for table in tables), run=run)
     else:
-        write = partial(write_folder, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
+        write = partial(write_folder, showing, [(table, rows(table)) for table in tables])
     screen = first_screen(source, list(source.rows(INCIDENTS.name)))
     answer = {"headline": screen.headline, "scope": source.scope, "about": [one._asdict() for one in source.about()]}
-    folder.write(partial(_write_all, write, verdict_of(summary, status, run) | answer, origin), run)
+    folder.write(partial(_write_all, write, verdict(run) | answer, partial(origin, engine)), run)
 
 
 def write_directory(

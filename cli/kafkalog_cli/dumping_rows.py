@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafkalog import FileKind, FileName, Finding
 from kafkalog.files.names import SEGMENTS
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.file_rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
+from kafkalog.segments.file_rows import TABLES_OF, BlockShape, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, name_of
-from kafkalog_cli.output import Target, write_provenance
-from kafkalog_cli.render.row_formats import BlockSink, CsvSink
-from kafkalog_cli.render.sinks import folder_sink, sink_of
+from kafkalog_cli.output import write_provenance
+from kafkalog_cli.render.sinks import folder_sink
 
 if TYPE_CHECKING:
     from kafkalog.log_dirs.log_directory import Place
     from kafkalog.outcome import Outcome
     from kafkalog.tables import Table
+    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog_cli.render.showing import Form, Showing
 
 __all__ = ["dump_folder", "dump_stream"]
 
@@ -87,7 +88,7 @@ class _RowDump(DumpRun):
         is_counted = request.limit is not None and counted_of(request.wanted) == "records"
         return segment_rows(
             file, chunks, names, request.selection_of(file), request.options.internal,
-            (request.limit or 0) - self.given if is_counted else None, sink.room, spaced=sink.spaced,
+            (request.limit or 0) - self.given if is_counted else None, BlockShape(sink.room, sink.spaced),
             decoders=request.decoders,
         )  # fmt: skip
 
@@ -117,50 +118,43 @@ class _RowDump(DumpRun):
 
 
 def dump_stream(
-    form: str, target: Target, request: DumpRequest, columns: Sequence[str], inputs: Sequence[str], outcome: Outcome, *,
-    findings_as_rows: bool, raw: bool = False,
-) -> None:  # fmt: skip
+    showing: Showing, request: DumpRequest, inputs: Sequence[str], outcome: Outcome, *, findings_as_rows: bool
+) -> None:
     """Write rows to a file or to standard output; of Arrow, Parquet and CSV one table.
 
     Raises UsageError if the files or the options give it several, or none of its columns.
     """
-    with target.stream(inputs) as stream:
-        sink = _stream_sink(form, stream, request, columns, target, raw=raw)
+    with showing.target.stream(inputs) as stream:
+        sink = showing.sink(stream, _tables(showing, request), request.files)
         _RowDump(request, sink, outcome, findings_as_rows=findings_as_rows).all()
         sink.close()
 
 
-def dump_folder(
-    form: str, target: Target, request: DumpRequest, columns: Sequence[str], inputs: Sequence[str], outcome: Outcome
-) -> None:
+def dump_folder(showing: Showing, request: DumpRequest, inputs: Sequence[str], outcome: Outcome) -> None:
     """Write a directory with a file for each table."""
+    target = showing.target
     with target.folder(inputs) as folder:
-        with folder_sink(form, folder, columns, _expected(request), request.files) as sink:
+        with folder_sink(showing, folder, _expected(request), request.files) as sink:
             _RowDump(request, sink, outcome, findings_as_rows=True).all()
             sink.close()
         write_provenance(folder, target.command)
 
 
-def _stream_sink(
-    form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], target: Target, *, raw: bool
-) -> BlockSink:
-    """Choose the sink: its tables follow from the files that were named."""
-    if form in ("table", "ndjson", "json"):
-        return sink_of(form, stream, columns, _expected(request), target)
+def _tables(showing: Showing, request: DumpRequest) -> list[str]:
+    """Return the tables of a stream: they follow from the files that were named."""
+    form, columns = showing.form, showing.columns
+    if not form.one_table:
+        return _expected(request)
     if len(request.tables) > 1:
         raise click.UsageError(
-            "--format csv takes exactly one --table."
-            if form == "csv"
-            else f"Several tables in {form} need a directory: name one, without a suffix, with -o."
+            f"Several tables in {form} need a directory: name one, without a suffix, with -o."
+            if form.folders
+            else f"--format {form} takes exactly one --table."
         )
-    name = request.tables[0] if request.tables else _only_table(request)
-    if form != "csv":
-        from kafkalog_cli.render.columnar import ArrowSink
-
-        return ArrowSink(form, stream, columns, TABLES[name], request.files)
-    if columns and not set(columns) & set(TABLES[name].names):
+    name = request.tables[0] if request.tables else _only_table(request, form)
+    if form.is_lines and columns and not set(columns) & set(TABLES[name].names):
         raise click.UsageError(f"The table {name} has none of these columns: kafkalog schema {name} lists its own.")
-    return CsvSink(stream, columns, TABLES[name], escaped=target.on_terminal and not raw, safe=target.csv_safe)
+    return [name]
 
 
 def _kinds(request: DumpRequest) -> set[FileKind]:
@@ -180,12 +174,12 @@ def _expected(request: DumpRequest) -> list[str]:
     return sorted(found, key=lambda name: (name != counted_of(found), name))
 
 
-def _only_table(request: DumpRequest) -> str:
+def _only_table(request: DumpRequest, form: Form) -> str:
     """Return the one table of the files by default."""
     of_segment = counted_of(request.wanted) or "batches"
     names = {of_segment if kind in SEGMENTS else TABLES_OF[kind][0].name for kind in _kinds(request)}
     if len(names) > 1:
         raise click.UsageError(
-            f"--format csv has one table, but the files have {', '.join(sorted(names))}: choose one with --table."
+            f"--format {form} has one table, but the files have {', '.join(sorted(names))}: choose one with --table."
         )
     return names.pop() if names else "batches"

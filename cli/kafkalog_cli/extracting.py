@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkalog.segments.selection import Met
     from kafkalog.values.value import Decode
     from kafkalog_cli.filters import FoundFiles, RecordFilters
+    from kafkalog_cli.render.showing import Showing
 
 __all__ = [
     "at_stake",
@@ -85,14 +86,14 @@ def left_out(found: FoundFiles) -> Iterator[str]:
 
 
 def write_rows(
-    form: str, found: FoundFiles, limits: Limits, columns: Sequence[str], target: Target, outcome: Outcome,
-    limit: int | None = None, decoders: Mapping[str, Decode] = MappingProxyType({}),
+    showing: Showing, found: FoundFiles, limits: Limits, outcome: Outcome, limit: int | None = None,
+    decoders: Mapping[str, Decode] = MappingProxyType({}),
 ) -> None:  # fmt: skip
     """Write the table ``records``, at most `limit` rows; `decoders` are by the names of columns."""
     request = DumpRequest(
         found.files, limits, found.selection, limit=limit, tables=(RECORDS.name,), given=found.given, decoders=decoders
     )
-    dump_stream(form, target, request, columns, found.files, outcome, findings_as_rows=False)
+    dump_stream(showing, request, found.files, outcome, findings_as_rows=False)
 
 
 def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
@@ -108,8 +109,8 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
     return others
 
 
-def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> None:
-    """Write lines that kafka-console-producer reads, of one topic, and say the command that does.
+def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
+    """Write lines that kafka-console-producer reads, of one topic, and say the command that does; no other records.
 
     Raises UnsupportedError if a record would not survive it, or for several topics.
     """
@@ -141,6 +142,7 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
     command = None if topic is None else console_command(topic, str(target.path))
     if command is not None:
         say(f"write them with: {command}")
+    return 0
 
 
 def groups_beside(found: FoundFiles, paths: Sequence[str], limits: Limits) -> Iterator[str]:

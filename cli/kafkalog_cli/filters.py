@@ -16,7 +16,7 @@ from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
 from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.quantities import Ago, When, at_newest, iso
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import Met, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.options import as_one, partition_option, topic_option, transactional_id_option
@@ -54,6 +54,9 @@ class FoundFiles:
     logs: GivenLogs | None = None
 
 
+_ALL: Final = Selection()
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFilters:
     """What the options say."""
@@ -76,13 +79,15 @@ class RecordFilters:
 
     def find(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
-        jobs: int | None = 1, **conditions: Any,
+        jobs: int | None = 1, besides: Selection = _ALL,
     ) -> FoundFiles:  # fmt: skip
         """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
 
-        `conditions` are more of ``Selection``. Raises NothingMatchesError if no log is of such a topic or partition.
+        `besides` has conditions that these options do not set. Raises NothingMatchesError if no log is of such a topic
+        or partition.
         """
-        selection = Selection(
+        selection = replace(
+            besides,
             first_offset=self.offsets[0],
             last_offset=self.offsets[1],
             producer_id=self.producer_id,
@@ -90,7 +95,7 @@ class RecordFilters:
             outcomes=frozenset(word for one in self.outcomes for word in (OPEN if one == "open" else (one,))),
             transactional_ids=self.transactional_ids,
             header=_header(self.header),
-            **conditions,
+            met=Met(),
         )
         with_fates = with_fates or selection.needs_fates
         if not (with_fates or self.of_logs or any(map(is_folder, paths))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -12,28 +13,41 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.outcome import Exit, Outcome
+from kafkalog.quantities import When
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
+from kafkalog.zone import UTC, Zone
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import ROW_FORMS, SIZE, TIME, TIMES, NumberRanges, PathOrUri, TimeZone, form_of, names_of
+from kafkalog_cli.params import SIZE, TIME, TIMES, FormChoice, NumberRanges, PathOrUri, TimeZone, names_of
+from kafkalog_cli.render.forms import FORMS, ROWS
+from kafkalog_cli.render.showing import Form, Showing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafkalog.auditing.space import SpaceOptions
     from kafkalog.auditing.transactions import AuditOptions, Reused
     from kafkalog.values.value import Decode
 
 __all__ = [
-    "ROW_FORMS",
     "SHOWN",
+    "Failing",
+    "Measuring",
+    "Option",
+    "ValueFormats",
+    "all_option",
+    "as_one",
     "audit_options",
     "audit_options_of",
+    "check_report",
+    "check_rows",
     "columns_option",
-    "decoders_of",
     "existing_directory",
     "findings_option",
+    "form_of",
     "format_option",
     "in_order",
     "jobs_option",
@@ -45,8 +59,8 @@ __all__ = [
     "partition_option",
     "paths_argument",
     "remote_options",
-    "row_form",
     "say_reused",
+    "showing_options",
     "since_audit_option",
     "space_options",
     "status_options",
@@ -115,18 +129,16 @@ def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) 
     return path
 
 
-def format_option(
-    formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
-) -> Option:
+def format_option(forms: Sequence[Form], default: str) -> Option:
     """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
-    return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
+    return click.option("--format", "form", type=FormChoice(forms), help=f"Output format.  [default: {default}]")
 
 
-def table_option(names: Sequence[str], more: str = ".", **attributes: Any) -> Option:
+def table_option(names: Sequence[str], more: str = ".", *, metavar: str | None = None) -> Option:
     """Declare ``--table``, as `tables`; `more` ends its help."""
     return click.option(
-        "--table", "tables", multiple=True, type=click.Choice(names), help=f"Table to show; repeat for more{more}",
-        **attributes,
+        "--table", "tables", multiple=True, type=click.Choice(names), metavar=metavar,
+        help=f"Table to show; repeat for more{more}",
     )  # fmt: skip
 
 
@@ -268,6 +280,8 @@ tz_option: Final = click.option(
     "--tz", "zone", type=TimeZone(), default="UTC", show_default=True, help="Time zone of times that people read."
 )
 
+all_option: Final = click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
+
 findings_option: Final = click.option(
     "--findings", is_flag=True, help="Print each finding above a note, too; incidents say what they come to."
 )
@@ -307,9 +321,52 @@ space_options: Final = in_order(
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """From which severity on findings fail the command, unless they never do."""
+
+    fail_on: str
+    exit_zero: bool
+
+    def outcome(self) -> Outcome:
+        """Return what counts a run's findings."""
+        return Outcome(self.severity)
+
+    @property
+    def severity(self) -> Severity:
+        """Return the lowest severity that makes the exit status 1."""
+        return Severity[self.fail_on.upper()]
+
+    def status(self, outcome: Outcome) -> Exit:
+        """Return the exit status of a run."""
+        return outcome.status(exit_zero=self.exit_zero)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How space is measured; settings are read from the two files."""
+
+    keys: bool
+    server_properties: str | None
+    topic_configs: str | None
+    now: When | None
+
+    def options(self, limits: Limits) -> SpaceOptions:
+        """Return the options; what is wrong with a line of the brokers' settings is said."""
+        from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
+
+        properties, configs = self.server_properties, self.topic_configs
+        return SpaceOptions(
+            limits, self.now, self.keys,
+            {} if properties is None else read_broker_properties(properties, on_finding=lambda one: say(str(one))),
+            {} if configs is None else read_topic_configs(configs),
+        )  # fmt: skip
+
+
 def status_options(default: Severity = Severity.WARNING) -> Option:
-    """Declare ``--fail-on`` and ``--exit-zero``."""
-    return in_order(
+    """Declare ``--fail-on`` and ``--exit-zero``, as `failing`."""
+    return as_one(
+        "failing", Failing,
         click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default=default.word,
                      show_default=True, help="Lowest severity that makes the exit status 1."),
         click.option("--exit-zero", is_flag=True,
@@ -317,70 +374,103 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
     )  # fmt: skip
 
 
-def row_form(
-    form: str | None, target: Target, tables: Sequence[object], columns: Sequence[str] = (),
-    others: Mapping[str, str] | None = None,
-) -> str:  # fmt: skip
-    """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
-
-    Raises UsageError for a CSV of several tables, for a file of a format that has a file for each, and for some of the
-    columns in a directory.
-    """
-    form = form or (
-        "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
-    )
-    if form == "csv" and len(tables) != 1:
-        raise click.UsageError("--format csv takes exactly one --table.")
-    if form in ("arrow", "parquet"):
-        if target.path is None:
-            raise click.UsageError(f"--format {form} needs -o NAME.")
-        if not target.is_folder(form) and len(tables) != 1:
-            raise click.UsageError(
-                f"--format {form} in one file takes exactly one --table; a name without a suffix is a directory."
-            )
-    if columns and target.is_folder(form):
-        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+def form_of(output: Path, offered: Sequence[Form], bare: Form | None = None) -> Form:
+    """Choose one of the formats by an output's suffix; a name without one is in the format `bare`."""
+    known = {suffix: form for form in reversed(offered) for suffix in form.suffixes}
+    form = known.get(output.suffix.lower(), bare if not output.suffix else None)
+    if form is None:
+        raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+_WHERE: Final = "table; with -o, from its suffix; without a suffix, parquet"
 
 
-def value_format_options(command: F) -> F:
-    """Add ``--key-format``, ``--value-format`` and ``--schema``."""
-    command = click.option(
-        "--schema", "schema_paths", multiple=True, metavar="FILE|DIR", type=click.Path(exists=True),
-        help="Schemas: Avro, JSON Schema, what protoc -o writes, .proto; ID.avsc is that of an id.",
-    )(command)  # fmt: skip
-    for what in ("value", "key"):
-        command = click.option(
-            f"--{what}-format", type=click.Choice(FORMATS), help=f"Decode {what}s; what can't be stays base64."
-        )(command)
-    return command
+def showing_options(
+    *options: Option, forms: Sequence[Form] = ROWS, default: str = _WHERE, bare: Form | None = FORMS["parquet"]
+) -> Option:
+    """Declare ``--format``, and `options` of how something is shown; a command gets them as `showing`.
 
-
-def decoders_of(
-    key_format: str | None, value_format: str | None, paths: Sequence[str], inputs: Sequence[str]
-) -> dict[str, Decode]:
-    """Return what decodes keys and values, by the name of their column, with the schemas that it needs.
-
-    Raises UsageError without any schema for them, UnsupportedError if what decodes them is not installed.
+    Without ``--format`` it is the first of the `forms`; with ``-o`` that of the suffix, or `bare` without one.
     """
-    chosen = {name: form for name, form in (("key", key_format), ("value", value_format)) if form is not None}
-    if not chosen:
-        if paths:
-            raise click.UsageError("--schema needs --key-format or --value-format.")
-        return {}
-    from kafkalog.queries.schema_files import schemas
-    from kafkalog.values.formats import decoder
 
-    needed = any(form in WITH_SCHEMA for form in chosen.values())
-    known = schemas(*paths, logs=[file for file in inputs if file != STDIN]) if needed else None
-    decoders = {name: decoder(form, known) for name, form in chosen.items()}
-    if needed and not known:
-        forms = " and ".join(sorted(set(chosen.values()) & set(WITH_SCHEMA)))
-        raise click.UsageError(f"The format {forms} needs schemas: --schema FILE, or _schemas among the inputs.")
-    return decoders
+    def showing(
+        *, form: Form | None, target: Target, tables: tuple[str, ...] = (), columns: tuple[str, ...] = (),
+        everything: bool = False, findings: bool = False, zone: Zone = UTC,
+    ) -> Showing:  # fmt: skip
+        form = form or (forms[0] if target.path is None else form_of(target.path, forms, bare))
+        if form.misread and target.path is not None and target.path.suffix.lower() == form.misread:
+            raise click.UsageError(f"--format {form} is lines of JSON: give the file a name that ends in .jsonl.")
+        return Showing(form, target, tables, columns, everything, findings, zone)
+
+    return as_one("showing", showing, format_option(forms, default), *options)
+
+
+def check_rows(showing: Showing, tables: Sequence[object]) -> None:
+    """Check whether a command's `tables` can be shown so.
+
+    Raises UsageError for several of them in a format that has one, and for some of the columns in a directory.
+    """
+    form, where = showing.form, showing.target
+    if form.needs_path and where.path is None:
+        raise click.UsageError(f"--format {form} needs -o NAME.")
+    if form.one_table and not showing.is_folder and len(tables) != 1:
+        raise click.UsageError(
+            f"--format {form} in one file takes exactly one --table; a name without a suffix is a directory."
+            if form.folders
+            else f"--format {form} takes exactly one --table."
+        )
+    if showing.columns and showing.is_folder:
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+
+
+def check_report(showing: Showing) -> None:
+    """Raise UsageError for some of the tables or columns in a format that has all."""
+    if not showing.form.has_rows and (showing.tables or showing.columns):
+        raise click.UsageError(f"--format {showing.form} has all tables.")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFormats:
+    """In which formats keys and values are, and the paths of their schemas."""
+
+    key_format: str | None = None
+    value_format: str | None = None
+    schema_paths: tuple[str, ...] = ()
+
+    def decoders(self, inputs: Sequence[str]) -> dict[str, Decode]:
+        """Return what decodes keys and values, by the name of their column, with the schemas that it needs.
+
+        Raises UsageError without any schema for them, UnsupportedError if what decodes them is not installed.
+        """
+        both = (("key", self.key_format), ("value", self.value_format))
+        chosen = {name: value_format for name, value_format in both if value_format is not None}
+        if not chosen:
+            if self.schema_paths:
+                raise click.UsageError("--schema needs --key-format or --value-format.")
+            return {}
+        from kafkalog.queries.schema_files import schemas
+        from kafkalog.values.formats import decoder
+
+        with_schema = sorted(set(chosen.values()) & set(WITH_SCHEMA))
+        known = schemas(*self.schema_paths, logs=[file for file in inputs if file != STDIN]) if with_schema else None
+        decoders = {name: decoder(value_format, known) for name, value_format in chosen.items()}
+        if with_schema and not known:
+            needed = " and ".join(with_schema)
+            raise click.UsageError(f"The format {needed} needs schemas: --schema FILE, or _schemas among the inputs.")
+        return decoders
+
+
+value_format_options: Final = as_one(
+    "formats", ValueFormats,
+    *(
+        click.option(f"--{what}-format", type=click.Choice(FORMATS),
+                     help=f"Decode {what}s; what can't be stays base64.")
+        for what in ("key", "value")
+    ),
+    click.option("--schema", "schema_paths", multiple=True, metavar="FILE|DIR", type=click.Path(exists=True),
+                 help="Schemas: Avro, JSON Schema, what protoc -o writes, .proto; ID.avsc is that of an id."),
+)  # fmt: skip
 
 
 TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
@@ -416,15 +506,14 @@ audit_options: Final = in_order(
 )  # fmt: skip
 
 
-def audit_options_of(params: Mapping[str, Any], limits: Limits, jobs: int | None = None) -> AuditOptions:
-    """Return the parameters of the audit itself from a command's."""
+def audit_options_of(
+    *, snapshot: bool, copy_minutes: float, now: When | None, max_timeout_ms: int, state_partitions: int | None,
+    limits: Limits, jobs: int | None = None,
+) -> AuditOptions:  # fmt: skip
+    """Return the options of the audit itself from a command's."""
     from kafkalog.auditing.transactions import AuditOptions
 
-    return AuditOptions(
-        limits, snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
-        now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
-        jobs=jobs,
-    )  # fmt: skip
+    return AuditOptions(limits, jobs, snapshot, round(copy_minutes * 60_000), now, max_timeout_ms, state_partitions)
 
 
 def say_reused(reused: Reused, previous: str | None, *, resumed: bool) -> None:

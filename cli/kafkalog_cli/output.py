@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -16,6 +16,7 @@ from kafkalog.errors import OutputError
 from kafkalog.escape import escape, escape_line
 from kafkalog.files.names import local_path, unpacked_places
 from kafkalog.files.watch import watch
+from kafkalog.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,11 +31,10 @@ __all__ = [
     "is_terminal",
     "parquet_engine",
     "say",
+    "say_findings",
     "say_official",
     "write_provenance",
 ]
-
-FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
 
 
 class PipeClosedError(Exception):
@@ -50,6 +50,13 @@ def say(text: str) -> None:
     """Write one of kafkalog's own lines to standard error, harmless for a terminal; it may hold a command to copy."""
     watch().hide()
     _to_stderr(f"kafkalog: {escape_line(text)}")
+
+
+def say_findings(findings: Iterable[Finding]) -> None:
+    """Say each finding that is more than a note."""
+    for finding in findings:
+        if finding.severity > Severity.NOTE:
+            say(str(finding))
 
 
 def say_official(text: str) -> None:
@@ -123,8 +130,8 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that the same `command`
-    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where
-    only Spark writes.
+    wrote. `csv_safe` says that a spreadsheet will open it, `raw` that nothing is escaped on a terminal. `remote` is the
+    URI of a place in an object store, where only Spark writes.
     """
 
     path: Path | None = None
@@ -133,15 +140,22 @@ class Target:
     csv_safe: bool = False
     remote: str | None = None
     command: str = ""
+    raw: bool = False
 
     @property
     def on_terminal(self) -> bool:
         """Say whether the data goes to a terminal."""
         return self.path is None and is_terminal()
 
-    def is_folder(self, form: str) -> bool:
-        """Say whether a format goes to a directory with a file for each table: if the name has no suffix."""
-        return form in FOLDERS and self.path is not None and (not self.path.suffix or self.path.is_dir())
+    @property
+    def is_escaped(self) -> bool:
+        """Say whether what acts on a terminal is escaped."""
+        return self.on_terminal and not self.raw
+
+    @property
+    def is_folder(self) -> bool:
+        """Say whether it is a directory, for a format that goes to one: the name has no suffix."""
+        return self.path is not None and (not self.path.suffix or self.path.is_dir())
 
     @contextlib.contextmanager
     def stream(self, inputs: Sequence[str]) -> Iterator[BinaryIO]:

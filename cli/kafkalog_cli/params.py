@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,51 +11,30 @@ import click
 from kafkalog.files.names import why_no_place
 from kafkalog.quantities import Ago, When, bytes_of, time_of
 from kafkalog.tables.declared import EVERY_COLUMN
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Form
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kafkalog.segments.moment import Moment
     from kafkalog.zone import Zone
 
 __all__ = [
-    "PROSE_FORMS",
-    "PROSE_SUFFIXES",
-    "REPORT_FORMS",
-    "REPORT_SUFFIXES",
-    "ROW_FORMS",
     "SIZE",
     "TIME",
     "TIMES",
     "At",
+    "FormChoice",
     "NumberRanges",
     "Offsets",
     "PathOrUri",
     "TimeZone",
-    "check_name",
-    "form_of",
     "names_of",
 ]
 
-ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
-REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
 # What the help of an option says of the times that it takes.
 TIMES: Final = (
     "2026-11-21T03:00:00Z (UTC without a zone), 2026-11-21, ms since 1970, or -1h, -30m, -2d before the newest."
 )
-_SUFFIXES: Final = {
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".json": "json",
-    ".csv": "csv",
-    ".arrow": "arrow",
-    ".parquet": "parquet",
-}
-PROSE_FORMS: Final = ("markdown", "html")  # reports that people read, of any comparison
-PROSE_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
-REPORT_SUFFIXES: Final = {
-    ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
-}  # fmt: skip
 
 
 class PathOrUri(click.Path):
@@ -163,18 +142,14 @@ class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run
             self.fail(f"{value!r} is not a time zone, like UTC, local or Europe/Berlin", param, ctx)
 
 
-def form_of(output: Path, others: Mapping[str, str]) -> str:
-    """Choose a format by an output's suffix; `others` are a command's own suffixes."""
-    form = {**_SUFFIXES, **others}.get(output.suffix.lower())
-    if form is None:
-        raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
-    return form
+class FormChoice(click.Choice):  # type: ignore[type-arg]  # not generic at run time before click 8.2
+    """One of the output formats that a command offers."""
 
+    def __init__(self, offered: Iterable[Form]) -> None:
+        super().__init__([form.name for form in offered])
 
-def check_name(form: str, output: Path | None) -> None:
-    """Refuse a name by which Timesketch takes lines of JSON for CSV. Raises UsageError."""
-    if form == "timesketch" and output is not None and output.suffix.lower() == ".csv":
-        raise click.UsageError("--format timesketch is lines of JSON: give the file a name that ends in .jsonl.")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return FORMS[super().convert(str(value), param, ctx)]
 
 
 class NumberRanges(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,7 @@ from kafkalog_cli.params import SIZE, PathOrUri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kafkalog.auditing.transactions import AuditOptions
     from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.job_output import Output
 
@@ -320,14 +321,24 @@ def _earlier(output: Output, params: dict[str, Any]) -> tuple[str, ...]:
     return (scans_of_audit(absolute(previous)),)
 
 
+def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
+    names = ("snapshot", "copy_minutes", "now", "max_timeout_ms", "state_partitions")
+    return audit_options_of(**{name: params[name] for name in names}, limits=limits_of(params))
+
+
 def _run_audit(job: SparkJob, started: float) -> int:
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, provenance, verdict_of
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
+    from kafkalog_spark.session import JobPlan
 
     params, output = job.params, job.output
+    plan = JobPlan(
+        params.get("split_bytes", SPLIT_BYTES), storage=job.storage, progress=say, begun=started,
+        fail_on_corrupt=params.get("on_corrupt") == "fail",
+    )  # fmt: skip
 
     def status_of(found: BulkAudit) -> Exit:
         return found.summary.outcome(Severity[params["fail_on"].upper()]).status(exit_zero=params["exit_zero"])
@@ -343,11 +354,8 @@ def _run_audit(job: SparkJob, started: float) -> int:
         earlier = _earlier(output, params)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
-            job.session, job.paths, output, audit_options_of(params, limits_of(params)),
-            tables=params["tables"] or SHOWN, split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, begun=started, said=said,
-            progress=say,
+            job.session, job.paths, output, _audit_options(params),
+            tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"]), plan=plan, said=said,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
@@ -395,6 +403,7 @@ def _run_space(job: SparkJob, started: float) -> int:
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT, mark
     from kafkalog_spark.bulk_space import BulkSpace
     from kafkalog_spark.bulk_space import bulk_space as run
+    from kafkalog_spark.session import JobPlan
 
     params, output = job.params, job.output
     properties, configs = params["server_properties"], params["topic_configs"]
@@ -420,7 +429,7 @@ def _run_space(job: SparkJob, started: float) -> int:
     output.make(overwrite=params["overwrite"])
     done = run(
         job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
-        split_bytes=params["split_bytes"], storage=job.storage, said=said, progress=say,
+        plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say), said=said,
     )  # fmt: skip
     for line in done.unreadable:
         say(f"error: {line}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,20 +17,23 @@ from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.options import (
+    Failing,
+    Option,
+    as_one,
+    check_rows,
     columns_option,
-    format_option,
-    in_order,
     limit_options,
     output_options,
     paths_argument,
-    row_form,
+    showing_options,
     status_options,
     table_option,
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, parquet_engine, say, write_provenance
+from kafkalog_cli.output import parquet_engine, say, write_provenance
 from kafkalog_cli.params import TIMES, At
+from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
@@ -39,22 +41,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ViewOutput", "view_options"]
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 Row = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ViewOutput:
-    """How a command writes its rows."""
+    """What a command reads, and how it writes its rows; `outcome` counts their findings."""
 
     paths: tuple[str, ...]
-    form: str
     tables: tuple[Table, ...]
-    columns: tuple[str, ...]
-    target: Target
+    showing: Showing
     limits: Limits
     outcome: Outcome
-    exit_zero: bool
+    failing: Failing
 
     @property
     def names(self) -> frozenset[str]:
@@ -67,9 +66,10 @@ class ViewOutput:
         from kafkalog.auditing.topics import RowForm
         from kafkalog_cli.render.row_formats import ChosenColumns
 
-        if self.form == "table":  # it leaves columns out itself
+        showing = self.showing
+        if showing.form.draws:  # it leaves columns out itself
             return RowForm()
-        return RowForm(ChosenColumns(self.columns).names_of, self.form in ("arrow", "parquet"))
+        return RowForm(ChosenColumns(showing.columns).names_of, showing.form.columnar)
 
     def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
         """Write the rows of the wanted tables, findings as rows or to standard error."""
@@ -81,12 +81,12 @@ class ViewOutput:
                 elif item[0].name in wanted:
                     sink.row(*item)
             sink.close()
-        return self.outcome.status(exit_zero=self.exit_zero)
+        return self.failing.status(self.outcome)
 
     @property
     def is_text(self) -> bool:
         """Say whether people read it, with all columns: a command may draw something."""
-        return self.form == "table" and not self.columns and not self.target.is_folder(self.form)
+        return self.showing.form.draws and not self.showing.columns
 
     def draw(
         self, rows: Iterable[tuple[Table, Row] | Finding], drawn: Callable[[Iterable[dict[str, Any]]], Iterable[str]]
@@ -96,16 +96,16 @@ class ViewOutput:
 
         items = self._without_findings(rows, None)
         named = (dict(zip(item[0].names, item[1], strict=True)) for item in items if not isinstance(item, Rows))
-        with self.target.stream(self.paths) as stream:
+        with self.showing.target.stream(self.paths) as stream:
             for line in drawn(named):
                 stream.write(encoded(f"{line}\n"))
-        return self.outcome.status(exit_zero=self.exit_zero)
+        return self.failing.status(self.outcome)
 
     def _without_findings(
         self, rows: Iterable[tuple[Table, Row] | Rows | Finding], sink: BlockSink | None
     ) -> Iterator[tuple[Table, Row] | Rows]:
         """Yield the rows; count and show the findings, in the sink if it has them as rows."""
-        as_rows = sink is not None and (self.form in ("ndjson", "json") or self.target.is_folder(self.form))
+        as_rows = sink is not None and (self.showing.form.has_findings or self.showing.is_folder)
         distinct = DistinctIds()
         try:
             for item in rows:
@@ -124,46 +124,32 @@ class ViewOutput:
     @contextmanager
     def _sink(self) -> Iterator[BlockSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
-        from kafkalog_cli.render.sinks import folder_sink, sink_of
+        from kafkalog_cli.render.sinks import folder_sink
 
-        names = [table.name for table in (*self.tables, FINDINGS)]
-        if self.target.is_folder(self.form):
-            with self.target.folder(self.paths) as folder:
-                with folder_sink(self.form, folder, (), names) as sink:
+        names, target = [table.name for table in (*self.tables, FINDINGS)], self.showing.target
+        if self.showing.is_folder:
+            with target.folder(self.paths) as folder:
+                with folder_sink(self.showing, folder, names) as sink:
                     yield sink
-                write_provenance(folder, self.target.command)
+                write_provenance(folder, target.command)
         else:
-            with self.target.stream(self.paths) as stream:
-                yield sink_of(self.form, stream, self.columns, names, self.target)
+            with target.stream(self.paths) as stream:
+                yield self.showing.sink(stream, names)
 
 
-def view_options(
-    tables: Sequence[Table], default: Sequence[Table], *, has_moment: bool = True
-) -> Callable[[_Command], _Command]:
-    """Give a command the inputs, ``--at``, and its output options as a `ViewOutput`, `view`, after its own options.
+def view_options(tables: Sequence[Table], default: Sequence[Table], *, has_moment: bool = True) -> Option:
+    """Give a command ``--at``, and its inputs and output options as a `ViewOutput`, `view`, after its own options.
 
     A command that shows no state has no moment.
     """
     by_name = {table.name: table for table in tables}
 
-    def decorate(command: _Command) -> _Command:
-        @wraps(command)
-        def run(
-            paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
-            target: Target, limits: Limits, fail_on: str, exit_zero: bool, **own: Any,
-        ) -> int:  # fmt: skip
-            chosen = tuple(by_name[name] for name in tables) or tuple(default)
-            form = row_form(form, target, chosen, columns)
-            if form in ("arrow", "parquet"):
-                parquet_engine()
-            paths = unpacked(paths)
-            view = ViewOutput(
-                paths=paths, form=form, tables=chosen, columns=columns, target=target,
-                limits=limits, outcome=Outcome(Severity[fail_on.upper()]), exit_zero=exit_zero,
-            )  # fmt: skip
-            return int(command(paths=paths, view=view, **own))
-
-        return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+    def view(*, paths: tuple[str, ...], showing: Showing, limits: Limits, failing: Failing) -> ViewOutput:
+        chosen = tuple(by_name[name] for name in showing.tables) or tuple(default)
+        check_rows(showing, chosen)
+        if showing.form.columnar:
+            parquet_engine()
+        return ViewOutput(unpacked(paths), chosen, showing, limits, failing.outcome(), failing)
 
     shown = ", ".join(table.name for table in default)
     moment = click.option(
@@ -172,15 +158,17 @@ def view_options(
         metavar="OFFSET|TIME",
         help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
     )
-    options = in_order(
+    return as_one(
+        "view",
+        view,
         paths_argument("DIR..."),
         *((moment,) if has_moment else ()),
-        format_option(),
-        table_option(tuple(by_name), f".  [default: {shown}]"),
-        columns_option(tables),
+        showing_options(
+            table_option(tuple(by_name), f".  [default: {shown}]"),
+            columns_option(tables),
+            output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
+        ),
         unpacked_option,
-        output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
         limit_options,
         status_options(),
     )
-    return decorate

@@ -16,6 +16,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +29,7 @@ def _night(
     output = Output(str(folder))
     output.make(overwrite=False, arguments=("some",))
     scans = output.kept([scans_of_audit(str(one)) for one in previous], hashed=False)
-    done = bulk_audit(spark, roots, output, tables=ALL_TABLES, kept=scans, share_bytes=share_bytes)
+    done = bulk_audit(spark, roots, output, tables=ALL_TABLES, kept=scans, plan=JobPlan(share_bytes=share_bytes))
     output.write("_SUCCESS", "")
     done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
     held(done, folder, audit(roots))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import click
 
@@ -20,8 +21,11 @@ from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.options import (
+    Failing,
+    ValueFormats,
+    as_one,
     columns_option,
-    decoders_of,
+    form_of,
     format_option,
     limit_options,
     output_options,
@@ -34,14 +38,13 @@ from kafkalog_cli.options import (
     value_format_options,
 )
 from kafkalog_cli.output import Target, parquet_engine, say
-from kafkalog_cli.params import form_of
+from kafkalog_cli.render.forms import FORMS, ROWS
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
+from kafkalog_cli.render.showing import Form, Showing
 
 __all__ = ["dump"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv", "arrow", "parquet")
+_FORMS: Final = (FORMS["kafka"], *ROWS)
 # In the official tool's order of preference, if several are given.
 _INTERNAL: Final = {
     Internal.OFFSETS: "__consumer_offsets",
@@ -50,7 +53,7 @@ _INTERNAL: Final = {
     Internal.REMOTE_LOG_METADATA: "__remote_log_metadata",
     Internal.SHARE_GROUP_STATE: "__share_group_state",
 }
-_SUFFIXES: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
+_NAMES_OF_ROWS: Final = f"{', '.join(form.name for form in ROWS[:-1])} or {ROWS[-1]}"
 # The columns of a directory's records on a terminal.
 _SHOWN: Final = (
     "topic", "partition", "offset", "timestamp_ms", "transactional_id", "producer_id", "outcome", "visible", "key",
@@ -74,66 +77,122 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
         return DECODERS[value]
 
 
-def _decoder_options(command: F) -> F:
-    """Add the official tool's options for internal topics; if several are given, the first of the list is used."""
-    for internal, topic in reversed(_INTERNAL.items()):
-        text = f"Decode records of {topic}."
-        command = click.option(f"--{internal}-decoder", is_flag=True, help=text)(command)
-    return command
+def _listed(*, paths: tuple[str, ...], listed: tuple[str, ...]) -> tuple[str, ...]:
+    files = (*paths, *(file for one in listed for file in one.split(",") if file))
+    if not files:
+        raise click.UsageError("Files are missing: name them, or use --files a,b.")
+    return files
 
 
-def _internal(tool: dict[str, Any]) -> Internal | None:
-    """Take the decoders' flags out of the options and return what they choose."""
-    flags = {internal: tool.pop(f"{internal.replace('-', '_')}_decoder") for internal in _INTERNAL}
-    return next((internal for internal, given in flags.items() if given), None)
+_files = as_one(
+    "files", _listed,
+    paths_argument("FILE...", required=False),
+    click.option("--files", "listed", multiple=True, metavar="A,B",
+                 help="The files, separated by commas, as in the official tool."),
+)  # fmt: skip
+
+
+def _chosen(
+    *, offsets_decoder: bool, transaction_log_decoder: bool, cluster_metadata_decoder: bool,
+    remote_log_metadata_decoder: bool, share_group_state_decoder: bool,
+) -> Internal | None:  # fmt: skip
+    """Return the decoder; if several are given, the first of the list is used."""
+    given = (
+        offsets_decoder, transaction_log_decoder, cluster_metadata_decoder, remote_log_metadata_decoder,
+        share_group_state_decoder,
+    )  # fmt: skip
+    return next((internal for internal, is_given in zip(_INTERNAL, given, strict=True) if is_given), None)
+
+
+_decoder_options = as_one(
+    "internal", _chosen,
+    *(
+        click.option(f"--{internal}-decoder", is_flag=True, help=f"Decode records of {topic}.")
+        for internal, topic in _INTERNAL.items()
+    ),
+)  # fmt: skip
+
+_tool_options = as_one(
+    "tool", KafkaTextOptions,
+    click.option("--deep-iteration", is_flag=True, help="Show records, too."),
+    click.option("--print-data-log", is_flag=True,
+                 help="Show records with keys and values; implies --deep-iteration."),
+    click.option("--skip-record-metadata", is_flag=True, help="Show only the keys and values of records."),
+    click.option("--verify-index-only", is_flag=True, help="Check index files without listing their entries."),
+    click.option("--index-sanity-check", is_flag=True,
+                 help="Check index files only as a broker does when it opens them."),
+    click.option("--max-bytes", type=click.IntRange(min=0), help="Read only this many bytes of each segment."),
+    click.option("--max-message-size", type=click.IntRange(min=0), default=5242880, show_default=True,
+                 help="Largest batch that an index entry may point to."),
+    click.option("--key-decoder-class", "key_decoder", type=_Decoder(),
+                 default="org.apache.kafka.tools.api.StringDecoder",
+                 help=f"Decoder for keys: {', '.join(DECODERS)}."),
+    click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
+                 default="org.apache.kafka.tools.api.StringDecoder", help="Decoder for values."),
+    _decoder_options,
+    click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
+                 help="Release of kafka-dump-log whose text is printed."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the options say of how it is shown; what is the default depends on the inputs."""
+
+    form: Form | None
+    target: Target
+    raw: bool
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def of(self, internal: Internal | None, *, below: bool) -> Showing:
+        """Return how it is shown, `below` directories or of files. Raises UsageError."""
+        target, tables, columns = replace(self.target, raw=self.raw), self.tables, self.columns
+        form = self.form or (FORMS["table"] if below else None)
+        form = form or (_FORMS[0] if target.path is None else form_of(target.path, _FORMS))
+        if below and form.has_rows:
+            tables = tables or (() if internal else ("records",))
+            columns = columns or (_SHOWN if form.draws else (EVERY_COLUMN,))
+        if not form.has_rows and (tables or columns):
+            raise click.UsageError(f"--table and --columns need a --format of rows: {_NAMES_OF_ROWS}.")
+        return Showing(form, target, tables, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What part of the files is shown, besides what the filters say."""
+
+    control_only: bool
+    limit: int | None
 
 
 @click.command("dump", cls=GroupedCommand)
-@paths_argument("FILE...", required=False)
-@click.option(
-    "--files",
-    "listed",
-    multiple=True,
-    metavar="A,B",
-    help="The files, separated by commas, as in the official tool.",
-)
-@click.option("--deep-iteration", is_flag=True, help="Show records, too.")
-@click.option("--print-data-log", is_flag=True, help="Show records with keys and values; implies --deep-iteration.")
-@click.option("--skip-record-metadata", is_flag=True, help="Show only the keys and values of records.")
-@click.option("--verify-index-only", is_flag=True, help="Check index files without listing their entries.")
-@click.option("--index-sanity-check", is_flag=True, help="Check index files only as a broker does when it opens them.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Read only this many bytes of each segment.")
-@click.option("--max-message-size", type=click.IntRange(min=0), default=5242880, show_default=True,
-              help="Largest batch that an index entry may point to.")  # fmt: skip
-@click.option("--key-decoder-class", "key_decoder", type=_Decoder(), default="org.apache.kafka.tools.api.StringDecoder",
-              help=f"Decoder for keys: {', '.join(DECODERS)}.")  # fmt: skip
-@click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
-              default="org.apache.kafka.tools.api.StringDecoder", help="Decoder for values.")  # fmt: skip
-@_decoder_options
+@_files
+@_tool_options
 @value_format_options
-@format_option(_FORMATS, "kafka; with -o, from its suffix")
-@click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
-              help="Release of kafka-dump-log whose text is printed.")  # fmt: skip
-@click.option("--raw", is_flag=True, help="Do not escape control characters on a terminal.")
-@table_option(_TABLES, f": {', '.join(_TABLES)}.", metavar="NAME")
-@columns_option([TABLES[name] for name in _TABLES])
+@as_one(
+    "shown", _Shown,
+    format_option(_FORMS, "kafka; with -o, from its suffix"),
+    click.option("--raw", is_flag=True, help="Do not escape control characters on a terminal."),
+    table_option(_TABLES, f": {', '.join(_TABLES)}.", metavar="NAME"),
+    columns_option([TABLES[name] for name in _TABLES]),
+    output_options("Write to this file; without a suffix in ndjson, arrow or parquet to this new directory with a file"
+                   " for each table."),
+)  # fmt: skip
 @record_filter_options
-@click.option("--control-only", is_flag=True, help="Only control batches.")
-@click.option(
-    "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
-)
+@as_one(
+    "part", _Part,
+    click.option("--control-only", is_flag=True, help="Only control batches."),
+    click.option("--limit", type=click.IntRange(min=1),
+                 help="Stop after this many batches, or records if records are shown."),
+)  # fmt: skip
 @remote_options
 @limit_options
 @unpacked_option
-@output_options(
-    "Write to this file; without a suffix in ndjson, arrow or parquet to this new directory with a file for each table."
-)
 @status_options(Severity.ERROR)
 def dump(
-    paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
-    columns: tuple[str, ...], filters: RecordFilters, control_only: bool, limit: int | None, limits: Limits,
-    target: Target, fail_on: str, exit_zero: bool,
-    key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...], **tool: Any,
+    files: tuple[str, ...], tool: KafkaTextOptions, formats: ValueFormats, shown: _Shown, filters: RecordFilters,
+    part: _Part, limits: Limits, failing: Failing,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
@@ -149,70 +208,57 @@ def dump(
         kafkalog dump --print-data-log --since -5m 00000000000000000000.log.gz
         kafkalog dump --topic orders --outcome aborted --format ndjson /copy/of/log.dirs
     """
-    files = (*paths, *(file for one in listed for file in one.split(",") if file))
-    if not files:
-        raise click.UsageError("Files are missing: name them, or use --files a,b.")
     files = unpacked(files)
-    internal = _internal(tool)
-    below = any(map(is_folder, files))
-    form = form or ("table" if below else "kafka" if target.path is None else form_of(target.path, _SUFFIXES))
-    if below and form != "kafka":
-        tables = tables or (() if internal else ("records",))
-        columns = columns or (_SHOWN if form == "table" else (EVERY_COLUMN,))
-    if form == "kafka" and (tables or columns):
-        raise click.UsageError(
-            "--table and --columns need a --format of rows: table, ndjson, json, csv, arrow or parquet."
-        )
-    decoders = decoders_of(key_format, value_format, schema_paths, files)
+    showing = shown.of(tool.internal, below=any(map(is_folder, files)))
+    is_official, tables = not showing.form.has_rows, showing.tables
+    decoders = formats.decoders(files)
     if decoders:
-        if form == "kafka":
+        if is_official:
             raise click.UsageError("--key-format and --value-format need a --format of rows, for example ndjson.")
-        tool["deep_iteration"] = True
-    if "internal" in tables and internal is None:
+        tool = replace(tool, deep_iteration=True)
+    if "internal" in tables and tool.internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
-    with_fates = EVERY_COLUMN in columns or bool(set(OF_LOG) & set(columns))
-    found = filters.find(files, limits, with_fates=with_fates, control_only=control_only)
-    files = found.files
+    with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
+    besides = Selection(control_only=part.control_only)
+    found = filters.find(files, limits, with_fates=with_fates, besides=besides)
     request = DumpRequest(
-        files=files,
+        files=found.files,
         limits=limits,
         selection=found.selection,
         given=found.given,
-        limit=limit,
-        options=KafkaTextOptions(internal=internal, escape=target.on_terminal and not raw, **tool),
+        limit=part.limit,
+        options=replace(tool, escape=showing.target.is_escaped),
         tables=tables,
         decoders=decoders,
     )
-    outcome = Outcome(Severity[fail_on.upper()])
+    outcome = failing.outcome()
     tell_unreadable(found, outcome)
-    inputs = [file for file in files if file != STDIN]
-    if form == "kafka":
+    inputs = [file for file in found.files if file != STDIN]
+    if is_official:
         from kafkalog_cli.dumping_text import dump_text
 
-        with target.stream(inputs) as stream:
+        with showing.target.stream(inputs) as stream:
             dump_text(request, stream, outcome)
     else:
-        _dump_rows(form, target, request, columns, inputs, outcome, raw=raw)
+        _dump_rows(showing, request, inputs, outcome)
     tell_lost(found, outcome)
     _say_silence(request.selection, outcome)
-    return outcome.status(exit_zero=exit_zero)
+    return failing.status(outcome)
 
 
-def _dump_rows(
-    form: str, target: Target, request: DumpRequest, columns: Sequence[str], inputs: Sequence[str], outcome: Outcome, *,
-    raw: bool,
-) -> None:  # fmt: skip
+def _dump_rows(showing: Showing, request: DumpRequest, inputs: Sequence[str], outcome: Outcome) -> None:
     from kafkalog_cli.dumping_rows import dump_folder, dump_stream
 
-    if form in ("arrow", "parquet"):
+    form = showing.form
+    if form.columnar:
         parquet_engine()
-        if target.on_terminal:
+        if showing.target.on_terminal:
             raise click.UsageError(f"--format {form} is not for a terminal: name a file with -o, or redirect it.")
-    if target.is_folder(form):
-        dump_folder(form, target, request, columns, inputs, outcome)
+    if showing.is_folder:
+        dump_folder(showing, request, inputs, outcome)
     else:
-        as_rows = form in ("ndjson", "json") or "findings" in request.tables
-        dump_stream(form, target, request, columns, inputs, outcome, findings_as_rows=as_rows, raw=raw)
+        as_rows = form.has_findings or "findings" in request.tables
+        dump_stream(showing, request, inputs, outcome, findings_as_rows=as_rows)
 
 
 def _say_silence(selection: Selection, outcome: Outcome) -> None:

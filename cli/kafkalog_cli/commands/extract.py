@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import Ago, When
+from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
     RecordFilters,
@@ -23,26 +23,30 @@ from kafkalog_cli.filters import (
 )
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    Failing,
+    ValueFormats,
+    as_one,
     columns_option,
-    decoders_of,
-    format_option,
     jobs_option,
     limit_options,
     output_options,
     paths_argument,
     remote_options,
+    showing_options,
     status_options,
     unpacked,
     unpacked_option,
     value_format_options,
 )
-from kafkalog_cli.output import Target, parquet_engine, say
-from kafkalog_cli.params import TIME, TIMES, form_of
+from kafkalog_cli.output import parquet_engine, say
+from kafkalog_cli.params import TIME, TIMES
+from kafkalog_cli.render.forms import FORMS, ROWS
+from kafkalog_cli.render.showing import Showing
 
 __all__ = ["extract"]
 
-_FORMATS: Final = ("ndjson", "csv", "arrow", "parquet", "segment", "console")
-_SUFFIXES: Final = {"": "ndjson"}
+_SEGMENT, _CONSOLE = FORMS["segment"], FORMS["console"]
+_FORMS: Final = (*(form for form in ROWS if not form.people), _SEGMENT, _CONSOLE)
 # What a replay needs, and whose it is; --columns names others.
 _REPLAYED: Final = (
     "log", "topic", "partition", "offset", "timestamp_ms", "timestamp_type", "transactional_id", "producer_id",
@@ -51,28 +55,58 @@ _REPLAYED: Final = (
 _VIEWS: Final = ("read-committed", "read-uncommitted")
 
 
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """Which records are meant, besides what the filters say."""
+
+    lost: bool
+    incident: str | None
+    view: str | None
+    at: When | None
+
+    @property
+    def at_stake(self) -> bool:
+        """Say whether they are those of an incident, or those that only one replica has."""
+        return self.lost or self.incident is not None
+
+    def check(self, filters: RecordFilters) -> None:
+        """Raise UsageError for options that do not go together."""
+        if (self.at_stake or filters.outcomes) and (self.view or self.at is not None):
+            raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
+        if self.lost and self.incident:
+            raise click.UsageError("--lost and --incident exclude each other.")
+
+
+_meant_options = as_one(
+    "meant", _Meant,
+    click.option("--lost", is_flag=True, help="Records that one replica has and the log that counts has not."),
+    click.option("--incident", metavar="ID", help="The records that this incident of txn-audit is about."),
+    click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
+                 "  [default: read-committed]"),
+    click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}"),
+)  # fmt: skip
+
+
 @click.command("extract", cls=GroupedCommand)
 @paths_argument("DIR|FILE...")
-@click.option("--lost", is_flag=True, help="Records that one replica has and the log that counts has not.")
-@click.option("--incident", "incident_id", metavar="ID", help="The records that this incident of txn-audit is about.")
-@click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
-              "  [default: read-committed]")  # fmt: skip
-@click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}")
+@_meant_options
 @record_filter_options
-@format_option(_FORMATS, "ndjson; with -o, from its suffix")
-@columns_option([RECORDS])
+@showing_options(
+    columns_option([RECORDS]),
+    output_options(
+        "Write to this file; segments, and what is in a format with a file for each table, to this directory."
+    ),
+    forms=_FORMS, default="ndjson; with -o, from its suffix", bare=_FORMS[0],
+)  # fmt: skip
 @value_format_options
 @remote_options
 @limit_options
 @jobs_option
 @unpacked_option
-@output_options("Write to this file; segments, and what is in a format with a file for each table, to this directory.")
 @status_options(Severity.ERROR)
 def extract(
-    paths: Sequence[str], lost: bool, incident_id: str | None, view: str | None, at: When | None,
-    filters: RecordFilters, form: str | None, columns: tuple[str, ...], limits: Limits,
-    jobs: int | None, target: Target, fail_on: str,
-    exit_zero: bool, key_format: str | None, value_format: str | None, schema_paths: tuple[str, ...],
+    paths: Sequence[str], meant: _Meant, filters: RecordFilters, showing: Showing, formats: ValueFormats,
+    limits: Limits, jobs: int | None, failing: Failing,
 ) -> int:  # fmt: skip
     """Write the records below DIRs out, with what became of them: without control records, of replicas each once.
 
@@ -84,39 +118,39 @@ def extract(
         kafkalog extract --incident 4e5db4f538ae -o saved.ndjson /copy/of/log.dirs
         kafkalog extract --lost --format console --topic orders -o orders.txt broker-1 broker-2
     """
-    form = _checked(
-        form, target, view, at, filters, columns, key_format or value_format, lost=lost, incident=incident_id
-    )
-    outcome = Outcome(Severity[fail_on.upper()])
+    meant.check(filters)
+    _check(showing, formats)
+    outcome = failing.outcome()
     paths = without_side_files(unpacked(paths), outcome)
-    decoders = decoders_of(key_format, value_format, schema_paths, paths)
+    decoders = formats.decoders(paths)
     moment = None
-    if at is not None:
-        files = filters.find(paths, limits, with_fates=False).files if isinstance(at, Ago) else ()
-        moment = absolute("--at", at, newest_time(files, limits) if files else -1)
-    committed = view != "read-uncommitted" and not (lost or incident_id or filters.outcomes)
-    found = filters.find(paths, limits, with_fates=True, at=moment, jobs=jobs, data_only=True, visible_only=committed)
+    if meant.at is not None:
+        files = filters.find(paths, limits, with_fates=False).files if isinstance(meant.at, Ago) else ()
+        moment = absolute("--at", meant.at, newest_time(files, limits) if files else -1)
+    committed = meant.view != "read-uncommitted" and not (meant.at_stake or filters.outcomes)
+    besides = Selection(data_only=True, visible_only=committed)
+    found = filters.find(paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides)
     if moment is not None:
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
-    tell_unreadable(found, outcome, everywhere=not (lost or incident_id))
+    tell_unreadable(found, outcome, everywhere=not meant.at_stake)
     from kafkalog_cli import extracting
 
-    if lost or incident_id:
-        found = extracting.at_stake(found, filters, incident_id)
+    if meant.at_stake:
+        found = extracting.at_stake(found, filters, meant.incident)
     elif committed:
         for line in extracting.left_out(found):
             outcome.unread()
             say(f"error: {line}")
-    elif view == "read-uncommitted":
+    elif meant.view == "read-uncommitted":
         found = extracting.since_log_start(found)
     others = 0
-    if form == "console":
-        extracting.write_console(found, limits, target, paths, outcome)
-    elif form == "segment":
-        others = extracting.write_segments(found, limits, target, paths, outcome)
+    if showing.form.has_rows:
+        shown = replace(showing, columns=showing.columns or _REPLAYED)
+        extracting.write_rows(shown, found, limits, outcome, decoders=decoders)
     else:
-        extracting.write_rows(form, found, limits, columns or _REPLAYED, target, outcome, decoders=decoders)
+        write = {_SEGMENT: extracting.write_segments, _CONSOLE: extracting.write_console}[showing.form]
+        others = write(found, limits, showing.target, paths, outcome)
     met = found.selection.met
     for line in (extracting.counted(met, others), *extracting.groups_beside(found, paths, limits)):
         say(line)
@@ -125,23 +159,15 @@ def extract(
         outcome.nothing_matched()
         say(f"error: {words}")
     tell_lost(found, outcome)
-    return outcome.status(exit_zero=exit_zero)
+    return failing.status(outcome)
 
 
-def _checked(
-    form: str | None, target: Target, view: str | None, at: When | None, filters: RecordFilters,
-    columns: tuple[str, ...], decoded: str | None, *, lost: bool, incident: str | None,
-) -> str:  # fmt: skip
-    """Return the format. Raises UsageError for options that do not go together."""
-    if (lost or incident or filters.outcomes) and (view or at is not None):
-        raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
-    if lost and incident:
-        raise click.UsageError("--lost and --incident exclude each other.")
-    form = form or ("ndjson" if target.path is None else form_of(target.path, _SUFFIXES))
-    if form in ("segment", "console", "arrow", "parquet") and target.path is None:
+def _check(showing: Showing, formats: ValueFormats) -> None:
+    """Raise UsageError for a format that can't be written so, OutputError if what writes it is missing."""
+    form = showing.form
+    if form.needs_path and showing.target.path is None:
         raise click.UsageError(f"--format {form} needs -o NAME.")
-    if form in ("segment", "console") and (columns or decoded):
+    if not form.has_rows and (showing.columns or formats.key_format or formats.value_format):
         raise click.UsageError(f"--format {form} has whole records as they are.")
-    if form in ("arrow", "parquet"):
+    if form.columnar:
         parquet_engine()
-    return form

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -16,6 +17,7 @@ from kafkalog.escape import escape, escape_bytes
 from kafkalog.files.watch import watch
 from kafkalog.outcome import Outcome
 from kafkalog.quantities import iso, many
+from kafkalog.segments.selection import Selection
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
@@ -28,6 +30,7 @@ from kafkalog_cli.filters import (
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import known_size
 from kafkalog_cli.options import (
+    as_one,
     format_option,
     jobs_option,
     limit_options,
@@ -37,36 +40,70 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import STDOUT, say
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Form, Showing
 
 if TYPE_CHECKING:
     from kafkalog.kafka.batch import Record
 
 __all__ = ["find"]
 
-_FORMATS: Final = ("text", "ndjson")
+_FORMS: Final = (FORMS["text"], FORMS["ndjson"])
 _SHOWN: Final = 60  # bytes of a key or value in a line
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What is told of the records."""
+
+    counts: bool
+    files_only: bool
+    max_count: int | None
+
+
+_report_options = as_one(
+    "report", _Report,
+    click.option("--count", "counts", is_flag=True, help="Only say how many there are, by partition and outcome."),
+    click.option("--max-count", type=click.IntRange(min=1), help="Stop after this many."),
+    click.option("--files-with-matches", "files_only", is_flag=True, help="Only name the files that have some."),
+)  # fmt: skip
+
+
+def _of_values(*, value: str | None, value_regex: str | None, null_value: bool) -> Selection:
+    """Return what values have to be."""
+    pattern = None
+    if value_regex is not None:
+        try:
+            pattern = re.compile(os.fsencode(value_regex))
+        except re.error as error:
+            raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
+    part = None if value is None else os.fsencode(value)
+    return Selection(value=part, value_pattern=pattern, null_value=null_value, data_only=True)
+
+
+_value_options = as_one(
+    "values", _of_values,
+    click.option("--value", metavar="TEXT", help="Only records whose value has this text in it."),
+    click.option("--value-regex", metavar="REGEX",
+                 help="Only records with a match of this regular expression in the value."),
+    click.option("--null-value", is_flag=True,
+                 help="Only records without a value: tombstones where a topic is compacted."),
+)  # fmt: skip
 
 
 @click.command("find", cls=GroupedCommand)
 @paths_argument("DIR|FILE...")
 @record_filter_options
-@click.option("--value", metavar="TEXT", help="Only records whose value has this text in it.")
-@click.option(
-    "--value-regex", metavar="REGEX", help="Only records with a match of this regular expression in the value."
-)
-@click.option("--null-value", is_flag=True, help="Only records without a value: tombstones where a topic is compacted.")
-@click.option("--count", "counts", is_flag=True, help="Only say how many there are, by partition and outcome.")
-@click.option("--max-count", type=click.IntRange(min=1), help="Stop after this many.")
-@click.option("--files-with-matches", "files_only", is_flag=True, help="Only name the files that have some.")
-@format_option(_FORMATS, "text")
+@_value_options
+@_report_options
+@format_option(_FORMS, "text")
 @remote_options
 @limit_options
 @jobs_option
 @unpacked_option
 def find(
-    paths: Sequence[str], filters: RecordFilters, value: str | None, value_regex: str | None, null_value: bool,
-    counts: bool, max_count: int | None, files_only: bool, form: str | None, limits: Limits,
-    jobs: int | None,
+    paths: Sequence[str], filters: RecordFilters, values: Selection, report: _Report, form: Form | None,
+    limits: Limits, jobs: int | None,
 ) -> int:  # fmt: skip
     """Say where the records below DIRs are that match: topic, partition, offset, time, and what became of them.
 
@@ -78,32 +115,24 @@ def find(
         kafkalog find --value-regex 'card=[0-9]{16}' --files-with-matches /copy/of/log.dirs
         kafkalog find --null-value --count --topic customers /copy/of/log.dirs
     """
-    pattern = None
-    if value_regex is not None:
-        try:
-            pattern = re.compile(os.fsencode(value_regex))
-        except re.error as error:
-            raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
-    if form == "ndjson" and (counts or files_only):
-        raise click.UsageError("--count and --files-with-matches write text: --format ndjson has each record.")
+    form = form or _FORMS[0]
+    if form.has_rows and (report.counts or report.files_only):
+        raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(
-        filters.find, paths, limits, jobs=jobs, data_only=True, null_value=null_value,
-        value=None if value is None else os.fsencode(value), value_pattern=pattern,
-    )  # fmt: skip
+    find_files = partial(filters.find, paths, limits, jobs=jobs, besides=values)
     # What became of records is asked for only if there are some.
-    found = find_files(with_fates=form == "ndjson")
+    found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)
-    if form == "ndjson":
+    if form.has_rows:
         from kafkalog_cli.extracting import write_rows
 
-        write_rows(form, found, limits, (EVERY_COLUMN,), STDOUT, outcome, limit=max_count)
+        write_rows(Showing(form, columns=(EVERY_COLUMN,)), found, limits, outcome, limit=report.max_count)
         number = found.selection.met.records
     else:
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
-            number = _write(found, fates, limits, outcome, stream, max_count, counts=counts, files_only=files_only)
+            number = _write(found, fates, limits, outcome, stream, report)
     tell_lost(found, outcome)
     if not number:
         say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
@@ -112,13 +141,13 @@ def find(
 
 def _write(
     found: FoundFiles, fates: Callable[[], FoundFiles], limits: Limits, outcome: Outcome, stream: BinaryIO,
-    most: int | None, *, counts: bool, files_only: bool,
+    report: _Report,
 ) -> int:  # fmt: skip
     """Write where the records are; return how many. `fates` has the same files with what became of their records."""
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.queries.reading import selected_blocks
 
-    number = 0
+    number, most, files_only = 0, report.max_count, report.files_only
     by_place: Counter[tuple[str, str]] = Counter()
     sizes = [size for size in map(known_size, found.files) if size is not None]
     watch().begin(sum(sizes), len(sizes))
@@ -134,7 +163,7 @@ def _write(
                 rows = item.rows() if most is None else item.rows()[: most - number]
                 number += len(rows)
                 for record in () if files_only else map(item.with_fates(fates().given.get(path)).record, rows):
-                    if counts:
+                    if report.counts:
                         by_place[_place(record, path), record.outcome or "unknown"] += 1
                     else:
                         stream.write(_line(record, path).encode())

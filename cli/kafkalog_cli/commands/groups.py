@@ -21,10 +21,7 @@ __all__ = ["groups"]
 @remote_options
 @jobs_option
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
-def groups(
-    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: int | None,
-    no_lag: bool,
-) -> int:  # fmt: skip
+def groups(view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: int | None, no_lag: bool) -> int:
     """Show the groups under DIRs and where each would start again: committed, pending, aborted and deleted offsets.
 
     Where the partitions' logs are under DIRs, too, show how far behind each is, and what it waits for. With --at, show
@@ -39,6 +36,6 @@ def groups(
 
     return view.write(
         group_rows(
-            paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
+            view.paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
         )
     )

@@ -16,8 +16,9 @@ from kafkalog.severity import Severity
 from kafkalog.tables.change_tables import NIGHTS
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import ROW_FORMS, columns_option, format_option, output_options, row_form, tz_option
-from kafkalog_cli.output import Target, say
+from kafkalog_cli.options import check_rows, columns_option, output_options, showing_options, tz_option
+from kafkalog_cli.output import say
+from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     from kafkalog.over_time import History
@@ -33,11 +34,10 @@ _STANDING: Final = 10  # incidents of the newest night that are listed
 @click.argument("nights", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--prune", "pruned", is_flag=True,
               help="Remove the kept scans (_work/scans) of all nights but the newest of each cluster.")  # fmt: skip
-@format_option(ROW_FORMS)
-@tz_option
-@columns_option((NIGHTS,))
-@output_options("Write to this file; without a suffix, to this new directory.")
-def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: tuple[str, ...], target: Target) -> int:
+@showing_options(
+    tz_option, columns_option((NIGHTS,)), output_options("Write to this file; without a suffix, to this new directory.")
+)
+def history(nights: Path, pruned: bool, showing: Showing) -> int:
     """Show how the audits in the directories below NIGHTS ended, a line a night, and since when something is there.
 
     The exit status is 3 if one of them could not be read, not 1 if something is wrong: audits have their own.
@@ -52,19 +52,19 @@ def history(nights: Path, pruned: bool, form: str | None, zone: Zone, columns: t
     from kafkalog_cli.render.people import encoded
     from kafkalog_cli.render.sinks import write_output
 
-    form = row_form(form, target, (NIGHTS,), columns)
+    check_rows(showing, (NIGHTS,))
     found, unreadable = read(nights)
     outcome = Outcome(Severity.ERROR)
     for line in unreadable:
         outcome.unread()
         say(f"error: {line}")
     rows = [tuple(row[name] for name in NIGHTS.names) for one in found for row in one.nights]
-    if form == "table" and not columns:
-        with target.stream([str(nights)]) as stream:
-            for line in _lines(found, zone):
+    if showing.form.draws and not showing.columns:
+        with showing.target.stream([str(nights)]) as stream:
+            for line in _lines(found, showing.zone):
                 stream.write(encoded(f"{line}\n"))
     else:
-        write_output(form, [(NIGHTS, rows)], target, [str(nights)], columns=columns, zone=zone)
+        write_output(showing, [(NIGHTS, rows)], [str(nights)])
     if pruned:
         try:
             count, size = prune(found)

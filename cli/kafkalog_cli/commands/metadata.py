@@ -20,7 +20,7 @@ __all__ = ["metadata"]
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL),
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP),
 )
-def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topics: tuple[str, ...]) -> int:
+def metadata(view: ViewOutput, at: Moment | None, topics: tuple[str, ...]) -> int:
     """Show brokers, topics, leaders, in-sync replicas and settings under DIRs, with all changes.
 
     With --at, show them at that moment. The tables metadata and internal have the log's records.
@@ -31,4 +31,4 @@ def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topics
     """
     from kafkalog.auditing.topics import metadata_view
 
-    return view.write(metadata_view(paths, at, view.limits, topics=topics, tables=view.names, form=view.row_form))
+    return view.write(metadata_view(view.paths, at, view.limits, topics=topics, tables=view.names, form=view.row_form))

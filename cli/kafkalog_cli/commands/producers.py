@@ -23,9 +23,7 @@ __all__ = ["producers"]
 @remote_options
 @jobs_option
 @view_options((WRITERS, RATES), (WRITERS,), has_moment=False)
-def producers(
-    paths: tuple[str, ...], view: ViewOutput, topics: tuple[str, ...], by: str | None, jobs: int | None
-) -> int:
+def producers(view: ViewOutput, topics: tuple[str, ...], by: str | None, jobs: int | None) -> int:
     """Show who wrote to topics under DIRs: producers and their transactional ids, since when, how much.
 
     Producers without an id are one row for each topic. Batches are counted by their headers, at their newest timestamp.
@@ -40,7 +38,7 @@ def producers(
     is_drawn = by is not None and view.is_text and view.tables == (WRITERS,)
     if by is not None and view.tables == (WRITERS,):
         view = replace(view, tables=(RATES,))
-    rows = writer_rows(paths, topics, by, view.limits, view.names, jobs)
+    rows = writer_rows(view.paths, topics, by, view.limits, view.names, jobs)
     if not is_drawn:
         return view.write(rows)
     from kafkalog_cli.render.drawings import rate_lines

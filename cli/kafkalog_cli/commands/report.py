@@ -10,9 +10,10 @@ import click
 
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import existing_directory, findings_option, format_option, output_options, tz_option
-from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name, form_of
+from kafkalog_cli.options import existing_directory, findings_option, output_options, showing_options, tz_option
+from kafkalog_cli.output import say
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
     from kafkalog.reports import Night, WrittenAudit
@@ -22,13 +23,14 @@ __all__ = ["report"]
 
 @click.command("report", cls=GroupedCommand)
 @click.argument("audit", callback=existing_directory, metavar="AUDIT")
-@format_option(("table", *REPORT_FORMS), "table; with -o, from its suffix")
-@findings_option
-@tz_option
+@showing_options(
+    findings_option, tz_option, output_options("Write to this file.", folders=False),
+    forms=[form for form in FORMS.values() if form.report is not None],
+    default="table; with -o, from its suffix", bare=None,
+)  # fmt: skip
 @click.option("--nights", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="NIGHTS",
               help="In HTML: show how the audits in the directories below NIGHTS ended.")  # fmt: skip
-@output_options("Write to this file.", folders=False)
-def report(audit: str, form: str | None, findings: bool, zone: Zone, nights: Path | None, target: Target) -> int:
+def report(audit: str, showing: Showing, nights: Path | None) -> int:
     """Show the report of AUDIT, a directory or URI to which txn-audit or the bulk audit on Spark wrote.
 
     \b
@@ -37,20 +39,13 @@ def report(audit: str, form: str | None, findings: bool, zone: Zone, nights: Pat
         kafkalog report --nights nights nights/2026-11-21 -o report.html
     """
     from kafkalog.reports import WrittenAudit
-    from kafkalog_cli.render.people import style
     from kafkalog_cli.render.report_forms import write_form
 
-    form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))
-    check_name(form, target.path)
-    if nights is not None and form != "html":
+    if nights is not None and not showing.form.nights:
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
     source = WrittenAudit(audit)
-    strip = () if nights is None else _strip(nights, source, zone)
-    with target.stream([audit]) as stream:
-        write_form(
-            form, source, source.origin, stream, zone=zone, style=style(target.on_terminal),
-            findings=findings, nights=strip,
-        )  # fmt: skip
+    strip = () if nights is None else _strip(nights, source, showing.zone)
+    write_form(Told(source, source.origin, nights=strip), showing, [audit])
     return 0
 
 

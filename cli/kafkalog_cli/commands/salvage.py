@@ -15,6 +15,8 @@ from kafkalog.outcome import Outcome
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    Failing,
+    as_one,
     columns_option,
     max_batch_bytes_option,
     max_expansion_option,
@@ -24,7 +26,10 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, Target, say
+from kafkalog_cli.output import STDOUT, say
+from kafkalog_cli.params import FormChoice
+from kafkalog_cli.render.forms import ROWS
+from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     from kafkalog.segments.salvage import Salvaged
@@ -32,53 +37,50 @@ if TYPE_CHECKING:
 
 __all__ = ["salvage"]
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv")
+_FORMS: Final = tuple(form for form in ROWS if not form.columnar)
 _NAMES: Final = ("stretches", "findings")
 
 
 @click.command("salvage", cls=GroupedCommand)
 @click.argument("segment")
-@output_options(
-    "The new file, outside of log directories; appears only when it is complete.", folders=False, required=True
-)
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True,
-              help="Format of the list of what was copied and what was left out.")  # fmt: skip
-@table_option(_NAMES)
-@columns_option([TABLES[name] for name in _NAMES])
-@max_batch_bytes_option
-@max_expansion_option
+@as_one(
+    "showing", Showing,
+    output_options("The new file, outside of log directories; appears only when it is complete.", folders=False,
+                   required=True),
+    click.option("--format", "form", type=FormChoice(_FORMS), default=_FORMS[0].name, show_default=True,
+                 help="Format of the list of what was copied and what was left out."),
+    table_option(_NAMES),
+    columns_option([TABLES[name] for name in _NAMES]),
+)  # fmt: skip
+@as_one("limits", Limits, max_batch_bytes_option, max_expansion_option)
 @unpacked_option
 @status_options(Severity.ERROR)
-def salvage(
-    segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
-    columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
-) -> int:  # fmt: skip
+def salvage(segment: str, include: tuple[str, ...], showing: Showing, limits: Limits, failing: Failing) -> int:
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
     \b
         kafkalog salvage 00000000000000000000.log -o /elsewhere/orders-0/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o /elsewhere/x.log | jq 'select(.taken == false)'
     """
-    (segment,), output = unpacked([segment]), target.path
+    (segment,), target, form = unpacked([segment]), showing.target, showing.form
+    output = target.path
     if output is None:
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
-    if form == "csv" and len(tables) > 1:
-        raise click.UsageError("--format csv takes exactly one --table.")
+    if form.one_table and len(showing.tables) > 1:
+        raise click.UsageError(f"--format {form} takes exactly one --table.")
     from kafkalog.files.off_limits import mark_copied
     from kafkalog.segments.salvage import TAKEN
     from kafkalog.segments.salvage import salvage as salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
-    from kafkalog_cli.render.sinks import sink_of
 
-    limits = Limits(max_batch_bytes, max_expansion=max_expansion)
-    wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
-    outcome = Outcome(Severity[fail_on.upper()])
+    wanted = showing.tables or (_NAMES if form.has_findings else _NAMES[:1])
+    outcome = failing.outcome()
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, replace(STDOUT, csv_safe=target.csv_safe))
+            sink = replace(showing, target=replace(STDOUT, csv_safe=target.csv_safe)).sink(report, wanted)
             rows = _SalvagedRows(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
@@ -95,7 +97,7 @@ def salvage(
     else:
         for line in (*rows.lines(output), *_next_steps(segment, output, rows, limits)):
             say(line)
-    return outcome.status(exit_zero=exit_zero)
+    return failing.status(outcome)
 
 
 def _next_steps(segment: str, output: Path, rows: _SalvagedRows, limits: Limits) -> Iterator[str]:

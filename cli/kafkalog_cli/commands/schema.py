@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Final
 
 import click
 
 from kafkalog.tables import SCHEMA_VERSION, TABLES
 from kafkalog_cli.help import GroupedCommand
+from kafkalog_cli.params import FormChoice
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Form
 
 __all__ = ["schema"]
+
+_FORMS: Final = (FORMS["text"], FORMS["json"])
 
 
 @click.command("schema", cls=GroupedCommand)
 @click.argument("tables", nargs=-1, metavar="[TABLE]...", type=click.Choice(tuple(TABLES)))
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
-def schema(tables: tuple[str, ...], form: str) -> int:
+@click.option("--format", "form", type=FormChoice(_FORMS), default=_FORMS[0].name, show_default=True)
+def schema(tables: tuple[str, ...], form: Form) -> int:
     """Show the columns of each TABLE with type, unit and meaning. Without TABLE, show all.
 
     \b
         kafkalog schema batches
     """
     chosen = [TABLES[name] for name in tables or tuple(TABLES)]
-    if form == "json":
+    if form.has_rows:
         text = json.dumps(
             {
                 "schema_version": SCHEMA_VERSION,

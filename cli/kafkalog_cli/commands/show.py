@@ -13,10 +13,13 @@ from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import limit_options, unpacked, unpacked_option
 from kafkalog_cli.output import STDOUT, say
+from kafkalog_cli.params import FormChoice
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Form, Showing
 
 __all__ = ["show"]
 
-_FORMATS: Final = ("text", "ndjson", "json")
+_FORMS: Final = (FORMS["text"], FORMS["ndjson"], FORMS["json"])
 _PLACE: Final = re.compile(
     r"(?P<file>.+)@(?:offset:(?P<offset>-?\d{1,19})|(?P<position>0[xX][0-9a-fA-F]{1,16}|\d{1,19}))", re.DOTALL
 )
@@ -48,10 +51,10 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option("--format", "form", type=FormChoice(_FORMS), default=_FORMS[0].name, show_default=True)
 @limit_options
 @unpacked_option
-def show(places: tuple[_Place, ...], form: str, limits: Limits) -> int:
+def show(places: tuple[_Place, ...], form: Form, limits: Limits) -> int:
     """Show the bytes at a place, field by field: batch headers with their CRC, records, entries of side files.
 
     A place is a file and a byte position, decimal or hex, or a file and a record's offset: FILE@817, FILE@0x331,
@@ -64,12 +67,11 @@ def show(places: tuple[_Place, ...], form: str, limits: Limits) -> int:
     """
     from kafkalog.segments.show import show as run
     from kafkalog_cli.render.drawings import write_fields
-    from kafkalog_cli.render.sinks import sink_of
 
     files = unpacked([place.file for place in places])
     outcome = Outcome(Severity.ERROR)
     with STDOUT.stream(()) as stream:
-        sink = None if form == "text" else sink_of(form, stream, (), ("fields",), STDOUT)
+        sink = Showing(form).sink(stream, ("fields",)) if form.has_rows else None
         for place, file in zip(places, files, strict=True):
             try:
                 found = run(file, place.position, offset=place.offset, limits=limits)

@@ -13,10 +13,9 @@ import click
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import Column, Table
-from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import ROW_FORMS, format_option, output_options, row_form, tz_option
-from kafkalog_cli.output import Target
+from kafkalog_cli.options import check_rows, output_options, showing_options, tz_option
+from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,10 +26,8 @@ __all__ = ["sql"]
 @click.command("sql", cls=GroupedCommand)
 @click.argument("audits", nargs=-1, required=True, type=click.Path(exists=True), metavar="AUDIT...")
 @click.argument("query", metavar="SELECT")
-@format_option(ROW_FORMS)
-@tz_option
-@output_options("Write to this file.", folders=False)
-def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, target: Target) -> int:
+@showing_options(tz_option, output_options("Write to this file.", folders=False))
+def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
     """Answer a SELECT over the tables of AUDITs, which txn-audit wrote as Parquet, with DuckDB.
 
     Each table is a view of its name; kafkalog schema lists them. An AUDIT may also be a Parquet file that extract, dump
@@ -41,22 +38,22 @@ def sql(audits: tuple[str, ...], query: str, form: str | None, zone: Zone, targe
         kafkalog sql audit "SELECT topic, state, count(*) AS n FROM transactions GROUP BY ALL ORDER BY ALL"
         kafkalog sql monday tuesday "SELECT audit, sum(log_end_offset) AS ends FROM partitions GROUP BY ALL"
     """
-    form = row_form(form, target, ("result",))
+    check_rows(showing, ("result",))
     connection = database(audits)
     refuse_all_but_one_select(connection, query)
-    if form in ("arrow", "parquet"):
+    if showing.form.columnar:
         from kafkalog_cli.render.columnar import write_stream
 
         with _in_words():  # Arrow has DuckDB's own types
             found = connection.sql(query).to_arrow_reader(_ROWS)
-        with found as reader, target.stream(audits) as stream:
-            write_stream(form, stream, reader.schema, reader)
+        with found as reader, showing.target.stream(audits) as stream:
+            write_stream(showing.form.name, stream, reader.schema, reader)
         return 0
     from kafkalog_cli.render.sinks import write_rows
 
     asked = answer(connection, query)
-    with target.stream(audits) as stream:
-        write_rows(form, stream, [asked], target, zone=zone)
+    with showing.target.stream(audits) as stream:
+        write_rows(showing, stream, [asked])
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import click
@@ -11,6 +12,7 @@ from kafkalog import Limits
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    as_one,
     jobs_option,
     limit_options,
     paths_argument,
@@ -29,26 +31,58 @@ _NARROWEST: Final = 10
 _STABLE: Final = 24  # characters for the last stable offset after a lane
 
 
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """What has a lane, and which lanes are drawn."""
+
+    lanes: str
+    topic: str | None
+    ids: str | None
+    incident: str | None
+
+
+_lane_options = as_one(
+    "about", _Lanes,
+    click.option("--topic", metavar="GLOB",
+                 help="Only topics that match this pattern.  [default: all but internal ones]"),
+    click.option("--transactional-id", "ids", metavar="GLOB", help="Only transactional ids that match this pattern."),
+    click.option("--incident", metavar="ID", help="Only the partitions of this incident."),
+    click.option("--lanes", type=click.Choice(tuple(_LANES)), default="partition", show_default=True,
+                 help="What has a line of its own."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """How lanes are drawn."""
+
+    by: str | None
+    width: int | None
+    every: bool
+    ascii_only: bool
+
+
+_drawing_options = as_one(
+    "drawing", _Drawing,
+    click.option("--by", type=click.Choice(("offset", "time")), help="What goes from left to right; ids and producers"
+                 " are drawn by time.  [default: offset]"),
+    click.option("--width", type=click.IntRange(min=40),
+                 help="Characters of a line.  [default: the terminal's, or 80]"),
+    click.option("--all", "every", is_flag=True,
+                 help=f"Draw each healthy lane; else more than {_FOLDED} are one line."),
+    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters."),
+)  # fmt: skip
+
+
 @click.command("timeline", cls=GroupedCommand)
 @paths_argument("DIR...")
 @unpacked_option
-@click.option("--topic", metavar="GLOB", help="Only topics that match this pattern.  [default: all but internal ones]")
-@click.option("--transactional-id", "ids", metavar="GLOB", help="Only transactional ids that match this pattern.")
-@click.option("--incident", metavar="ID", help="Only the partitions of this incident.")
-@click.option("--lanes", type=click.Choice(tuple(_LANES)), default="partition", show_default=True,
-              help="What has a line of its own.")  # fmt: skip
-@click.option("--by", type=click.Choice(("offset", "time")), help="What goes from left to right; ids and producers are"
-              " drawn by time.  [default: offset]")  # fmt: skip
-@click.option("--width", type=click.IntRange(min=40), help="Characters of a line.  [default: the terminal's, or 80]")
-@click.option("--all", "every", is_flag=True, help=f"Draw each healthy lane; else more than {_FOLDED} are one line.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters.")
+@_lane_options
+@_drawing_options
 @remote_options
 @jobs_option
 @limit_options
-def timeline(
-    paths: tuple[str, ...], topic: str | None, ids: str | None, incident: str | None, lanes: str, by: str | None,
-    width: int | None, every: bool, ascii_only: bool, jobs: int | None, limits: Limits,
-) -> int:  # fmt: skip
+def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int | None, limits: Limits) -> int:
     """Draw the transactions under DIRs: a line for each partition, transactional id or producer, the worst first.
 
     Times are the brokers': a producer's own clock may be wrong.
@@ -66,21 +100,22 @@ def timeline(
     from kafkalog_cli.render.people import encoded, is_ascii, style
     from kafkalog_cli.render.people import width as terminal_width
 
-    by_time = lanes != "partition" or by == "time"
-    if lanes != "partition" and by == "offset":
+    lanes, topic, ids = about.lanes, about.topic, about.ids
+    by_time = lanes != "partition" or drawing.by == "time"
+    if lanes != "partition" and drawing.by == "offset":
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
     found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
     source = source_of(found, summary := Summary.of(found))
     for line in found.unreadable:
         say(f"error: {line}")
-    chosen = _partitions(source.rows("incidents"), incident)
+    chosen = _partitions(source.rows("incidents"), about.incident)
 
     def wanted(row: Mapping[str, Any]) -> bool:
         if chosen is not None:
             return f"{row['topic']}-{row['partition']}" in chosen
         return matches(row["topic"], (topic,)) if topic is not None else not row["topic"].startswith("__")
 
-    total = width or (terminal_width() if is_terminal() else 80)
+    total = drawing.width or (terminal_width() if is_terminal() else 80)
     topics = {row["topic"] for row in source.rows("partitions")}
     if topic is not None and not any(matches(name, (topic,)) for name in topics):
         raise nothing_matches("topic", [topic], topics)
@@ -95,10 +130,10 @@ def timeline(
     if not drawn:
         internal = topic is None and topics and all(name.startswith("__") for name in topics)
         say("nothing to draw" + (": only internal topics are here, which --topic '__*' draws" if internal else ""))
-    shown, folded = (drawn, None) if every else fold_quiet(drawn, _FOLDED)
+    shown, folded = (drawn, None) if drawing.every else fold_quiet(drawn, _FOLDED)
     with STDOUT.stream(()) as stream:
         color = style(is_terminal())["color"]
-        plain = ascii_only or is_ascii()
+        plain = drawing.ascii_only or is_ascii()
         for line in lane_lines(
             shown, folded, width=cells, by_time=by_time, kind=_WORDS[lanes], ascii_only=plain, color=color
         ):

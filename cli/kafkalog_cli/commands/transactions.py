@@ -21,12 +21,7 @@ __all__ = ["transactions"]
 @jobs_option
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
-    paths: tuple[str, ...],
-    view: ViewOutput,
-    at: Moment | None,
-    transactional_ids: tuple[str, ...],
-    state: tuple[str, ...],
-    jobs: int | None,
+    view: ViewOutput, at: Moment | None, transactional_ids: tuple[str, ...], state: tuple[str, ...], jobs: int | None
 ) -> int:
     """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 
@@ -39,6 +34,13 @@ def transactions(
     from kafkalog.auditing.topics import transition_rows
 
     rows = transition_rows(
-        paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs, form=view.row_form, states=state
+        view.paths,
+        at,
+        view.limits,
+        tables=view.names,
+        ids=transactional_ids,
+        jobs=jobs,
+        form=view.row_form,
+        states=state,
     )
     return view.write(rows)

@@ -7,34 +7,33 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from kafkalog import Limits, Severity
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
-    ROW_FORMS,
     SHOWN,
+    Failing,
     as_one,
     audit_options,
     audit_options_of,
+    check_rows,
     columns_option,
     findings_option,
-    format_option,
     jobs_option,
     output_options,
     partition_option,
     paths_argument,
-    row_form,
     say_reused,
+    showing_options,
     since_audit_option,
     topic_option,
     transactional_id_option,
@@ -42,19 +41,18 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, check_name
+from kafkalog_cli.output import Target, say, say_findings
+from kafkalog_cli.render.forms import REPORTS, ROWS
+from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, AuditOptions, Summary
+    from kafkalog.reports import AuditSource
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
 
 _PRODUCERLESS: Final = "visible"  # what consumers see of a log is never one producer's
-
-
-_LINES: Final = ("ndjson", "json", "csv")  # formats of lines, which the kernel writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,41 +75,75 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
-_narrowing_options = as_one(
-    "narrowing", Narrowing,
-    topic_option,
-    partition_option,
-    click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only this producer; repeat for more."),
-    transactional_id_option,
+_filter_options = as_one(
+    "chosen", _Filter,
+    as_one(
+        "narrowing", Narrowing,
+        topic_option,
+        partition_option,
+        click.option("--producer-id", "producer_ids", type=int, multiple=True,
+                     help="Only this producer; repeat for more."),
+        transactional_id_option,
+    ),
+    click.option("--state", multiple=True, type=click.Choice(STATES),
+                 help="Show only transactions in this state; the verdict stays the same."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where the audit runs, what it takes of an earlier one, how often it reads."""
+
+    engine: str
+    master: str | None
+    confirm: float | None
+    since_audit: str | None
+    hashed: bool
+
+    def check(self, *, folder: bool) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.hashed and not folder:
+            raise click.UsageError(
+                "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
+            )
+        if self.engine == "local" and self.master is not None:
+            raise click.UsageError("--master works only with --engine spark.")
+
+    def read(self, paths: tuple[str, ...], target: Target) -> tuple[str, ...]:
+        """Return what is read, where nothing is written; --overwrite may replace the earlier audit."""
+        earlier = self.since_audit
+        if earlier is None or os.path.realpath(earlier) == os.path.realpath(target.path or ""):
+            return paths
+        return (*paths, earlier)
+
+
+_way_options = as_one(
+    "way", _Way,
+    click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
+                 help="Where the audit runs; Spark writes only Parquet."),
+    click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2]."),
+    click.option("--confirm", type=click.FloatRange(min=0), metavar="SECONDS",
+                 help="Read partitions with open transactions that are not proved again after this time."),
+    since_audit_option,
 )  # fmt: skip
 
 
 @click.command("txn-audit", cls=GroupedCommand)
 @paths_argument("DIR...")
-@format_option((*ROW_FORMS, *REPORT_FORMS))
-@click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
-@columns_option(AUDIT_TABLES)
-@findings_option
-@tz_option
-@_narrowing_options
-@click.option("--state", multiple=True, type=click.Choice(STATES),
-              help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
+@showing_options(
+    click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible."),
+    columns_option(AUDIT_TABLES), findings_option, tz_option,
+    output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
+    forms=(*ROWS, *REPORTS),
+)  # fmt: skip
+@_filter_options
 @click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")
-@jobs_option
+@_way_options
+@as_one("options", audit_options_of, jobs_option, audit_options)
 @unpacked_option
-@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
-@click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
-              help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
-@click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
-@click.option("--confirm", type=click.FloatRange(min=0), metavar="SECONDS",
-              help="Read partitions with open transactions that are not proved again after this time.")  # fmt: skip
-@since_audit_option
-@audit_options
 def txn_audit(
-    paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
-    narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
-    exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
-    since_audit: str | None, incident: str | None, limits: Limits, **options: Any,
+    paths: tuple[str, ...], showing: Showing, chosen: _Filter, incident: str | None, way: _Way,
+    options: AuditOptions, failing: Failing,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -124,105 +156,88 @@ def txn_audit(
         kafkalog txn-audit --format ndjson --table transactions /copy/of/log.dirs | jq 'select(.state == "hanging")'
         kafkalog explain transaction-hanging
     """
-    chosen = _Filter(narrowing, state)
-    form = row_form(form, target, tables, columns, REPORT_SUFFIXES)
-    check_name(form, target.path)
-    folder = target.is_folder(form)
-    if form in REPORT_FORMS and (tables or columns or state):
-        raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
-    if incident is not None and (form != "table" or tables or everything or state):
-        raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
-    if _PRODUCERLESS in tables and narrowing.of_producers:
-        raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
-    if hashed and not folder:
+    check_rows(showing, showing.tables)
+    folder = showing.is_folder
+    if not showing.form.has_rows and (showing.tables or showing.columns or chosen.state):
         raise click.UsageError(
-            "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
+            f"--format {showing.form} has all tables: choose partitions and ids, not tables or rows."
         )
-    if engine == "spark":
-        return _on_spark(paths, form, target, chosen, confirm, master)
-    if master is not None:
-        raise click.UsageError("--master works only with --engine spark.")
-    from kafkalog.auditing.pipeline import provenance, scans_of_audit
+    if incident is not None and (not showing.form.draws or showing.tables or showing.everything or chosen.state):
+        raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
+    if _PRODUCERLESS in showing.tables and chosen.narrowing.of_producers:
+        raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
+    way.check(folder=folder)
+    if way.engine == "spark":
+        return _on_spark(paths, showing, chosen, way)
+    from kafkalog.auditing.pipeline import scans_of_audit, verdict_of
     from kafkalog.auditing.transactions import Summary, narrowed
-    from kafkalog.reports import first_screen, source_of
-    from kafkalog_cli.render.report_forms import is_report, print_headline
+    from kafkalog.reports import source_of
+    from kafkalog_cli.render.report_forms import is_report, print_headline, write_form
 
     paths, started = unpacked(paths), time.time()
-    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
-    read = paths
-    if since_audit is not None and os.path.realpath(since_audit) != os.path.realpath(target.path or ""):
-        read = (*paths, since_audit)  # --overwrite may replace the earlier audit, nothing else is written there
-    with _audit_folder(target, read) if folder else nullcontext() as place:
-        of_audit = audit_options_of(options, limits, jobs)
-        found = _audited(paths, of_audit, earlier, place, confirm, started, hashed=hashed)
-        say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
-        found = narrowed(found, narrowing)
+    earlier = () if way.since_audit is None else (scans_of_audit(way.since_audit),)
+    with _audit_folder(showing.target, way.read(paths, showing.target)) if folder else nullcontext() as place:
+        found = _audited(paths, options, earlier, place, way, started)
+        say_reused(found.reused, way.since_audit, resumed=place is not None and place.resumed)
+        found = narrowed(found, chosen.narrowing)
         summary = Summary.of(found)
-        status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+        status = failing.status(summary.outcome(failing.severity))
         for line in found.unreadable:
             say(f"error: {line}")
         source = source_of(found, summary)
+        origin = partial(_origin, found, summary, showing.target.command, started, hashed=way.hashed)
         if place is not None:
             from kafkalog_cli.audit_folder import write_audit
 
-            write_audit(
-                found, source, summary, status, place, form, tables or SHOWN, chosen.of if chosen else None,
-                command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
-            )  # fmt: skip
-        elif is_report(form, tables, columns, everything=everything or bool(state)):
-            from kafkalog_cli.render.people import style
-            from kafkalog_cli.render.report_forms import write_form
-
-            def origin() -> dict[str, Any]:
-                from kafkalog_cli.audit_folder import files_of
-
-                files = files_of(found, hashed=hashed)
-                return provenance(target.command, summary, files, sys.argv[1:], started, "local")
-
-            with target.stream(paths) as stream:
-                write_form(
-                    form, source, origin, stream, zone=zone, style=style(target.on_terminal), findings=findings,
-                    every=bool(tables), incident=incident,
-                )  # fmt: skip
+            shown = replace(showing, tables=showing.tables or SHOWN)
+            verdict, test_of = partial(verdict_of, summary, status), chosen.of if chosen else None
+            write_audit(found, source, verdict, place, shown, test_of, origin, started)
+        elif is_report(replace(showing, everything=showing.everything or bool(chosen.state))):
+            told = Told(source, origin, every=bool(showing.tables), incident=incident)
+            write_form(told, showing, paths)
         else:
-            with target.stream(paths) as stream:
-                if form == "table" and not tables and not everything:  # --state chooses some transactions
-                    headline = first_screen(source, list(source.rows(INCIDENTS.name))).headline
-                    stream.write(f"{headline}\n\n".encode("utf-8", "surrogateescape"))
-                    tables = ("transactions",)
-                _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
-        if target.path is not None:
+            _write(found, source, summary, showing, chosen, paths)
+        if showing.target.path is not None:
             print_headline(source)
         return status
 
 
-def _on_spark(
-    paths: Sequence[str], form: str, target: Target, chosen: _Filter, confirm: float | None, master: str | None
-) -> int:
-    if form != "parquet" or not target.is_folder(form):
+def _origin(
+    found: Audit, summary: Summary, command: str, started: float, engine: str = "local", *, hashed: bool
+) -> dict[str, Any]:
+    """Return what ``provenance.json`` has."""
+    from kafkalog.auditing.pipeline import provenance
+    from kafkalog_cli.audit_folder import files_of
+
+    return provenance(command, summary, files_of(found, hashed=hashed), sys.argv[1:], started, engine)
+
+
+def _on_spark(paths: Sequence[str], showing: Showing, chosen: _Filter, way: _Way) -> int:
+    target = showing.target
+    if not showing.form.parts or not showing.is_folder:
         raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
-    if confirm is not None:
+    if way.confirm is not None:
         raise click.UsageError("--confirm works only with --engine local.")
     if chosen:
         raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
     from kafkalog_cli.submit import run_bulk
 
-    return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
+    return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=way.master)
 
 
 def _audited(
-    paths: Sequence[str], options: AuditOptions, earlier: tuple[str, ...], place: AuditFolder | None,
-    confirm: float | None, started: float, *, hashed: bool,
+    paths: Sequence[str], options: AuditOptions, earlier: tuple[str, ...], place: AuditFolder | None, way: _Way,
+    started: float,
 ) -> Audit:  # fmt: skip
     """Audit with the scans that an earlier audit, or an earlier run into the same directory, kept."""
     from kafkalog.auditing.pipeline import KeptScans, audit, confirmed
 
     kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
     if place is not None:
-        kept = place.kept(earlier, hashed=hashed)
+        kept = place.kept(earlier, hashed=way.hashed)
     found = audit(paths, options, kept=kept)
-    if confirm is not None:
-        found = confirmed(found, paths, options, confirm)
+    if way.confirm is not None:
+        found = confirmed(found, paths, options, way.confirm)
     if isinstance(options.now, Ago):
         for now in sorted({cluster.now for cluster in found.clusters}):
             say(f"the present is {iso(now)}")
@@ -236,20 +251,32 @@ def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager
 
 
 def _write(
-    found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
-    chosen: _Filter, *, target: Target, zone: Zone,
-) -> None:  # fmt: skip
+    found: Audit, source: AuditSource, summary: Summary, showing: Showing, chosen: _Filter, paths: Sequence[str]
+) -> None:
+    from kafkalog.reports import first_screen
+
+    with showing.target.stream(paths) as stream:
+        if showing.form.draws and not showing.tables and not showing.everything:  # --state chooses some transactions
+            headline = first_screen(source, list(source.rows(INCIDENTS.name))).headline
+            stream.write(f"{headline}\n\n".encode("utf-8", "surrogateescape"))
+            showing = replace(showing, tables=("transactions",))
+        _write_rows(found, summary, showing, chosen, stream)
+    if showing.tells_findings:
+        say_findings(found.findings())
+
+
+def _write_rows(found: Audit, summary: Summary, showing: Showing, chosen: _Filter, stream: BinaryIO) -> None:
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
-    from kafkalog_cli.render.sinks import sink_of, write_columns, write_summary
+    from kafkalog_cli.render.sinks import write_columns, write_summary
 
-    wanted = tables or SHOWN
-    sink = sink_of(form, stream, columns, wanted, target, zone=zone)
-    if not tables:
+    wanted = showing.tables or SHOWN
+    sink = showing.sink(stream, wanted)
+    if not showing.tables:
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
-            if table.name in COLUMN_TABLES and form in _LINES and not chosen:
+            if table.name in COLUMN_TABLES and showing.form.is_lines and not chosen:
                 write_columns(sink, table, audit_columns(found, table.name))
                 continue
             test = chosen.of(table)
@@ -257,7 +284,3 @@ def _write(
                 if test(row):
                     sink.row(table, row)
     sink.close()
-    if form == "csv" and tables != ("findings",):
-        for finding in found.findings():
-            if finding.severity > Severity.NOTE:
-                say(str(finding))

@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from kafkalog import Limits, Severity
+from kafkalog import Limits
 from kafkalog.tables.verify_tables import MIRRORS, REPLICAS, VERIFY_TABLES
-from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
-    ROW_FORMS,
+    Failing,
+    all_option,
+    as_one,
+    check_report,
+    check_rows,
     columns_option,
     findings_option,
-    format_option,
     jobs_option,
     limit_options,
     output_options,
     paths_argument,
     remote_options,
-    row_form,
+    showing_options,
     status_options,
     table_option,
     tz_option,
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import PROSE_FORMS, PROSE_SUFFIXES
+from kafkalog_cli.output import say, say_findings
+from kafkalog_cli.render.forms import FORMS, PROSE, ROWS
+from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.verification import Verification
+    from kafkalog.auditing.verification import Verification, VerifyOptions
     from kafkalog.outcome import Exit
     from kafkalog.tables import Table
+    from kafkalog_cli.output import Target
 
 __all__ = ["verify"]
 
@@ -50,40 +55,85 @@ _PAIR: Final = (
 _HASHES: Final = ("sha256",)
 
 
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """What inputs are compared with besides: their mirrors by the rules `topics`, brokers of a `release`."""
+
+    mirror: bool
+    topics: tuple[str, ...]
+    restorable: bool
+    release: str | None
+
+    def check(self) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.topics and not self.mirror:
+            raise click.UsageError("--topics goes with --mirror.")
+        if self.release is not None and not self.restorable:
+            raise click.UsageError("--kafka-version goes with --restorable.")
+
+    def add_to(self, found: Verification, paths: Sequence[str], options: VerifyOptions) -> None:
+        """Compare, and add what it says."""
+        if self.mirror:
+            from kafkalog.queries.mirrors import compare_mirror
+
+            compare_mirror(paths, options.limits, self.topics, options.jobs).add_to(found)
+        if self.restorable:
+            from kafkalog.api import add_restorable
+
+            add_restorable(found, paths, options.limits, options.jobs, self.release)
+
+
+_compared_options = as_one(
+    "others", _Compared,
+    click.option("--mirror", is_flag=True,
+                 help="Compare the topics of the first DIR's cluster with their mirrors in the others."),
+    click.option("--topics", multiple=True, metavar="SOURCE=MIRROR",
+                 help="With --mirror, the topics to compare; * stands for the same in both."
+                 "  [default: by the same name, or with an alias and a dot before it]"),
+    click.option("--restorable", is_flag=True, help="Say whether brokers can go on from the DIRs, a cluster's."),
+    click.option("--kafka-version", "release", metavar="VERSION",
+                 help="With --restorable, the release of the brokers that are to be started."),
+)  # fmt: skip
+
+
+def _options(
+    *, depth: str, hashed: str | None, replicas: bool, limits: Limits, jobs: int | None
+) -> VerifyOptions:  # fmt: skip
+    from kafkalog.auditing.verification import VerifyOptions
+
+    return VerifyOptions(limits, depth, hashed, jobs, replicas)
+
+
+_verify_options = as_one(
+    "options", _options,
+    click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
+                 help="Check only headers and CRCs, or decode every record too."),
+    click.option("--hash", "hashed", type=click.Choice(_HASHES),
+                 help="Compute every file's checksum in the same read."),
+    click.option("--replicas", is_flag=True,
+                 help="Compare the partitions that the DIRs share; each DIR is one broker's."),
+    limit_options,
+    jobs_option,
+)  # fmt: skip
+
+
 @click.command("verify", cls=GroupedCommand)
 @paths_argument("DIR|FILE...")
-@click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
-              help="Check only headers and CRCs, or decode every record too.")  # fmt: skip
-@click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Compute every file's checksum in the same read.")
+@_verify_options
 @click.option("--against", type=click.Path(exists=True, dir_okay=False), metavar="PROVENANCE.JSON",
               help="Report what changed since this file was written.")  # fmt: skip
-@click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
-@click.option("--mirror", is_flag=True,
-              help="Compare the topics of the first DIR's cluster with their mirrors in the others.")  # fmt: skip
-@click.option("--topics", multiple=True, metavar="SOURCE=MIRROR",
-              help="With --mirror, the topics to compare; * stands for the same in both."
-              "  [default: by the same name, or with an alias and a dot before it]")  # fmt: skip
-@click.option("--restorable", is_flag=True, help="Say whether brokers can go on from the DIRs, a cluster's.")
-@click.option("--kafka-version", "release", metavar="VERSION",
-              help="With --restorable, the release of the brokers that are to be started.")  # fmt: skip
-@format_option((*ROW_FORMS, *PROSE_FORMS))
-@findings_option
-@tz_option
-@table_option(_NAMES)
-@click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
-@columns_option(VERIFY_TABLES)
+@_compared_options
+@showing_options(
+    findings_option, tz_option, table_option(_NAMES), all_option, columns_option(VERIFY_TABLES),
+    output_options("Write to this file; without a suffix, to this new directory with provenance.json."),
+    forms=(*ROWS, *PROSE),
+)  # fmt: skip
 @remote_options
-@limit_options
-@jobs_option
 @unpacked_option
-@output_options("Write to this file; without a suffix, to this new directory with provenance.json.")
 @status_options()
 def verify(
-    paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
-    tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], limits: Limits,
-    jobs: int | None, replicas: bool, target: Target,
-    fail_on: str, exit_zero: bool, findings: bool, zone: Zone, mirror: bool, topics: tuple[str, ...],
-    restorable: bool, release: str | None,
+    paths: tuple[str, ...], options: VerifyOptions, against: str | None, others: _Compared, showing: Showing,
+    failing: Failing,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -96,86 +146,57 @@ def verify(
         kafkalog verify --mirror --topics 'orders=eu.orders' source/ mirror/
         kafkalog verify --restorable broker-1 broker-2 broker-3
     """
-    form = row_form(form, target, tables, columns, PROSE_SUFFIXES)
-    if form in PROSE_FORMS and (tables or columns):
-        raise click.UsageError(f"--format {form} has all tables.")
-    if topics and not mirror:
-        raise click.UsageError("--topics goes with --mirror.")
-    if release is not None and not restorable:
-        raise click.UsageError("--kafka-version goes with --restorable.")
-    from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
+    check_rows(showing, showing.tables)
+    check_report(showing)
+    others.check()
+    from kafkalog.auditing.verification import changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
     from kafkalog.reports import source_of_verification
     from kafkalog_cli.render.report_forms import is_report, print_headline
 
     recorded = None if against is None else read_recorded(against)
     if recorded is not None and recorded.hashed:
-        hashed = hashed or _HASHES[0]
+        options = replace(options, hashed=options.hashed or _HASHES[0])
     paths, started = unpacked(paths), time.time()
-    found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
-    if mirror:
-        from kafkalog.queries.mirrors import compare_mirror
-
-        compare_mirror(paths, limits, topics, jobs).add_to(found)
-    if restorable:
-        from kafkalog.api import add_restorable
-
-        add_restorable(found, paths, limits, jobs, release)
+    found = run(paths, options)
+    others.add_to(found, paths, options)
     if recorded is not None:
         found.tell(changes_since(recorded, found, paths))
-    status = found.summary().outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+    status = failing.status(found.summary().outcome(failing.severity))
     for line in found.unreadable:
         say(f"error: {line}")
-    if target.is_folder(form):
-        _write_folder(found, form, target, tables or _NAMES, paths, status, started)
-    elif is_report(form, tables, columns, everything=everything):
-        _write_report(found, form, target, paths, started, zone=zone, findings=findings, replicas=replicas)
+    origin = partial(_origin, found, showing.target.command, paths, started)
+    if showing.is_folder:
+        _write_folder(found, showing, paths, status, origin)
+    elif is_report(showing):
+        from kafkalog_cli.render.report_forms import write_form
+
+        more = partial(_write_compared, found, target=showing.target, asked=options.replicas)
+        write_form(Told(source_of_verification(found), origin, more=more), showing, paths)
     else:
-        _write(found, form, tables, columns, paths, target=target, zone=zone)
-    if target.path is not None:
+        _write(found, showing, paths)
+    if showing.target.path is not None:
         print_headline(source_of_verification(found))
     return status
 
 
-def _origin(found: Verification, target: Target, paths: Sequence[str], started: float, engine: str) -> dict[str, Any]:
+def _origin(
+    found: Verification, command: str, paths: Sequence[str], started: float, engine: str = "local"
+) -> dict[str, Any]:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
 
-    files = file_entries(found.files, paths)
-    return provenance(target.command, found.summary(), files, sys.argv[1:], started, engine)
+    return provenance(command, found.summary(), file_entries(found.files, paths), sys.argv[1:], started, engine)
 
 
-def _write_report(
-    found: Verification, form: str, target: Target, paths: Sequence[str], started: float, *, zone: Zone,
-    findings: bool, replicas: bool,
-) -> None:  # fmt: skip
-    from kafkalog.reports import source_of_verification
-    from kafkalog_cli.render.people import style
-    from kafkalog_cli.render.report_forms import write_form
-
-    origin = partial(_origin, found, target, paths, started, "local")
-    with target.stream(paths) as stream:
-        write_form(
-            form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
-            findings=findings, more=partial(_write_compared, found, target=target, asked=replicas),
-        )  # fmt: skip
-
-
-def _write(
-    found: Verification, form: str, tables: tuple[str, ...], columns: tuple[str, ...], paths: Sequence[str], *,
-    target: Target, zone: Zone,
-) -> None:  # fmt: skip
+def _write(found: Verification, showing: Showing, paths: Sequence[str]) -> None:
     from kafkalog_cli.render.sinks import write_rows
 
-    summary = None if tables else found.summary().row()
-    with target.stream(paths) as stream:
-        write_rows(
-            form, stream, _rows(found, tables or _NAMES), target, columns=columns, zone=zone, summary=summary
-        )  # fmt: skip
-    if form == "csv" and tables != ("findings",):
-        for finding in found.findings():
-            if finding.severity > Severity.NOTE:
-                say(str(finding))
+    summary = None if showing.tables else found.summary().row()
+    with showing.target.stream(paths) as stream:
+        write_rows(showing, stream, _rows(found, showing.tables or _NAMES), summary)
+    if showing.tells_findings:
+        say_findings(found.findings())
 
 
 def _write_compared(found: Verification, stream: BinaryIO, *, target: Target, asked: bool) -> None:
@@ -203,7 +224,7 @@ def _unlike(
 
     unlike = [row for row in found.rows(table.name) if row[table.names.index("state")] != alike]
     if unlike:
-        write_rows("table", stream, [(table, unlike)], target, columns=columns)
+        write_rows(Showing(FORMS["table"], target, columns=tuple(columns)), stream, [(table, unlike)])
     return unlike
 
 
@@ -214,13 +235,11 @@ def _rows(found: Verification, wanted: Sequence[str]) -> list[tuple[Table, Itera
 
 
 def _write_folder(
-    found: Verification, form: str, target: Target, tables: Sequence[str], paths: Sequence[str], status: Exit,
-    started: float,
-) -> None:  # fmt: skip
+    found: Verification, showing: Showing, paths: Sequence[str], status: Exit, origin: Callable[[str], dict[str, Any]]
+) -> None:
     from kafkalog_cli.audit_folder import write_directory
-    from kafkalog_cli.output import parquet_engine
     from kafkalog_cli.render.sinks import write_folder
 
-    engine = form if form == "ndjson" else parquet_engine()
-    origin = partial(_origin, found, target, paths, started, engine)
-    write_directory(target, paths, partial(write_folder, form, _rows(found, tables)), found.summary(), status, origin)
+    of_engine = partial(origin, showing.form.engine)
+    write = partial(write_folder, showing, _rows(found, showing.tables or _NAMES))
+    write_directory(showing.target, paths, write, found.summary(), status, of_engine)

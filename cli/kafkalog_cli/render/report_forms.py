@@ -14,22 +14,29 @@ from kafkalog.quantities import many, offset_range
 from kafkalog.reports import (
     AuditSource,
     FirstScreen,
-    Night,
     first_screen,
-    junit,
     page,
-    prometheus,
-    timesketch,
-    trace,
     worst_first,
 )
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.params import ROW_FORMS
-from kafkalog_cli.render.people import Style, encoded
+from kafkalog_cli.render.people import encoded, style
+from kafkalog_cli.render.showing import Showing, Told
 
-__all__ = ["Report", "incident_lines", "is_report", "print_headline", "report_of", "wrapped", "write_form"]
+__all__ = [
+    "Report",
+    "incident_lines",
+    "is_report",
+    "print_headline",
+    "report_of",
+    "wrapped",
+    "write_form",
+    "write_markdown",
+    "write_page",
+    "write_pieces",
+    "write_text",
+]
 
 # Incidents as text: what happened, since when, to whom, what consumers get, what to do now.
 
@@ -292,8 +299,9 @@ def write_report(
     _write(stream, wrapped(report.more, "", "  ", width))
 
 
-def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:
+def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the same report as Markdown, for a ticket or a chat."""
+    report, zone = report_of(told.source, findings=showing.findings), showing.zone
     _write(stream, [f"# {_literal(zone.prose(report.screen.headline))}", "", _literal(report.screen.identity), ""])
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
@@ -325,11 +333,6 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
     stream.write(encoded("".join(f"{line}\n" for line in lines)))
 
 
-_FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
-    "junit": junit, "prometheus": prometheus, "timesketch": timesketch, "trace": trace,
-}  # fmt: skip
-
-
 _MORE: Final = "all rows: --all · one table: --table {} · what a word means: kafkalog explain WORD"
 
 
@@ -355,11 +358,12 @@ def report_of(
     return replace(report, more=f"More: {one}{_MORE.format('transactions' if of_audit else 'files')}")
 
 
-def is_report(form: str, tables: Sequence[str], columns: Sequence[str], *, everything: bool) -> bool:
+def is_report(showing: Showing) -> bool:
     """Say whether a report is asked for, and no rows; a table of incidents has no room for what happened."""
-    if form != "table":
-        return form not in ROW_FORMS
-    return not everything and (not tables or (tuple(tables) == (INCIDENTS.name,) and not columns))
+    if not showing.form.has_rows or showing.form.report is None:
+        return not showing.form.has_rows
+    incidents_alone = showing.tables == (INCIDENTS.name,) and not showing.columns
+    return not showing.everything and (not showing.tables or incidents_alone)
 
 
 def print_headline(source: AuditSource) -> None:
@@ -367,26 +371,28 @@ def print_headline(source: AuditSource) -> None:
     print(escape(first_screen(source, list(source.rows(INCIDENTS.name))).headline))
 
 
-def write_form(
-    form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
-    style: Style, findings: bool = False, every: bool = False, incident: str | None = None,
-    more: Callable[[BinaryIO], None] | None = None, nights: Sequence[Night] = (),
-) -> None:  # fmt: skip
-    """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
+def write_form(told: Told, showing: Showing, inputs: Sequence[str]) -> None:
+    """Write an audit of the `inputs` as a report for people or for another program."""
+    assert showing.form.report is not None
+    with showing.target.stream(inputs) as stream:
+        showing.form.report(told, showing, stream)
 
-    With `every` a report draws also what happens in healthy clusters. `origin` gives what ``provenance.json`` has, and
-    is called only for what shows it; `more` writes what a text has
-    before its totals.
-    """
-    if form == "table":
-        report = report_of(source, findings=findings, every=every, incident=incident)
-        write_report(report, stream, zone=zone, more=more, **style)
-    elif form == "markdown":
-        write_markdown(report_of(source, findings=findings), stream, zone=zone)
-    else:
-        on_terminal = style["width"] is not None
-        for piece in page(source, origin(), zone, nights) if form == "html" else _FORMS[form](source):
-            stream.write(_harmless(piece) if on_terminal else piece)
+
+def write_text(told: Told, showing: Showing, stream: BinaryIO) -> None:
+    """Write the report as text."""
+    report = report_of(told.source, findings=showing.findings, every=told.every, incident=told.incident)
+    write_report(report, stream, zone=showing.zone, more=told.more, **style(showing.target.on_terminal))
+
+
+def write_page(told: Told, showing: Showing, stream: BinaryIO) -> None:
+    """Write the report as a page of HTML."""
+    write_pieces(page(told.source, told.origin(), showing.zone, told.nights), showing, stream)
+
+
+def write_pieces(pieces: Iterable[bytes], showing: Showing, stream: BinaryIO) -> None:
+    """Write what is made for a program, harmless where it goes to a terminal."""
+    for piece in pieces:
+        stream.write(_harmless(piece) if showing.target.on_terminal else piece)
 
 
 def _harmless(piece: bytes) -> bytes:

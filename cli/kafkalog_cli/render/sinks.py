@@ -1,31 +1,28 @@
-"""Chooses the sink for a format, of a stream or of a directory with a file for each table, and gives it rows."""
+"""Gives rows to the sink of a format, of a stream or of a directory with a file for each table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkalog.segments.blocks import Rows
-from kafkalog.tables import TABLES, Table
-from kafkalog.tables.audit_tables import FINDINGS, SUMMARY
-from kafkalog.zone import UTC, Zone
+from kafkalog.tables import Table
+from kafkalog.tables.audit_tables import SUMMARY
 from kafkalog_cli.output import write_provenance
-from kafkalog_cli.render.people import style
-from kafkalog_cli.render.row_formats import BlockSink, CsvSink, JsonSink, NdjsonSink
-from kafkalog_cli.render.text_table import TableSink
+from kafkalog_cli.render.row_formats import BlockSink, JsonSink, NdjsonSink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkalog.columns.table import Columns
-    from kafkalog_cli.output import Target
+    from kafkalog_cli.render.showing import Showing
 
 __all__ = [
     "TableRows",
     "folder_sink",
     "give",
-    "sink_of",
     "write_columns",
     "write_folder",
     "write_output",
@@ -34,30 +31,6 @@ __all__ = [
 ]
 
 TableRows = Sequence[tuple[Table, Iterable[Sequence[Any]]]]  # tables, each with its rows
-
-
-def sink_of(
-    form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str | Table], target: Target, *,
-    zone: Zone = UTC,
-) -> BlockSink:  # fmt: skip
-    """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first.
-
-    A table that is made of a question comes itself, others by their names.
-    """
-    names = [table if isinstance(table, str) else table.name for table in tables]
-    first = tables[0] if isinstance(tables[0], Table) else TABLES[tables[0]]
-    if form == "ndjson":
-        return NdjsonSink(stream, columns)
-    if form == "json":
-        return JsonSink(stream, columns, names)
-    if form in ("arrow", "parquet"):
-        from kafkalog_cli.render.columnar import ArrowSink
-
-        return ArrowSink(form, stream, columns, first)
-    if form == "csv":
-        return CsvSink(stream, columns, first, escaped=target.on_terminal, safe=target.csv_safe)
-    shown = [name for name in names if name != FINDINGS.name or len(names) == 1]  # none means nothing to say
-    return TableSink(stream, columns, zone=zone, tables=shown, **style(target.on_terminal))
 
 
 class _FolderSink(BlockSink):
@@ -86,25 +59,21 @@ class _FolderSink(BlockSink):
 
 @contextmanager
 def folder_sink(
-    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str] | None = None
+    showing: Showing, folder: Path, tables: Sequence[str], files: Sequence[str] | None = None
 ) -> Iterator[BlockSink]:
     """Give the sink for `tables` that become files of a directory; `files` are those that a dump reads.
 
     Parquet of a dump is a file for each table; that of all other commands is a directory for each, as Spark writes it.
     """
-    place = "{}/part-00000.parquet" if form == "parquet" and files is None else f"{{}}.{form}"
+    form = showing.form
+    place = f"{{}}/part-00000.{form}" if form.parts and files is None else f"{{}}.{form}"
     with ExitStack() as opened:
         sinks: dict[str, BlockSink] = {}
         for name in tables:
             path = folder / place.format(name)
             path.parent.mkdir(exist_ok=True)
             stream = opened.enter_context(path.open("wb"))
-            if form == "ndjson":
-                sinks[name] = NdjsonSink(stream, columns)
-            else:
-                from kafkalog_cli.render.columnar import ArrowSink
-
-                sinks[name] = ArrowSink(form, stream, columns, TABLES[name], files or ())
+            sinks[name] = showing.sink(stream, (name,), files or ())
         yield _FolderSink(sinks)
 
 
@@ -116,35 +85,32 @@ def give(sink: BlockSink, tables: TableRows) -> None:
     sink.close()
 
 
-def write_folder(form: str, tables: TableRows, folder: Path) -> None:
-    """Write tables, each to its file."""
-    with folder_sink(form, folder, (), [table.name for table, _ in tables]) as sink:
+def write_folder(showing: Showing, tables: TableRows, folder: Path) -> None:
+    """Write tables, each to its file, with all columns."""
+    with folder_sink(replace(showing, columns=()), folder, [table.name for table, _ in tables]) as sink:
         give(sink, tables)
 
 
 def write_rows(
-    form: str, stream: BinaryIO, tables: TableRows, target: Target, *, columns: Sequence[str] = (), zone: Zone = UTC,
-    summary: Sequence[Any] | None = None,
+    showing: Showing, stream: BinaryIO, tables: TableRows, summary: Sequence[Any] | None = None
 ) -> None:  # fmt: skip
-    """Write tables as rows of `form`; `summary` comes before them where the format has a place for it."""
-    sink = sink_of(form, stream, columns, [table for table, _ in tables], target, zone=zone)
+    """Write tables as rows; `summary` comes before them where the format has a place for it."""
+    sink = showing.sink(stream, [table for table, _ in tables])
     if summary is not None:
         write_summary(sink, summary)
     give(sink, tables)
 
 
-def write_output(
-    form: str, tables: TableRows, target: Target, inputs: Sequence[str], *, columns: Sequence[str] = (),
-    zone: Zone = UTC,
-) -> None:  # fmt: skip
+def write_output(showing: Showing, tables: TableRows, inputs: Sequence[str]) -> None:
     """Write tables to the target of a command that reads the `inputs`: a file, or a directory with its provenance."""
-    if target.is_folder(form):
+    target = showing.target
+    if showing.is_folder:
         with target.folder(inputs) as folder:
-            write_folder(form, tables, folder)
+            write_folder(showing, tables, folder)
             write_provenance(folder, target.command)
     else:
         with target.stream(inputs) as stream:
-            write_rows(form, stream, tables, target, columns=columns, zone=zone)
+            write_rows(showing, stream, tables)
 
 
 def write_summary(sink: BlockSink, row: Sequence[Any]) -> None:

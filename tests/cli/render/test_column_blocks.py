@@ -17,10 +17,12 @@ from kafkalog.columns.texts import TextColumn
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import COORDINATOR
 from kafkalog_cli.output import Target
-from kafkalog_cli.render.sinks import sink_of, write_columns
+from kafkalog_cli.render.forms import FORMS
+from kafkalog_cli.render.showing import Showing
+from kafkalog_cli.render.sinks import write_columns
 from official import FIXTURES
 
-FORMS = ("ndjson", "json", "csv")
+LINES = ("ndjson", "json", "csv")
 texts = st.none() | st.text(max_size=4) | st.sampled_from(["", "a,b", '"', "é", "\udcff", "=1", " "])
 numbers = st.sampled_from([NONE, -1, 0, 2**63 - 1]) | st.integers(-(2**63), 2**63 - 1)
 
@@ -28,7 +30,7 @@ numbers = st.sampled_from([NONE, -1, 0, 2**63 - 1]) | st.integers(-(2**63), 2**6
 def written(form: str, name: str, columns: tuple[str, ...], parts: list, *, by_row: bool, safe: bool = False) -> bytes:
     """Return what a sink writes of columns, at once or row by row."""
     stream = io.BytesIO()
-    sink = sink_of(form, stream, columns, (name,), Target(csv_safe=safe))
+    sink = Showing(FORMS[form], Target(csv_safe=safe), columns=columns).sink(stream, (name,))
     if by_row:
         for part in parts:
             for row in part.rows():
@@ -50,7 +52,7 @@ def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) 
             np.array(cells, np.int64) if number == 1 else (TextColumn.of, None, json_column)[number](cells)
         )
     chosen = tuple(data.draw(st.lists(st.sampled_from(COORDINATOR.names), unique=True, max_size=3)))
-    for form in FORMS:
+    for form in LINES:
         for safe in (False, True):
             ways = [
                 written(form, COORDINATOR.name, chosen, [Columns(part)], by_row=one, safe=safe) for one in (False, True)
@@ -70,6 +72,6 @@ def test_tables_of_an_audit_are_the_same_by_column_and_by_row(name: str) -> None
         rows = list(audit_rows(found, name))
         assert [row for part in parts for row in part.rows()] == rows
         seen += len(rows)
-        for form in FORMS:
+        for form in LINES:
             assert written(form, name, (), parts, by_row=False) == written(form, name, (), parts, by_row=True)
     assert seen > 10
