@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.segments.moment import Moment

@@ -21,8 +21,8 @@ from kafkalog_cli.render.row_formats import BlockSink, CsvSink
 from kafkalog_cli.render.sinks import folder_sink, sink_of
 
 if TYPE_CHECKING:
+    from kafkalog.exit_status import Outcome
     from kafkalog.log_dirs.log_directory import Place
-    from kafkalog.outcome import Outcome
     from kafkalog.tables import Table
 
 __all__ = ["dump_folder", "dump_stream"]

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.outcome import Outcome
+from kafkalog.exit_status import Outcome
 from kafkalog.quantities import Ago, When
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (

@@ -36,7 +36,7 @@ from kafkalog_cli.params import PROSE_FORMS, PROSE_SUFFIXES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
-    from kafkalog.outcome import Exit
+    from kafkalog.exit_status import Exit
     from kafkalog.tables import Table
 
 __all__ = ["verify"]

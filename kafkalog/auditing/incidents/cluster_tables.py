@@ -26,11 +26,11 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
+from kafkalog.few_of_many import grouped
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table

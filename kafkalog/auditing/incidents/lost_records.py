@@ -32,10 +32,10 @@ from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, 
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import KIND_OF, kind_of
 from kafkalog.certainty import POSSIBLE, is_proved, of_finding
+from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
 
 __all__ = ["UNREADABLE", "Loss", "losses", "lost", "lost_objects"]

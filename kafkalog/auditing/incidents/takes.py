@@ -20,8 +20,8 @@ from kafkalog.auditing.incidents.lost_records import UNREADABLE, Loss, losses, l
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 
 __all__ = ["MIXED", "STORIES", "Left", "Story", "take"]
 

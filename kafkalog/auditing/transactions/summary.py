@@ -11,9 +11,9 @@ from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
+from kafkalog.exit_status import Outcome, leaves_complete
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.quantities import many
 from kafkalog.tables.audit_tables import SUMMARY
 
