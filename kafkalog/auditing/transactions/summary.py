@@ -95,6 +95,8 @@ class LogSummary(NamedTuple):
         """Join the summary of another share of the same log's producers.
 
         The oldest open transaction of all holds the last stable offset back, so the least of the answers is the log's.
+
+        As ProducerStateManager.firstUnstableOffset: that of the oldest one.
         """
         blockers = [one.blocker for one in (self, other) if one.blocker is not None]
         return self._replace(

@@ -158,7 +158,10 @@ _NO_ROWS: Final = Columns.empty(tuple(_JUDGED))
 
 
 def judged_rows(audit: PartitionAudit, context: Context) -> Columns:
-    """Judge a log's transactions that are open, or whose marker alone does not say all; return columns of verdicts."""
+    """Judge a log's transactions that are open, or whose marker alone does not say all; return columns of verdicts.
+
+    The coordinator's newest record of the producer decides (KIP-664).
+    """
     counts, unread = tally(audit.transactions), UnreadBytes(audit)
     if counts.is_plain and not unread and not (counts.aborted and _knows_decisions(context)):
         return _NO_ROWS  # most logs of a cluster, which cost as little as possible
