@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.segments.moment import Moment
@@ -135,6 +135,9 @@ def audit(
     processes read segments; 0 stands for all processors, None for the command's default. Of segments that are the same
     as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
     that could not be read is a finding, and raises nothing.
+
+    >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.partition(":")[0]
+    'BLOCKED'
     """
     from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
     from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
@@ -162,6 +165,13 @@ def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Ite
     It is a directory or a URI; `layout` is a pattern of its objects' names, like ``--remote-layout``, else it is found
     by what is there. Rows of generators are to be taken in the context. Raises UnsupportedError for a pattern that is
     none; a store that can't be read is a finding.
+
+    Nothing is read before a call asks for a log.
+
+    >>> with kafkalog.remote_store("fixtures/tiered-missing/remote"):
+    ...     tiered = kafkalog.audit("fixtures/tiered-missing/data")
+    >>> tiered.complete
+    True
     """
     from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
 
@@ -185,6 +195,9 @@ def verify(
     `restorable` says whether brokers can go on from the directories; as ``"4.3.1"`` it is the release of the brokers.
     An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
     which input is the source.
+
+    >>> kafkalog.verify("fixtures/v2.8-hanging/data").complete
+    True
     """
     from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
@@ -230,6 +243,12 @@ def transactions(
 
     With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``. Raises
     NothingMatchesError for one before the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times and durations are ms.
+
+    >>> next(kafkalog.transactions("fixtures/v2.8-hanging/data").rows("transitions"))["transactional_id"]
+    'tx-a'
     """
     from kafkalog.auditing.topics import transition_rows
 
@@ -246,6 +265,14 @@ def groups(
     Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
     pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a
     moment before the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
+    1970.
+
+    >>> path = "fixtures/k4-m-metadata-groups-44/data"
+    >>> [row["group"] for row in kafkalog.groups(path, lag=False).rows("groups")]
+    ['share-riders-stock.38']
     """
     from kafkalog.auditing.topics import group_rows
 
@@ -261,6 +288,13 @@ def metadata(
 
     `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches, and for a moment before
     the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
+    1970.
+
+    >>> [row["topic"] for row in kafkalog.metadata("fixtures/k4-m-metadata-groups-44/data").rows("topics")]
+    ['__consumer_offsets', '__share_group_state', '__transaction_state', 'invoices-meters.29', 'stock-clicks.24']
     """
     from kafkalog.auditing.topics import metadata_view
 
@@ -275,6 +309,13 @@ def producers(
 
     `topic` is a name or a pattern, `by` the time that the table ``rates`` counts by, `jobs` is as in ``audit``. Raises
     NothingMatchesError if no topic matches.
+
+    `paths` is a directory or several. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`. Sizes are bytes, times ms since 1970.
+
+    >>> path = "fixtures/v2.8-hanging/data"
+    >>> [(row["producer_id"], row["records"]) for row in kafkalog.producers(path).rows("writers")]
+    [(0, 22), (1, 12), (2, 11), (3, 13), (4, 2)]
     """
     from kafkalog.auditing.topics import writer_rows
 
@@ -290,6 +331,12 @@ def space(
 
     `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
     have are read from the two files. Raises UnreadableError if one of these can't be read.
+
+    `paths` is a directory or several, `now` as for `audit`. `limits` bound the memory of a batch, in bytes; by default
+    they are those of `Limits()`. Sizes are bytes.
+
+    >>> next(kafkalog.space("fixtures/v2.8-hanging/data").rows("space"))["cause"]
+    'active-segment'
     """
     from kafkalog.auditing.incidents import items_of_space
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs

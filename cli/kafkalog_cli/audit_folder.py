@@ -30,7 +30,7 @@ from kafkalog.auditing.pipeline import (
 )
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,

@@ -20,8 +20,8 @@ from kafkalog_cli.output import write_provenance
 from kafkalog_cli.render.sinks import folder_sink
 
 if TYPE_CHECKING:
+    from kafkalog.exit_status import Outcome
     from kafkalog.log_dirs.log_directory import Place
-    from kafkalog.outcome import Outcome
     from kafkalog.tables import Table
     from kafkalog_cli.render.row_formats import BlockSink
     from kafkalog_cli.render.showing import Form, Showing

@@ -15,7 +15,7 @@ from kafkalog_cli.render.kafka.segment_lines import KafkaText
 from kafkalog_cli.render.kafka.writer import java_path
 
 if TYPE_CHECKING:
-    from kafkalog.outcome import Outcome
+    from kafkalog.exit_status import Outcome
 
 __all__ = ["dump_text"]
 

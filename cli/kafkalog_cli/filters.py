@@ -11,10 +11,10 @@ import click
 
 import kafkalog
 from kafkalog import Limits, UnreadableError
+from kafkalog.exit_status import Outcome, leaves_complete
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
-from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Met, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES

@@ -21,8 +21,8 @@ from click.core import ParameterSource
 
 from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.escape import escape
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.findings import Severity
-from kafkalog.outcome import Exit, Outcome
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.help import GroupedCommand

@@ -11,7 +11,7 @@ import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
-from kafkalog.outcome import Exit, Outcome
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table

@@ -122,7 +122,14 @@ class Fates:
         return None if shown == NONE else bool(shown)
 
     def visible(self, shown: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say which records are given to consumers, by their offsets and what their batches' `shown` is."""
+        """Say which records are given to consumers, by their offsets and what their batches' `shown` is.
+
+        By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
+        offset on.
+
+        By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
+        offset on.
+        """
         if self.last_stable_offset is None:
             return shown
         within = (offsets >= self.log_start_offset) & (offsets < self.last_stable_offset)

@@ -86,6 +86,11 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """Read a control record's key and value.
 
     Raises MalformedError if the key is too short or has a negative version, or the value is not what its type needs.
+
+    `key` and `value` are the record's bytes.
+
+    >>> kafkalog.control_record(bytes([0, 0, 0, 1]), bytes(6)).name
+    'commit'
     """
     key, value = key or b"", value or b""
     ends = numbers.end_marker(key + value, 0, len(key), len(key), len(value))

@@ -1170,6 +1170,8 @@ def markers(
     """Read the transaction markers among `count` batches: 0 abort, 1 commit, -1 no marker, -2 one that can't be read.
 
     A control batch without records, as the cleaner leaves it, is no marker. Answers how many batches have magic 0 or 1.
+
+    Follows ControlRecordType.parse; ProducerStateManager ignores an empty control batch, too.
     """
     row: cython.Py_ssize_t
     p: cython.Py_ssize_t

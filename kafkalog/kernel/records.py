@@ -1165,6 +1165,8 @@ def keep(
     of the `offsets`, the cleaner's map, `hashes` and `newest`. `sums` is a table of the columns from ``KEPT`` on, by
     the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its tombstones go;
     `conditions` are the cells ``PASS_…``.
+
+    Follows Cleaner.shouldRetainRecord; the delete horizon is KIP-534's.
     """
     buf: cython.const[cython.uchar][::1] = block.buf
     heads: cython.const[cython.longlong][:, ::1] = block.heads.cells

@@ -14,9 +14,9 @@ from kafkalog.auditing.transactions import AuditOptions, LogAudit
 from kafkalog.auditing.verification import Pair, Replica, compare_two
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.columns.table import NONE, Columns
+from kafkalog.exit_status import Outcome
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import Outcome
 from kafkalog.over_time.changes import (
     Changes,
     CommonBytes,

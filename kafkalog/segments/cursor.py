@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Unpack
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.files.limits import Limits
 from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
@@ -251,7 +251,7 @@ class Cursor:
     @property
     def has_much_damage(self) -> bool:
         """Say whether the file has so many damaged places that each must cost as little as possible."""
-        return self.damages > limit.IN_A_FILE
+        return self.damages > few_of_many.IN_A_FILE
 
     def reach(self) -> int:
         """Return how far in the window batches may be read where much is damaged; not at all if the next CRC is wrong.

@@ -123,6 +123,14 @@ def salvage(
 
     The sizes of the stretches add up to the file's size. Every CRC is computed again before its batch is written.
     Raises UnreadableError if the file can't be read, or changes in between.
+
+    Positions and sizes are bytes. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> kept = bytearray()
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [item.stretch.size for item in kafkalog.salvage(path, kept.extend)]
+    [873]
     """
     name = parse_name(Path(path).name)
     base_offset = name.offset if name.kind is FileKind.LOG else None

@@ -33,6 +33,12 @@ def scan(
 
     Damage is reported in the chunks' `findings`. `base_offset`, if known, is the lowest offset that belongs here.
     Raises UnreadableError if the file can't be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [chunk.heads.count for chunk in kafkalog.scan(path)]
+    [7]
     """
     source: Source = BytesSource(file) if isinstance(file, bytes) else open_source(file)
     try:
@@ -56,6 +62,14 @@ def scan_source(
     """Read a segment from `source` in chunks of at most `room` batches, by default CHUNK_ROOM.
 
     `hints` gives positions of batches by the segment's index, if asked.
+
+    `base_offset` is as in `scan`. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> with open("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log", "rb") as file:
+    ...     source = kafkalog.BytesSource(file.read(), "ledger")
+    >>> sum(chunk.heads.count for chunk in kafkalog.scan_source(source))
+    7
     """
     return _chunks(Cursor(source, limits or Limits(), base_offset, hints, room))
 
@@ -140,6 +154,12 @@ def segment_chunks(
 
     `max_bytes` makes the file end there; a chunk has at most `room` batches. Raises UnreadableError if the file can't
     be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [chunk.heads.count for chunk in kafkalog.segment_chunks(path)]
+    [7]
     """
     source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:

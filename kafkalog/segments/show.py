@@ -76,6 +76,13 @@ def show(
 
     Raises UnreadableError if the file can't be read or has nothing there, UnsupportedError for an offset in a file that
     is not a segment.
+
+    Positions and sizes are bytes. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [(shown.field.name, shown.field.value) for shown in kafkalog.show(path, 0)][:2]
+    [('base_offset', '0'), ('batch_length', '97')]
     """
     file, kind = os.fspath(path), parse_name(Path(path).name).kind
     if kind in SEGMENTS or kind is FileKind.UNKNOWN:

@@ -26,6 +26,11 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
     """Return what decodes a key or value in this format; null is a `Value` without a text.
 
     Raises UnsupportedError for a format that is not one of `FORMATS`, or if what decodes it is not installed.
+
+    `form` is one of ``kafkalog dump --key-format``'s; `schemas` are needed by Avro and Protobuf alone.
+
+    >>> kafkalog.decoder("int")(bytes([0, 0, 0, 7]))
+    Value(text='7', is_json=True)
     """
     known = schemas or Schemas()
     if form in _PLAIN:

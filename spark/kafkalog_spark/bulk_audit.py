@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.incidents import incidents_of, tables_of_rows
+from kafkalog.auditing.incidents import ClusterRows, incidents_of, tables_of_rows
 from kafkalog.auditing.pipeline import KeptScans, LogPlace, logs_of, run_of, run_stages
 from kafkalog.auditing.transactions import (
     AuditOptions,
@@ -69,12 +69,10 @@ def incident_rows(
         of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
+        of_tables = ClusterRows(reported, of_cluster, notable, collected.get((LOST, number), ()))
         known.append(
-            tables_of_rows(
-                cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
-                one.coordinator, one.metadata, cluster.nodes, one.now,
-            )
-        )  # fmt: skip
+            tables_of_rows(cluster.cluster_id, of_tables, one.coordinator, one.metadata, cluster.nodes, one.now)
+        )
     return [incident.row() for incident in incidents_of(known)]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.incidents import aborted_transactions, incident
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
@@ -54,12 +54,12 @@ LIMITS: Final = {
     f" less, plus {size(limits._ALWAYS)}",
     "window of a zstd stream": size(compression.MAX_ZSTD_WINDOW),
     "records in a file's compressed batches": f"{limits._RECORDS >> 20} million, plus one for each of the file's bytes",
-    "open transactions of a log that are judged": f"{limit.IN_A_LOG:,}",
-    "open transactions of a run that are judged": f"{limit.IN_A_RUN:,}",
-    "findings of one code in a log": f"{limit.IN_A_LOG:,}",
-    "findings of one code in a file": f"{limit.IN_A_FILE:,}",
-    "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
-    "incidents of one cause": f"{limit.OF_A_CAUSE}",
+    "open transactions of a log that are judged": f"{few_of_many.IN_A_LOG:,}",
+    "open transactions of a run that are judged": f"{few_of_many.IN_A_RUN:,}",
+    "findings of one code in a log": f"{few_of_many.IN_A_LOG:,}",
+    "findings of one code in a file": f"{few_of_many.IN_A_FILE:,}",
+    "damaged places of a file that are examined one by one": f"{few_of_many.IN_A_FILE:,}",
+    "incidents of one cause": f"{few_of_many.OF_A_CAUSE}",
     "transactional ids with an incident of their own for each reason of aborts": f"{aborted_transactions.MOST_IDS}",
     "large batches that a search in damaged bytes looks at": f"{resync._FAR_AT_FIRST:,}, plus one for every"
     f" {resync._BYTES_FOR_FAR} bytes",
@@ -125,15 +125,15 @@ ENFORCED: Final = {
     },
     "records in a file's compressed batches": {"files/limits.py:Expansion.room": "_records_left"},
     "open transactions of a log that are judged": {
-        "limit.py:split": "IN_A_LOG",
-        "limit.py:only_counted": "IN_A_LOG",
+        "few_of_many.py:split": "IN_A_LOG",
+        "few_of_many.py:only_counted": "IN_A_LOG",
     },
-    "open transactions of a run that are judged": {"limit.py:only_counted": "IN_A_RUN"},
-    "findings of one code in a log": {"limit.py:first_findings": "IN_A_LOG"},
+    "open transactions of a run that are judged": {"few_of_many.py:only_counted": "IN_A_RUN"},
+    "findings of one code in a log": {"few_of_many.py:first_findings": "IN_A_LOG"},
     "findings of one code in a file": {"segments/repeated_findings.py:FileFindings.add": "IN_A_FILE"},
     "damaged places of a file that are examined one by one": {"segments/cursor.py:Cursor.has_much_damage": "IN_A_FILE"},
     "incidents of one cause": {
-        "limit.py:few_groups": "most",
+        "few_of_many.py:few_groups": "most",
         "auditing/incidents/torn_transactions.py:torn": "OF_A_CAUSE",
     },
     "transactional ids with an incident of their own for each reason of aborts": {

@@ -16,8 +16,8 @@ from build import flipped
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification import verify
+from kafkalog.exit_status import Exit
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import Exit
 from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
 from sampled import steps

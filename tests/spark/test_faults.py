@@ -21,8 +21,8 @@ from kafkalog.auditing.pipeline import logs_of, segments_of
 from kafkalog.auditing.pipeline import run as local
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit_result import Audit
+from kafkalog.exit_status import Exit
 from kafkalog.findings import Severity
-from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog_spark import bulk_audit as bulk
 from kafkalog_spark import bulk_space, judge_tasks, scan_tasks

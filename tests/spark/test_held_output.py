@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from invoke import kafkalog
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_spark import session
 from kafkalog_spark.job_output import HELD, HeldError, Output, held_in_store
 from official import FIXTURES

@@ -15,7 +15,7 @@ from held import held, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, check_packages
 from kafkalog_spark import frames, session
 from official import FIXTURES

@@ -21,7 +21,7 @@ from held import listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest

@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.exit_status import Outcome
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.outcome import Outcome
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES

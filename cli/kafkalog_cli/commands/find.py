@@ -14,8 +14,8 @@ import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
+from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import iso, many
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.declared import EVERY_COLUMN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Finding, Limits
-from kafkalog.outcome import Outcome
+from kafkalog.exit_status import Outcome
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import (

@@ -40,7 +40,7 @@ from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification, VerifyOptions
-    from kafkalog.outcome import Exit
+    from kafkalog.exit_status import Exit
     from kafkalog.tables import Table
     from kafkalog_cli.output import Target
 

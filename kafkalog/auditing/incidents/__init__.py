@@ -6,6 +6,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 from __future__ import annotations
 
 from kafkalog.auditing.incidents.cluster_tables import (
+    ClusterRows,
     ClusterTables,
     is_lost,
     needed,
@@ -26,6 +27,7 @@ from kafkalog.auditing.incidents.runner import (
 
 __all__ = [
     "STOPS",
+    "ClusterRows",
     "ClusterTables",
     "Incident",
     "batches_of_audit",

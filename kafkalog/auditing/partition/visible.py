@@ -47,6 +47,8 @@ def visible_batches(
 
     Several times where a segment has many batches. Without a `start` it is the log's. The last stable offset hides
     nothing here. Raises UnreadableError for a segment that could be read before.
+
+    What the consumer's CompletedFetch leaves out, too: batches of aborted transactions, control batches (KIP-98).
     """
     names = ("producer_id", "first_offset", "marker_offset")
     rows = Columns.concat(

@@ -58,7 +58,10 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: LogSpace, now: int) -> Cleanable:
-    """Say what of a log the cleaner may clean at a time."""
+    """Say what of a log the cleaner may clean at a time.
+
+    Follows LogCleanerManager.cleanableOffsets.
+    """
     facts, settings = log.facts, log.settings
     start, end = facts.log_start_offset, facts.log_end_offset
     checkpoint = log.directory.checkpoints.get("cleaner", start)
@@ -327,6 +330,8 @@ def run_pass(
     producer's last sequence (Cleaner.cleanInto).
 
     Raises UnreadableError if a segment can't be read.
+
+    Markers are judged as by CleanedTransactionMetadata; the delete horizon is KIP-534's.
     """
     about = _Transactions(facts, oldest_producer_ms, aborts_open=wanted.aborts_open)
     left = Left(until=wanted.until)

@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import Any
 
 from kafkalog.errors import UnreadableError
+from kafkalog.few_of_many import IN_A_FILE
 from kafkalog.files.hashing import HashedSource
 from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.files.opening import MOST_OF_SIDE_FILE, FileSource, SizedSource, open_source
@@ -21,7 +22,6 @@ from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entr
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
-from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES

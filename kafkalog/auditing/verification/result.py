@@ -11,9 +11,9 @@ from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
+from kafkalog.exit_status import Outcome
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.log_directory import LogDirectory
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import many
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables.verify_tables import LOGS

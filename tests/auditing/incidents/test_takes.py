@@ -19,8 +19,8 @@ from kafkalog.auditing.incidents.takes import (
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 
 
 def test_each_code_of_the_table_is_one_of_the_catalogue() -> None:
