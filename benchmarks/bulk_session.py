@@ -44,7 +44,7 @@ def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]
     assert isinstance(paths, list)
     more = {name: asked[name] for name in ("split_bytes", "share_bytes") if name in asked}
     output = Output(str(asked["output"]))
-    output.make(overwrite=True, arguments=[str(time.time_ns())])  # nothing is taken from the run before
+    output.make_directory(overwrite=True, arguments=[str(time.time_ns())])  # nothing is taken from the run before
     earlier = asked.get("earlier", [])
     assert isinstance(earlier, list)
     kept = output.kept(earlier, hashed=False)

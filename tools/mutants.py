@@ -186,7 +186,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "Which transaction is an offset in?": (
         Mutant(
-            "columns/sorted_rows.py:Spans.find",
+            "columns/sorted_rows.py:Spans.find_rows",
             "(offsets <= self._lasts[found])",
             "(offsets < self._lasts[found])",
             "columns queries",

@@ -69,7 +69,7 @@ class _TextDump(DumpRun):
             self.text.log_start(name)
         for chunk in self.chunks(file, name, self.flush):
             if self._plain:
-                self.text.chunk(file, chunk)
+                self.text.write_chunk(file, chunk)
             else:
                 self._selected(chunk)
             for finding in chunk.findings:

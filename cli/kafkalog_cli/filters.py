@@ -77,7 +77,7 @@ class RecordFilters:
         """Say whether they need to know which log a file is of, or what became of its records."""
         return bool(self.topics or self.partitions or self.transactional_ids or self.outcomes)
 
-    def find(
+    def find_files(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
         jobs: int | None = 1, besides: Selection = _ALL,
     ) -> FoundFiles:  # fmt: skip

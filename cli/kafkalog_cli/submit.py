@@ -352,7 +352,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
 
     try:
         earlier = _earlier(output, params)
-        output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
+        output.make_directory(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
             job.session, job.paths, output, _audit_options(params),
             tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"]), plan=plan, said=said,
@@ -426,7 +426,7 @@ def _run_space(job: SparkJob, started: float) -> int:
         ended = {"exit_status": int(status_of(done)), "unreadable": done.unreadable}
         return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
 
-    output.make(overwrite=params["overwrite"])
+    output.make_directory(overwrite=params["overwrite"])
     done = run(
         job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
         plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say), said=said,

@@ -250,7 +250,7 @@ class RemoteSource:
             done += len(piece)
         return done
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
         return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
 

@@ -48,7 +48,7 @@ class Source(Protocol):
         Returns how many these are: fewer than `least` only at the end.
         """
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         """Return the bytes from `position` on, fewer than `size` only at the end."""
 
     def release(self, position: int) -> None:
@@ -85,7 +85,7 @@ class BytesSource:
         view[: len(piece)] = piece
         return len(piece)
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         return bytes(self._data[position : position + size])
 
     def release(self, position: int) -> None: ...
@@ -171,7 +171,7 @@ class FileSource:
             done += got
         return done
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
         got = self.read_into(position, memoryview(data), size) if data else 0
         return bytes(data) if got == len(data) else bytes(data[:got])
@@ -252,7 +252,7 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
         return part
     if is_remote(name):
         with closing(open_source(name, max_bytes=MOST_OF_SIDE_FILE)) as source:
-            return source.read(0, source.size)
+            return source.read_bytes(0, source.size)
     descriptor, status = _open(name)
     try:
         left = min(status.st_size, MOST_OF_SIDE_FILE)

@@ -77,7 +77,7 @@ class Fates:
         cause = np.where(in_transaction, why, NONE)
         name = np.full(heads.count, NONE)
         rows = np.flatnonzero(in_transaction)
-        at = self.extents.find(cells[buffers.PRODUCER_ID, rows], cells[buffers.BASE_OFFSET, rows])
+        at = self.extents.find_rows(cells[buffers.PRODUCER_ID, rows], cells[buffers.BASE_OFFSET, rows])
         known, its = rows[at >= 0], self.told.take(at[at >= 0])
         outcome[known], cause[known], name[known] = its["outcome"], its["cause"], its["name"]
         damaged = cells[buffers.VALID] == 0

@@ -27,7 +27,7 @@ __all__ = [
     "PACKED",
     "ROOM",
     "controls",
-    "find",
+    "find_oddities",
     "holding",
     "in_order",
     "keep",
@@ -35,7 +35,7 @@ __all__ = [
     "move",
     "next_odd",
     "put",
-    "read",
+    "read_records",
     "unpack",
     "wanted_batches",
     "wanted_records",
@@ -229,7 +229,7 @@ def read_message(
     return n
 
 
-def read(
+def read_records(
     buf: cython.const[cython.uchar][::1],
     heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
@@ -513,7 +513,7 @@ def in_order(
     return True
 
 
-def find(
+def find_oddities(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,

@@ -101,7 +101,7 @@ def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Spans | No
     if not asked:
         return None
     producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
-    at = np.unique(every.find(producers, offsets))
+    at = np.unique(every.find_rows(producers, offsets))
     at = at[at >= 0]
     return fold.spans(rows.take(at)) if len(at) else None
 

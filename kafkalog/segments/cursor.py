@@ -239,7 +239,7 @@ class Cursor:
             from kafkalog.segments.resync import Resync
 
             self._resync = Resync(
-                self.source.read, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
+                self.source.read_bytes, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
             )
         return self._resync
 
@@ -275,7 +275,7 @@ class Cursor:
         end = self.source.size
         return size <= self.limits.max_batch_bytes and (end is None or self.window.here + size <= end)
 
-    def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
+    def make_chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
         """Make a chunk of the rows in the table; their bytes are the window's unless others are given."""
         view = memoryview(self.window.buffer if buf is None else buf)
         where = self.window.position if position is None else position

@@ -222,7 +222,7 @@ class _Segment:
                 self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity, self._fates)
             records = self._record_blocks.of(chunk.heads, block, picks, self._found)
         if records is not None and self.decoding is not None and picks.count:
-            yield from self.decoding.write(records, block, picks)
+            yield from self.decoding.write_decoded(records, block, picks)
         if batches is not None and self.selection.looks_at_records:
             newest = yield from self._batches_of(block, batches, picks, newest)
         if "control" in self.wanted and block.outer is None:
@@ -277,7 +277,7 @@ class Decoding:
     decoders: Mapping[str, Decode]  # by the name of the column
     _said: dict[str, set[str]] = field(default_factory=dict)
 
-    def write(self, block: Block, records: RecordBlock, picks: Picks) -> Iterator[Finding]:
+    def write_decoded(self, block: Block, records: RecordBlock, picks: Picks) -> Iterator[Finding]:
         """Decode the picked rows of a block. What can't be decoded stays bytes, in base64; so do control records."""
         from kafkalog.values.value import Undecoded  # with json, which few dumps need
 

@@ -175,7 +175,7 @@ def _until_base(entries: Entries[OffsetEntry], base: int) -> list[OffsetEntry]:
 
 
 def _last_offset(log: SizedSource, position: int, limit: int | None) -> int | None:
-    head = log.read(position, RECORD_BATCH.size) if position >= 0 else b""
+    head = log.read_bytes(position, RECORD_BATCH.size) if position >= 0 else b""
     if len(head) < SIZE_UP_TO_MAGIC:
         return None
     size = size_of(head)

@@ -477,8 +477,10 @@ class _PartOfSource:
         room = max(0, self._stop - self._position - position)
         return self._source.read_into(self._position + position, view[:room], min(least, room))
 
-    def read(self, position: int, size: int) -> bytes:
-        return self._source.read(self._position + position, max(0, min(size, self._stop - self._position - position)))
+    def read_bytes(self, position: int, size: int) -> bytes:
+        return self._source.read_bytes(
+            self._position + position, max(0, min(size, self._stop - self._position - position))
+        )
 
     def release(self, position: int) -> None: ...
 

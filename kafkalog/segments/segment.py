@@ -89,12 +89,12 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 yield chunk
         else:
             start, stop = window.start, window.stop
-            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, 0)
+            rows, at, why = headers.read_headers(window.buffer, start, stop, window.position, heads.cells, 0)
             if rows:
                 window.start = at
                 heads.count = rows
                 cursor.legacy = heads.cell(buffers.MAGIC, rows - 1) < 2 or heads.cell(buffers.MAGIC, 0) < 2
-                yield cursor.ordered(cursor.chunk())
+                yield cursor.ordered(cursor.make_chunk())
         if rows and why == headers.END and stop < window.stop:
             continue
         if window.start == window.stop and window.is_whole and why == headers.END:
@@ -138,7 +138,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
         found.append(cursor.finding("file-changed", f"the file {changes}"))
     if found:
         cursor.heads.count = 0
-        chunk = cursor.chunk()
+        chunk = cursor.make_chunk()
         chunk.findings += found
         yield chunk
 
@@ -202,7 +202,7 @@ def batch_positions(path: str | os.PathLike[str]) -> list[int]:
     except UnreadableError:  # hints only
         return []
     try:
-        entries = source.read(0, source.size).rstrip(b"\0")
+        entries = source.read_bytes(0, source.size).rstrip(b"\0")
     except UnreadableError:
         return []
     finally:

@@ -160,7 +160,7 @@ class Selection:
         chosen: NDArray[np.bool_] = ~(has_bits & (cells[buffers.ATTRIBUTES] & CONTROL != 0))
         if self.extents is not None:
             chosen &= has_bits & (cells[buffers.ATTRIBUTES] & TRANSACTIONAL != 0)
-            chosen &= self.extents.find(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
+            chosen &= self.extents.find_rows(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
         return chosen
 
     def skip_without_literals(self, chunk: Chunk) -> bool:

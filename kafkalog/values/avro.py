@@ -60,7 +60,7 @@ class AvroReader:
         found = framed(data)
         if not isinstance(found, Framed):
             return found
-        known = self._schemas.find(found.schema_id, AVRO)
+        known = self._schemas.find_schema(found.schema_id, AVRO)
         if isinstance(known, str):
             return Undecoded(known)
         schema = self._known.get(id(known))

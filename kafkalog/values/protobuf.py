@@ -64,7 +64,7 @@ class ProtobufReader:
         indexes, start = _indexes(data, found.start)
         if not indexes:
             return Undecoded("its list of message indexes can't be read")
-        schema = self._schemas.find(found.schema_id, PROTOBUF, PROTO_TEXT)
+        schema = self._schemas.find_schema(found.schema_id, PROTOBUF, PROTO_TEXT)
         if isinstance(schema, str):
             return Undecoded(schema)
         decode = self._messages.get((id(schema), indexes))

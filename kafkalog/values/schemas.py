@@ -61,7 +61,7 @@ class Schemas:
         """Say whether text of Protobuf is among them, which is compiled."""
         return any(schema.kind == PROTO_TEXT for schema in (*self.by_id.values(), *self.unnumbered))
 
-    def find(self, schema_id: int, *kinds: str) -> ValueSchema | str:
+    def find_schema(self, schema_id: int, *kinds: str) -> ValueSchema | str:
         """Return the schema of an id, or why there is none."""
         found = self.by_id.get(schema_id)
         if found is not None:

@@ -26,6 +26,6 @@ def read(
     ``docs/spark-source.md`` lists. Raises UnsupportedError for wrong ones, UnreadableError for a path that can't be
     listed, where no data source raises Spark's own error with the same words.
     """
-    from kafkalog_spark.source_tasks import read as reading  # executors import this package without it
+    from kafkalog_spark.source_tasks import read_view as reading  # executors import this package without it
 
     return reading(spark, paths, options)

@@ -75,8 +75,12 @@ def bulk_space(
         clusters, unreadable = open_clusters(paths)
         done = BulkSpace(unreadable=unreadable)
         run = _Run(session, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
-        with output.working(), run.read(plan.split_bytes, output.work) as read, run.judge(read, output.work) as made:
-            run.write(made, output, said)
+        with (
+            output.working(),
+            run.read_directories(plan.split_bytes, output.work) as read,
+            run.judge(read, output.work) as made,
+        ):
+            run.write_tables(made, output, said)
     return done
 
 
@@ -97,7 +101,7 @@ class _Run:
     seal: Seal = field(default_factory=Seal)
 
     @contextmanager
-    def read(self, split_bytes: int, work: str) -> Iterator[DataFrame]:
+    def read_directories(self, split_bytes: int, work: str) -> Iterator[DataFrame]:
         """Read all directories."""
         settings: dict[int, Settings] = {}
         rows, task, size = [], 0, 0
@@ -161,7 +165,7 @@ class _Run:
         with kept(mapped(read, judging, space_tasks.MADE)) as made:
             yield made
 
-    def write(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
+    def write_tables(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
         """Write the driver's tables, and let all count."""
         parts = _parts(made, f"judge {self.done.directories:,} directories", self.progress)
         kinds = [kind for table, kind in _JOINED.items() if table in self.tables]

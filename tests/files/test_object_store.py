@@ -195,7 +195,7 @@ def test_reading_here_and_there_gives_the_bytes_that_are_there(store: ObjectStor
     store.put("bytes", data)
     with closing(open_source(store.uri("bytes"))) as source:
         for position, size in ((0, 10), (8 * MIB - 5, 10), (len(data) - 3, 9), (3, 9 * MIB), (len(data), 1)):
-            assert source.read(position, size) == data[position : position + size]
+            assert source.read_bytes(position, size) == data[position : position + size]
         view = memoryview(bytearray(9 * MIB))
         got = source.read_into(len(data) - 10, view, 1)
 

@@ -21,7 +21,7 @@ def read(directory: PartitionDirectory, segment: Segment) -> SideFiles:
     """Read a segment once, for its side files."""
     side = SideFiles(directory, segment)
     for chunk in segment_chunks(segment.path, max_bytes=segment.size):
-        side.chunk(chunk)
+        side.take_chunk(chunk)
     return side
 
 

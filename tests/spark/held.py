@@ -73,7 +73,7 @@ def listed(folder: Path) -> dict[str, list[TableFile]]:
 def run(spark: SparkSession, paths: Sequence[str], folder: Path, **options: Any) -> BulkAudit:
     """Run a bulk audit of all tables, or of some, into a new folder."""
     output = Output(str(folder))
-    output.make(overwrite=False)
+    output.make_directory(overwrite=False)
     tables, of_audit = options.pop("tables", ALL_TABLES), options.pop("options", None)
     return bulk_audit(spark, paths, output, of_audit, tables=tables, plan=JobPlan(**options))
 

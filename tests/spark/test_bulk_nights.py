@@ -41,11 +41,11 @@ def run(
 ) -> BulkAudit:  # fmt: skip
     """Run a bulk audit that keeps its scans, as the command does."""
     output = Output(str(folder))
-    output.make(overwrite=False, arguments=ARGUMENTS)
+    output.make_directory(overwrite=False, arguments=ARGUMENTS)
     kept_here = output.kept([scans_of_audit(str(one)) for one in previous], hashed=hashed)
     of_audit = options.pop("options", None)
     done = bulk_audit(spark, paths, output, of_audit, tables=ALL_TABLES, kept=kept_here, plan=JobPlan(**options))
-    output.write("_SUCCESS", "")
+    output.write_text("_SUCCESS", "")
     return done
 
 

@@ -44,7 +44,7 @@ def test_rows_are_those_of_a_local_run(
 ) -> None:  # fmt: skip
     """Some clusters at once: every table has the local rows; only the incidents of transactions are ``txn-audit``'s."""
     output = Output(str(tmp_path / "out"))
-    output.make(overwrite=False)
+    output.make_directory(overwrite=False)
     done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, plan=JobPlan(split_bytes))
     local = kafkalog.space(paths, tables=TABLES)
 

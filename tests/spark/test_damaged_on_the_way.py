@@ -35,7 +35,7 @@ def _run(spark: SparkSession, root: Path, folder: Path, *, damaged: int) -> Bulk
                 path.write_bytes(data[:-1] + bytes([data[-1] ^ 4]))
 
     output = Output(str(folder))
-    output.make(overwrite=False, arguments=ARGUMENTS)
+    output.make_directory(overwrite=False, arguments=ARGUMENTS)
     return bulk_audit(
         spark, [str(root)], output, tables=ALL_TABLES, kept=output.kept([], hashed=False), plan=JobPlan(progress=damage)
     )  # fmt: skip

@@ -259,7 +259,7 @@ def test_executors_that_do_not_see_what_the_driver_sees(
         assert done.summary.outcome(Severity.WARNING).status() is Exit.INCOMPLETE
     else:
         output = Output(str(tmp_path / "out"))
-        output.make(overwrite=False)
+        output.make_directory(overwrite=False)
         found = [
             finding.code for finding in bulk_space.bulk_space(spark, [str(data)], output, tables=["space"]).findings
         ]

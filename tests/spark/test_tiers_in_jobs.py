@@ -33,7 +33,7 @@ def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path:
     """
     data = str(shutil.copytree(DATA, tmp_path / "data", ignore=shutil.ignore_patterns("coupons*")))
     output = Output(str(tmp_path / "space"))
-    output.make(overwrite=False)
+    output.make_directory(overwrite=False)
     with remote_given(Remote(STORE)):
         done, local = run(spark, [data], tmp_path / "out", split_bytes=1), audit([data])
         bulk_space(spark, [data], output, SpaceOptions(), tables=["space_tiers"], plan=JobPlan(1))

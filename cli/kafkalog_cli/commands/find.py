@@ -120,7 +120,7 @@ def find(
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(filters.find, paths, limits, jobs=jobs, besides=values)
+    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values)
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)

@@ -124,7 +124,7 @@ def space(
     from kafkalog.auditing.incidents import items_of_space
 
     view = ViewOutput(paths, chosen, showing, limits, outcome, failing)
-    return view.write(items_of_space(found, view.names))
+    return view.write_rows(items_of_space(found, view.names))
 
 
 def _draw(found: Space, stream: BinaryIO, outcome: Outcome) -> None:

@@ -348,7 +348,7 @@ def _records(
     if not len(ids):
         return np.empty(0, np.intp)
     meant = np.zeros(len(states.ids), bool)
-    named = states.ids.find(names)
+    named = states.ids.find_texts(names)
     meant[named[named >= 0]] = True
     meant[ids[np.isin(states["producer_id"], list(producers))]] = True
     after = coordinator.after(aborted)

@@ -151,7 +151,7 @@ def scans_of_audit(output: str) -> str:
     name = f"{output}/{MANIFEST}"
     try:
         with closing(open_source(name)) as source:
-            read_manifest(source.read(0, source.size))
+            read_manifest(source.read_bytes(0, source.size))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableError(f"{name}: can't be read: {error}") from error
     return f"{output}/{SCANS}"

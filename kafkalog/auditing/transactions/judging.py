@@ -109,7 +109,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
 def _count(records: InternalRecords, fates: CommitFates, counts: Counter[tuple[int, str, str]]) -> None:
     """Count a block's commits whose keys could be read, by producer, group and state."""
     producer_id = records.of_batches(buffers.PRODUCER_ID)
-    fate = fates.spans.find(producer_id, records.offset)
+    fate = fates.spans.find_rows(producer_id, records.offset)
     parts = records.keys(COMMIT_TYPES, np.flatnonzero(fate >= 0))
     rows = np.sort(np.concatenate([np.empty(0, np.intp), *(part.of for part in parts)]))
     groups = Names()

@@ -50,7 +50,7 @@ class Survey:
         self.known = 1
         self.found = array("q", bytes(8 * buffers.SUM_CELLS))
 
-    def chunk(self, chunk: Chunk) -> None:
+    def take_chunk(self, chunk: Chunk) -> None:
         """Take in the next batches."""
         heads = chunk.heads
         headers.sums(heads.cells, heads.count, self._before.cells, self.known, self.found)
@@ -161,7 +161,7 @@ class FileFacts:
                         length=length,
                     )
 
-    def chunk(self, chunk: Chunk, survey: Survey) -> None:
+    def count_chunk(self, chunk: Chunk, survey: Survey) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
         heads = chunk.heads
         batches, records, size, first, last = survey.sums
@@ -224,7 +224,7 @@ def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
         with closing(open_file(facts.file, hashed)) as source:
             facts.size = source.size
             if facts.kind is not FileKind.UNKNOWN:
-                _split(facts, source.read(0, MOST_OF_SIDE_FILE))
+                _split(facts, source.read_bytes(0, MOST_OF_SIDE_FILE))
             facts.end(source)
     except UnreadableError as error:
         facts.fail()
