@@ -358,6 +358,26 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "cli/test_ended.py cli/test_signals.py cli/test_interrupts.py",
         ),
     ),
+    "What may an output format carry, and what does it need?": (
+        Mutant(
+            "cli/kafkalog_cli/render/showing.py:Form",
+            "return self.is_lines and not self.one_table",
+            "return self.is_lines",
+            "cli/test_output_target.py cli",
+        ),
+        Mutant(
+            "cli/kafkalog_cli/options.py:form_of",
+            "for form in reversed(offered)",
+            "for form in offered",
+            "cli/test_output_target.py cli",
+        ),
+        Mutant(
+            "cli/kafkalog_cli/options.py:check_rows",
+            "if form.one_table and not showing.is_folder and len(tables) != 1:",
+            "if form.one_table and not showing.is_folder and len(tables) > 1:",
+            "cli/test_output_target.py cli",
+        ),
+    ),
     "May the cleaner have been here?": (
         Mutant(
             "auditing/partition/cleaning.py:cleaned_to_of",
