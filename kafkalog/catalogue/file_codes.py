@@ -204,6 +204,13 @@ FILES: Final[dict[str, Code]] = {
         "The broker follows it.",
         "Give its target as an argument of its own if it belongs to the evidence.",
     ),
+    "link-inside": Code(
+        NOTE,
+        "A symbolic link in the log directory leads to a directory that is read under another name.",
+        "Certain.",
+        "The broker follows it, and takes it for a partition of its own.",
+        "Nothing: all bytes were read, once.",
+    ),
     "clusters-mixed": Code(
         WARNING,
         "Directories with one cluster id are of several clusters: their topics have other ids under the same names. A"
