@@ -181,8 +181,11 @@ def _open_at(path: str, flags: int, folder: int | None) -> int:
 
 
 def open_file(name: str) -> BinaryIO:
-    """Open a local file for reading as Python has files, its access time unchanged."""
-    return open(local_path(name), "rb", opener=lambda _path, _flags: open_unnoticed(name))
+    """Open a local file for reading as Python has files, its access time unchanged.
+
+    Raises UnreadableError if it can't be opened or is not a regular file.
+    """
+    return open(local_path(name), "rb", opener=lambda _path, _flags: _open(name)[0])
 
 
 def _open(name: str) -> tuple[int, os.stat_result]:

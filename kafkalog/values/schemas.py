@@ -5,7 +5,9 @@ The registry's wire format says which: a byte 0, the schema's id in 4 bytes, the
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -77,7 +79,7 @@ class Schemas:
         """Read a file. A name that is a number, as in ``7.avsc``, is the schema's id. Raises UnreadableError."""
         name = os.fspath(path)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=_regular) as file:
                 data = file.read(_MOST_BYTES + 1)
         except OSError as error:
             raise UnreadableError(f"the schema {name} can't be read: {error.strerror}") from error
@@ -148,6 +150,15 @@ class Schemas:
             self.unnumbered.append(schema)
         else:
             self.by_id[number] = schema
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file, and wait for none: a FIFO or a device may never give a byte. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
 
 
 def _reference(found: Any) -> tuple[str, str, int]:

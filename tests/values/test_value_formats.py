@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -711,3 +712,11 @@ def test_a_missing_compiler_is_one_reason(monkeypatch: pytest.MonkeyPatch) -> No
     found.add_registered({"id": 7, "schemaType": "PROTOBUF", "schema": "", "subject": "a", "version": 1})
 
     assert "pip install grpcio-tools" in str(decoder("protobuf", found)(b"\0\0\0\0\x07\0"))
+
+
+def test_a_schema_that_may_never_come_is_refused(tmp_path: Path) -> None:
+    """A FIFO has no end, and opening one waits for who writes to it."""
+    os.mkfifo(tmp_path / "7.avsc")
+
+    with pytest.raises(UnreadableError, match="not a regular file"):
+        schemas(tmp_path / "7.avsc")
