@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
+from kafkalog.values.budget import DecodingBudget
 from kafkalog.values.value import Undecoded
 
 __all__ = ["MOST_BYTES", "MOST_SCHEMAS", "SUFFIXES", "TYPES", "Framed", "Schemas", "ValueSchema", "framed"]
@@ -43,8 +44,9 @@ class ValueSchema:
 
 @dataclass(slots=True)
 class Schemas:
-    """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind.
+    """The schemas that are known, and what a run may spend with them.
 
+    One that has no id stands for each id, if it is the only one of its kind.
     `temporary` is the directory in which text of Protobuf is compiled, None for Python's choice.
     """
 
@@ -52,6 +54,7 @@ class Schemas:
     by_version: dict[tuple[str, int], ValueSchema] = field(default_factory=dict)
     unnumbered: list[ValueSchema] = field(default_factory=list)
     temporary: str | None = None
+    budget: DecodingBudget = field(default_factory=DecodingBudget)
     _size: int = 0
     _kept: int = 0
 

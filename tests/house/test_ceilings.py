@@ -27,7 +27,7 @@ from kafkalog.reports.page import elements, timeline_view, treemap
 from kafkalog.segments import damage, file_rows, resync
 from kafkalog.tables import writer_tables
 from kafkalog.tables.audit_tables import CAUSES
-from kafkalog.values import avro, formats, protobuf, schemas
+from kafkalog.values import avro, budget, formats, protobuf, schemas
 from kafkalog_cli.commands import sql
 from kafkalog_cli.render import text_table
 from official import ROOT
@@ -104,6 +104,9 @@ LIMITS: Final = {
     f" {protobuf._LONGEST_NAME} characters",
     "protoc": f"{protobuf._SECONDS} s, {size(protobuf._MOST_MEMORY)} of memory (macOS keeps no such limit) and {size(protobuf._MOST_WRITTEN)} of output for a schema,"
     f" {protobuf._MOST_SECONDS} s for all",
+    "schemas that a run uses": f"{size(budget._SCHEMAS)}, each with all that it refers to",
+    "parts of a run's Avro, and its JSON of Avro and Protobuf": f"{budget._STEPS:,} plus {budget._STEPS_PER_BYTE} for"
+    f" each byte, {size(budget._TEXT)} plus {budget._TEXT_PER_BYTE} for each byte",
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
     "files of schemas": f"{size(schemas._MOST_BYTES)}, {schema_files._MOST_FILES:,} in a directory",
@@ -215,6 +218,11 @@ ENFORCED: Final = {
     "protoc": {
         "values/protobuf.py:compiled": "_SECONDS",
         "values/protobuf.py:ProtobufReader._compiled": "_MOST_SECONDS",
+    },
+    "schemas that a run uses": {"values/avro.py:AvroReader._parsed": "takes_schema"},
+    "parts of a run's Avro, and its JSON of Avro and Protobuf": {
+        "values/avro.py:_Walk._value": "_most_steps",
+        "values/formats.py:decoder": "takes_text",
     },
     "a schema of a registry": {"values/schemas.py:Schemas.add_registered": "_MOST_OF_ONE"},
     "all schemas together": {"values/schemas.py:Schemas._keep": "MOST_SCHEMAS"},
