@@ -28,6 +28,7 @@ from kafkalog.segments import damage, file_rows, resync
 from kafkalog.tables import writer_tables
 from kafkalog.tables.audit_tables import CAUSES
 from kafkalog.values import avro, budget, formats, protobuf, schemas
+from kafkalog_cli import filters
 from kafkalog_cli.commands import sql
 from kafkalog_cli.render import text_table
 from official import ROOT
@@ -110,6 +111,7 @@ LIMITS: Final = {
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
     "files of schemas": f"{size(schemas._MOST_BYTES)}, {schema_files._MOST_FILES:,} in a directory",
+    "a regular expression and one value": f"{filters._MOST_SECONDS} s of the processor",
     "a question in SQL": f"{size(sql._MOST_MEMORY)} of memory, {size(sql._MOST_TEMPORARY)} of temporary files",
     "committed transactions that a page draws one by one": f"{timeline_view.MOST_COMMITTED:,}",
     "gaps, and changes of leaders, that a page draws": f"{timeline_view._MOST_DRAWN:,}",
@@ -230,6 +232,7 @@ ENFORCED: Final = {
         "values/schemas.py:Schemas.add_file": "_MOST_BYTES",
         "queries/schema_files.py:_files": "_MOST_FILES",
     },
+    "a regular expression and one value": {"cli/kafkalog_cli/filters.py:TimedPattern.__init__": "_MOST_SECONDS"},
     "a question in SQL": {"cli/kafkalog_cli/commands/sql.py:database": "_MOST_MEMORY"},
     "committed transactions that a page draws one by one": {"reports/page/timeline_view.py:pack": "MOST_COMMITTED"},
     "gaps, and changes of leaders, that a page draws": {"reports/page/timeline_view.py:_chosen": "_MOST_DRAWN"},

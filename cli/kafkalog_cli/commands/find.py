@@ -20,6 +20,7 @@ from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,
+    TimedPattern,
     record_filter_options,
     tell_lost,
     tell_unreadable,
@@ -81,7 +82,7 @@ def find(
     pattern = None
     if value_regex is not None:
         try:
-            pattern = re.compile(os.fsencode(value_regex))
+            pattern = TimedPattern(re.compile(os.fsencode(value_regex)))
         except re.error as error:
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
     if form == "ndjson" and (counts or files_only):
