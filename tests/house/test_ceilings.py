@@ -18,7 +18,7 @@ from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.files import limits, opening
+from kafkalog.files import limits, object_stores, opening
 from kafkalog.kafka import compression, unpacking
 from kafkalog.kernel import message_ops
 from kafkalog.log_dirs import archive_members, archives, remote_store, walk
@@ -111,6 +111,8 @@ LIMITS: Final = {
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
     "files of schemas": f"{size(schemas._MOST_BYTES)}, {schema_files._MOST_FILES:,} in a directory",
+    "an answer of an object store": f"{object_stores._DEADLINE:.0f} s, of a listing"
+    f" {object_stores._DEADLINE_OF_LISTING:,.0f} s",
     "a regular expression and one value": f"{filters._MOST_SECONDS} s of the processor",
     "a question in SQL": f"{size(sql._MOST_MEMORY)} of memory, {size(sql._MOST_TEMPORARY)} of temporary files",
     "committed transactions that a page draws one by one": f"{timeline_view.MOST_COMMITTED:,}",
@@ -232,6 +234,7 @@ ENFORCED: Final = {
         "values/schemas.py:Schemas.add_file": "_MOST_BYTES",
         "queries/schema_files.py:_files": "_MOST_FILES",
     },
+    "an answer of an object store": {"files/object_stores.py:_answer": "_DEADLINE"},
     "a regular expression and one value": {"cli/kafkalog_cli/filters.py:TimedPattern.__init__": "_MOST_SECONDS"},
     "a question in SQL": {"cli/kafkalog_cli/commands/sql.py:database": "_MOST_MEMORY"},
     "committed transactions that a page draws one by one": {"reports/page/timeline_view.py:pack": "MOST_COMMITTED"},

@@ -193,7 +193,7 @@ def database(inputs: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
     except OSError as error:
         raise no_room("temporary files", error) from error
     try:
-        config = {
+        config: dict[str, str | bool | int | float | list[str]] = {
             **_SAFE, "temp_directory": folder, "memory_limit": f"{_MOST_MEMORY}B",
             "max_temp_directory_size": f"{_MOST_TEMPORARY}B",
         }  # fmt: skip
