@@ -22,6 +22,7 @@ from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,
+    TimedPattern,
     record_filter_options,
     tell_lost,
     tell_unreadable,
@@ -74,7 +75,7 @@ def _of_values(*, value: str | None, value_regex: str | None, null_value: bool) 
     pattern = None
     if value_regex is not None:
         try:
-            pattern = re.compile(os.fsencode(value_regex))
+            pattern = TimedPattern(re.compile(os.fsencode(value_regex)))
         except re.error as error:
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
     part = None if value is None else os.fsencode(value)
