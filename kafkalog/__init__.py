@@ -30,7 +30,7 @@ _HOMES: Final = {
         "transactions",
         "verify",
     ),
-    "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
+    "errors": ("KafkaLogError", "NothingMatchesError", "UnreadableError", "UnsupportedError"),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),
     "findings": ("Finding",),

@@ -15,7 +15,7 @@ from kafkalog.api import (
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
-from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
+from kafkalog.errors import KafkaLogError, NothingMatchesError, UnreadableError, UnsupportedError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.files.opening import BytesSource, FileSource, Source
@@ -88,6 +88,7 @@ __all__ = [
     "LeaderEpoch",
     "Limits",
     "MalformedError",
+    "NothingMatchesError",
     "OffsetEntry",
     "OffsetIndexCheck",
     "PartitionOffset",

@@ -54,6 +54,16 @@ def test_a_suffix_of_a_format_that_is_not_offered_is_wrong_usage(suffix: str, tm
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_suffix_of_two_formats_chooses_the_one_that_is_offered_first(tmp_path: Path) -> None:
+    """A .txt is what the command prints on a terminal: of a dump the official tool's text, of others tables."""
+    out = tmp_path / "a.txt"
+    for command, form in (("dump", "kafka"), ("metadata", "table")):
+        named = (command, ROWS[command][-1])
+        assert kafkalog(*named, "-o", out).status == 0
+
+        assert kafkalog(*named, "--format", form).out == out.read_bytes() != b""
+
+
 def test_what_a_suffix_may_choose_is_offered_by_name(tmp_path: Path) -> None:
     """``extract -o x.json`` and ``--format json`` are one output."""
     out = tmp_path / "a.json"
