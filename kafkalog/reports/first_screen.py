@@ -182,7 +182,7 @@ def _worst(source: AuditSource, incidents: Sequence[Row], ends: int | None) -> t
     if stopped and "BLOCKED" not in by_word:
         said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
     unread = source.verdict.rpartition(": ")[2].split("; ")[-1]
-    if not source.complete:
+    if not source.complete and ("could not be read" in unread or not by_word["INCOMPLETE"]):
         said[words.index("INCOMPLETE")] = unread if "could not be read" in unread else "not all could be read"
     if "BLOCKED" not in by_word:
         said += _may_wait(incidents)

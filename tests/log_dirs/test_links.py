@@ -98,7 +98,7 @@ def test_a_link_inside_is_followed_as_far_as_it_stays_inside(tmp_path: Path) -> 
     for place in ("given", "itself"):
         confine(str(tmp_path / place))
 
-        assert open_source(tmp_path / place / "two").read(0, 10) == b"inside"
+        assert open_source(tmp_path / place / "two").read_bytes(0, 10) == b"inside"
     confine(str(tmp_path / "given" / "in"))
     with pytest.raises(UnreadableError, match="a symbolic link out of"):
         open_source(tmp_path / "given" / "in" / "one")

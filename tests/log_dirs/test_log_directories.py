@@ -337,10 +337,10 @@ def test_what_lies_above_a_partition_may_be_closed(tmp_path: Path, monkeypatch: 
     folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")])
     opening = os.open
 
-    def closed(path: str, *flags: int) -> int:
+    def closed(path: str, *flags: int, **named: int) -> int:
         if path == str(tmp_path):
             raise PermissionError(13, "Permission denied")
-        return opening(path, *flags)
+        return opening(path, *flags, **named)
 
     monkeypatch.setattr(os, "open", closed)
     found = open_log_directory(folder)
