@@ -15,13 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Thread
-from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
+from kafkalog.files.waiting import answer_of
 from kafkalog.files.watch import watch
 
 __all__ = [
@@ -226,39 +225,21 @@ _DEADLINE: Final = 120.0  # seconds for an answer: pyarrow tries Google's store 
 
 _DEADLINE_OF_LISTING: Final = 3600.0  # of a million objects are a thousand answers
 
-_LOOK: Final = 0.2  # seconds between two looks for a signal
-
 
 def _answer(what: str, ask: Callable[[], _Out], deadline: float | None = None) -> _Out:
-    """Ask a store in a thread, which is left behind if no answer comes: pyarrow hears no signal and knows no deadline.
-
-    Raises what asking raises, and TimeoutError.
-    """
-    deadline = _DEADLINE if deadline is None else deadline
-    done: list[_Out] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(ask())
-        except BaseException as error:  # raised below, where the answer is waited for
-            failed.append(error)
-
-    thread = Thread(target=run, daemon=True)
-    begun = monotonic()
+    """Ask a store: pyarrow hears no signal and knows no deadline. Raises what asking raises, and TimeoutError."""
+    most = _DEADLINE if deadline is None else deadline
     is_told = False
-    thread.start()
-    while thread.is_alive():
-        thread.join(_LOOK)
-        waited = monotonic() - begun
-        if waited > deadline:
-            raise TimeoutError(f"no answer within {deadline:g} s")
-        if waited > _SILENCE and not is_told:
+
+    def look(seconds: float) -> None:
+        nonlocal is_told
+        if seconds > most:
+            raise TimeoutError(f"no answer within {most:g} s")
+        if seconds > _SILENCE and not is_told:
             is_told = True
-            watch().tell(f"{what}: waiting for the store's answer, for at most {deadline:g} s")
-    if failed:
-        raise failed[0]
-    return done[0]
+            watch().tell(f"{what}: waiting for the store's answer, for at most {most:g} s")
+
+    return answer_of(ask, look)
 
 
 class RemoteSource:

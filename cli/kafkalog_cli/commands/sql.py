@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -16,6 +15,7 @@ import click
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.off_limits import no_room, temporary_folder
 from kafkalog.files.opening import open_source
+from kafkalog.files.waiting import answer_of
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import Column, Table
 from kafkalog_cli.help import GroupedCommand
@@ -67,8 +67,6 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
 _ROWS: Final = 10_000  # at a time
 _MOST_MEMORY: Final = 2 << 30  # bytes; DuckDB's own limit is 80 % of the machine's
 _MOST_TEMPORARY: Final = 16 << 30  # bytes on disk, of what needs more memory
-_LOOK: Final = 0.2  # seconds between two looks for a signal
-_LAST: Final = 1.0  # second that an interrupted query has to end
 _ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _WHOLE: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
                            "UBIGINT", "UHUGEINT"})  # fmt: skip
@@ -92,32 +90,9 @@ def _in_words() -> Iterator[None]:
 
 
 def _waited(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Answer]) -> _Answer:
-    """Do a part of a query's work in a thread: DuckDB hears no signal, and this one does.
-
-    A signal interrupts the query. Raises UnsupportedError with DuckDB's words.
-    """
-    done: list[_Answer] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:  # raised below, where the command is
-            failed.append(error)
-
-    thread = Thread(target=run, daemon=True)
-    try:
-        thread.start()
-        while thread.is_alive():
-            thread.join(_LOOK)
-    except BaseException:
-        connection.interrupt()
-        thread.join(_LAST)
-        raise
+    """Do a part of a query's work, which a signal interrupts. Raises UnsupportedError with DuckDB's words."""
     with _in_words():
-        if failed:
-            raise failed[0]
-    return done[0]
+        return answer_of(work, give_up=connection.interrupt)
 
 
 def _batches(connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
