@@ -72,7 +72,7 @@ def pytest_sessionfinish() -> None:
 @pytest.hookimpl(tryfirst=True)  # before -m looks at markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with what runs it; where there is no corpus, a test of it is skipped and says so."""
-    # A clone has no corpus: who asks for these tests there is told which did not run, and why.
+    # A clone has no corpus: there these tests are skipped, each with the reason.
     no_corpus = pytest.mark.skip(reason=f"{CORPUS} is not there: KAFKALOG_CORPORA names the folder of the corpus")
     seen: Counter[str] = Counter()
     for item in items:

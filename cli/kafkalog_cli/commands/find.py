@@ -55,7 +55,7 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What is told of the records."""
+    """What find prints of the matching records: each of them, their number for each file, or the files' names."""
 
     counts: bool
     files_only: bool
