@@ -23,7 +23,7 @@ from candidates import RSS_UNIT
 from kafkalog_cli.options import SHOWN
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
-from kafkalog_spark.session import open_session
+from kafkalog_spark.session import JobPlan, open_session
 
 
 def _say(answer: dict[str, object]) -> None:
@@ -44,14 +44,14 @@ def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]
     assert isinstance(paths, list)
     more = {name: asked[name] for name in ("split_bytes", "share_bytes") if name in asked}
     output = Output(str(asked["output"]))
-    output.make(overwrite=True, arguments=[str(time.time_ns())])  # nothing is taken from the run before
+    output.make_directory(overwrite=True, arguments=[str(time.time_ns())])  # nothing is taken from the run before
     earlier = asked.get("earlier", [])
     assert isinstance(earlier, list)
     kept = output.kept(earlier, hashed=False)
     told: list[str] = []
     cores = _core_seconds()
     began, started = round(time.time() * 1000), time.perf_counter()
-    done = bulk_audit(session, paths, output, tables=SHOWN, kept=kept, progress=told.append, **more)
+    done = bulk_audit(session, paths, output, tables=SHOWN, kept=kept, plan=JobPlan(progress=told.append, **more))
     seconds = time.perf_counter() - started
     cores = _core_seconds() - cores
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT

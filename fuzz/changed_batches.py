@@ -229,24 +229,24 @@ def _changed_batch(batch: bytes, chance: random.Random) -> bytes:
         for name in chance.sample(RECORD_BATCH.names, chance.randint(1, 2)):
             _change(RECORD_BATCH, name, head, chance)
         head[16] = 2 if chance.random() < 0.9 else head[16]
-    RECORD_BATCH.write("batch_length", head, len(head) - 12 + len(payload)) if chance.random() < 0.95 else None
-    RECORD_BATCH.write("crc", head, crc32c(bytes(head[_CRC_FROM:]) + payload))
+    RECORD_BATCH.write_field("batch_length", head, len(head) - 12 + len(payload)) if chance.random() < 0.95 else None
+    RECORD_BATCH.write_field("crc", head, crc32c(bytes(head[_CRC_FROM:]) + payload))
     return bytes(head) + payload
 
 
 def _change(layout: Layout, name: str, data: bytearray, chance: random.Random) -> None:
     at = layout.names.index(name)
     end = layout.size if at == len(layout.names) - 1 else layout.position(layout.names[at + 1])
-    old, bits = layout.read(name, data), 8 * (end - layout.position(name))
+    old, bits = layout.read_field(name, data), 8 * (end - layout.position(name))
     new = edge(chance, old, bits)
-    layout.write(name, data, new % (1 << 32) if name == "crc" else new)
+    layout.write_field(name, data, new % (1 << 32) if name == "crc" else new)
 
 
 def _changed_records(head: bytearray, payload: bytes, chance: random.Random) -> bytes:
-    codec = RECORD_BATCH.read("attributes", head) & 7
+    codec = RECORD_BATCH.read_field("attributes", head) & 7
     try:
         data = snappy.uncompress(payload) if codec == 2 and payload[:1] != b"\x82" else _UNPACK[codec](payload)
-        records = _records(data, RECORD_BATCH.read("records_count", head))
+        records = _records(data, RECORD_BATCH.read_field("records_count", head))
     except _NOT_READ:  # what can't be taken apart is left as it is
         return payload
     for _ in range(chance.randint(1, 3)):
@@ -258,11 +258,11 @@ def _changed_records(head: bytearray, payload: bytes, chance: random.Random) -> 
         case 1:
             records += records[: chance.randint(1, 20)]
     if chance.random() < 0.7:
-        RECORD_BATCH.write("records_count", head, len(records))
+        RECORD_BATCH.write_field("records_count", head, len(records))
     packed = b"".join(record.packed() for record in records)
     if chance.random() < 0.3:
         codec = chance.randrange(5)
-        RECORD_BATCH.write("attributes", head, RECORD_BATCH.read("attributes", head) & ~7 | codec)
+        RECORD_BATCH.write_field("attributes", head, RECORD_BATCH.read_field("attributes", head) & ~7 | codec)
     elif codec == 2:
         return bytes(snappy.compress(packed))
     packed = build.PACK[codec](packed) if codec < 5 else packed
@@ -324,8 +324,8 @@ def _changed_message(message: bytes, chance: random.Random) -> bytes:
     else:
         at = chance.randrange(17, len(data)) if len(data) > 17 else 0
         data[at : at + 4] = edge(chance, 0, 32).to_bytes(4, "big", signed=True)
-    MESSAGE_V0.write("message_size", data, len(data) - 12)
-    MESSAGE_V0.write("crc", data, zlib.crc32(bytes(data[16:])))
+    MESSAGE_V0.write_field("message_size", data, len(data) - 12)
+    MESSAGE_V0.write_field("crc", data, zlib.crc32(bytes(data[16:])))
     return bytes(data)
 
 

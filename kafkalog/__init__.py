@@ -20,6 +20,7 @@ _HOMES: Final = {
     "api": (
         "Judged",
         "Result",
+        "TransactionSettings",
         "audit",
         "groups",
         "metadata",
@@ -29,7 +30,7 @@ _HOMES: Final = {
         "transactions",
         "verify",
     ),
-    "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
+    "errors": ("KafkaLogError", "NothingMatchesError", "UnreadableError", "UnsupportedError"),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),
     "findings": ("Finding",),
@@ -85,7 +86,11 @@ __all__ = ["__version__", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings,
 
 
 def kernel_form() -> str:
-    """Say which form of the kernel runs: ``compiled`` or ``interpreted``."""
+    """Say which form of the kernel runs: ``compiled`` or ``interpreted``.
+
+    >>> kafkalog.kernel_form() in ("compiled", "interpreted")
+    True
+    """
     from kafkalog.kernel import form
 
     return form()

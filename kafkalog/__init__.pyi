@@ -1,9 +1,21 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, producers, remote_store, space, transactions, verify
+from kafkalog.api import (
+    Judged,
+    Result,
+    TransactionSettings,
+    audit,
+    groups,
+    metadata,
+    producers,
+    remote_store,
+    space,
+    transactions,
+    verify,
+)
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
-from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
+from kafkalog.errors import KafkaLogError, NothingMatchesError, UnreadableError, UnsupportedError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.files.opening import BytesSource, FileSource, Source
@@ -76,6 +88,7 @@ __all__ = [
     "LeaderEpoch",
     "Limits",
     "MalformedError",
+    "NothingMatchesError",
     "OffsetEntry",
     "OffsetIndexCheck",
     "PartitionOffset",
@@ -94,6 +107,7 @@ __all__ = [
     "TimeEntry",
     "TimeIndexCheck",
     "TimeIndexErrors",
+    "TransactionSettings",
     "Undecoded",
     "UnreadableError",
     "UnsupportedError",

@@ -15,9 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
-from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import When, time_of
 from kafkalog.segments.file_rows import finding_rows, one_by_one
 from kafkalog.segments.moment import Moment
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Judged",
     "Result",
+    "TransactionSettings",
     "audit",
     "groups",
     "metadata",
@@ -111,17 +112,33 @@ class Judged(Result):
         return list(self.rows(INCIDENTS.name))
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """The brokers' settings of transactions.
+
+    `max_timeout_ms` is their transaction.max.timeout.ms, `state_partitions` the number of partitions of
+    __transaction_state, if no metadata log gives it.
+    """
+
+    max_timeout_ms: int = 900_000
+    state_partitions: int | None = None
+
+
 def audit(
     paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
-    transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int | None = 1,
-    limits: Limits | None = None, since: str | os.PathLike[str] | None = None,
+    settings: TransactionSettings | None = None, jobs: int | None = 1, limits: Limits | None = None,
+    since: str | os.PathLike[str] | None = None,
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. With `jobs` above 1,
+    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. `settings` are the
+    brokers' where they are not Kafka's defaults. With `jobs` above 1,
     processes read segments; 0 stands for all processors, None for the command's default. Of segments that are the same
     as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
     that could not be read is a finding, and raises nothing.
+
+    >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.partition(":")[0]
+    'BLOCKED'
     """
     from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
     from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
@@ -129,9 +146,10 @@ def audit(
     from kafkalog.auditing.transactions import AuditOptions, Summary
     from kafkalog.reports import source_of
 
+    settings = settings or TransactionSettings()
     options = AuditOptions(
-        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
-        transaction_state_partitions,
+        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), settings.max_timeout_ms,
+        settings.state_partitions,
     )  # fmt: skip
     earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
     found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
@@ -148,6 +166,13 @@ def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Ite
     It is a directory or a URI; `layout` is a pattern of its objects' names, like ``--remote-layout``, else it is found
     by what is there. Rows of generators are to be taken in the context. Raises UnsupportedError for a pattern that is
     none; a store that can't be read is a finding.
+
+    Nothing is read before a call asks for a log.
+
+    >>> with kafkalog.remote_store("fixtures/tiered-missing/remote"):
+    ...     tiered = kafkalog.audit("fixtures/tiered-missing/data")
+    >>> tiered.complete
+    True
     """
     from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
 
@@ -161,16 +186,19 @@ def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Ite
 
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, mirror: bool = False, topics: Sequence[str] = (), restorable: bool = False,
-    kafka_version: str | None = None, jobs: int | None = 1, limits: Limits | None = None,
+    replicas: bool = False, mirror: bool | Sequence[str] = False, restorable: bool | str = False,
+    jobs: int | None = 1, limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
     `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
-    those of the first path's cluster with their mirrors in the others; `topics` are its rules, as ``orders=eu.orders``.
-    `restorable` says whether brokers, of a `kafka_version` like ``4.3.1``, can go on from the directories.
+    those of the first path's cluster with their mirrors in the others, by name or by rules as ``["orders=eu.orders"]``.
+    `restorable` says whether brokers can go on from the directories; as ``"4.3.1"`` it is the release of the brokers.
     An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
     which input is the source.
+
+    >>> kafkalog.verify("fixtures/v2.8-hanging/data").complete
+    True
     """
     from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
@@ -181,9 +209,10 @@ def verify(
     if mirror:
         from kafkalog.queries.mirrors import compare_mirror
 
-        compare_mirror(_paths(paths), limits or Limits(), topics, jobs).add_to(found)
+        compare_mirror(_paths(paths), limits or Limits(), () if mirror is True else mirror, jobs).add_to(found)
     if restorable:
-        add_restorable(found, _paths(paths), limits or Limits(), jobs, kafka_version)
+        release = None if restorable is True else restorable
+        add_restorable(found, _paths(paths), limits or Limits(), jobs, release)
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows = partial(rows_of_verification, found)
     return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))
@@ -215,6 +244,12 @@ def transactions(
 
     With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``. Raises
     NothingMatchesError for one before the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times and durations are ms.
+
+    >>> next(kafkalog.transactions("fixtures/v2.8-hanging/data").rows("transitions"))["transactional_id"]
+    'tx-a'
     """
     from kafkalog.auditing.topics import transition_rows
 
@@ -231,6 +266,14 @@ def groups(
     Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
     pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a
     moment before the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
+    1970.
+
+    >>> path = "fixtures/k4-m-metadata-groups-44/data"
+    >>> [row["group"] for row in kafkalog.groups(path, lag=False).rows("groups")]
+    ['share-riders-stock.38']
     """
     from kafkalog.auditing.topics import group_rows
 
@@ -246,6 +289,13 @@ def metadata(
 
     `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches, and for a moment before
     the first record.
+
+    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
+    1970.
+
+    >>> [row["topic"] for row in kafkalog.metadata("fixtures/k4-m-metadata-groups-44/data").rows("topics")]
+    ['__consumer_offsets', '__share_group_state', '__transaction_state', 'invoices-meters.29', 'stock-clicks.24']
     """
     from kafkalog.auditing.topics import metadata_view
 
@@ -260,6 +310,13 @@ def producers(
 
     `topic` is a name or a pattern, `by` the time that the table ``rates`` counts by, `jobs` is as in ``audit``. Raises
     NothingMatchesError if no topic matches.
+
+    `paths` is a directory or several. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`. Sizes are bytes, times ms since 1970.
+
+    >>> path = "fixtures/v2.8-hanging/data"
+    >>> [(row["producer_id"], row["records"]) for row in kafkalog.producers(path).rows("writers")]
+    [(0, 22), (1, 12), (2, 11), (3, 13), (4, 2)]
     """
     from kafkalog.auditing.topics import writer_rows
 
@@ -275,6 +332,12 @@ def space(
 
     `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
     have are read from the two files. Raises UnreadableError if one of these can't be read.
+
+    `paths` is a directory or several, `now` as for `audit`. `limits` bound the memory of a batch, in bytes; by default
+    they are those of `Limits()`. Sizes are bytes.
+
+    >>> next(kafkalog.space("fixtures/v2.8-hanging/data").rows("space"))["cause"]
+    'active-segment'
     """
     from kafkalog.auditing.incidents import items_of_space
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs

@@ -67,6 +67,36 @@ def test_an_audit_has_its_verdict() -> None:
     assert [row["state"] for row in found.rows("transactions")].count("hanging") > 0
 
 
+def test_settings_of_the_brokers_are_the_command_s() -> None:
+    """No transaction is overdue where the brokers allow it weeks."""
+    weeks = 10**9
+    found = kafkalog.audit(HANGING, settings=kafkalog.TransactionSettings(max_timeout_ms=weeks))
+    printed = command("txn-audit", "--format", "ndjson", "--transaction-max-timeout-ms", str(weeks), HANGING)
+
+    assert found.incidents == printed.table("incidents")
+    assert found.incidents != kafkalog.audit(HANGING).incidents
+
+
+@pytest.mark.parametrize("release", [None, "4.3.1"])
+def test_a_copy_is_restorable_as_the_command_says(release: str | None) -> None:
+    """By brokers of any release, or of one."""
+    options = () if release is None else ("--kafka-version", release)
+    printed = command("verify", "--format", "ndjson", "--restorable", *options, OFFSETS).table("restorable")
+
+    assert list(kafkalog.verify(OFFSETS, restorable=release or True).rows("restorable")) == printed != []
+    assert list(kafkalog.verify(OFFSETS).rows("restorable")) == []
+
+
+def test_mirrors_are_compared_by_name_or_by_rules() -> None:
+    """A rule that no topic of the source matches is refused: it can have compared nothing."""
+    both = [HANGING, OFFSETS]
+    printed = command("verify", "--format", "ndjson", "--mirror", *both).table("mirrors")
+
+    assert list(kafkalog.verify(both, mirror=True).rows("mirrors")) == printed
+    with pytest.raises(kafkalog.NothingMatchesError, match="no topic matches 'mine'"):
+        kafkalog.verify(both, mirror=["mine=theirs"])
+
+
 def test_what_can_not_be_read_is_a_finding(tmp_path: Path) -> None:
     """Whatever the call: it is not complete, and nothing is raised."""
     for call in CALLS.values():

@@ -186,7 +186,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "Which transaction is an offset in?": (
         Mutant(
-            "columns/sorted_rows.py:Spans.find",
+            "columns/sorted_rows.py:Spans.find_rows",
             "(offsets <= self._lasts[found])",
             "(offsets < self._lasts[found])",
             "columns queries",
@@ -292,13 +292,13 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "Which exit status does a run have?": (
         Mutant(
-            "kafkalog/outcome.py:Outcome.status",
+            "kafkalog/exit_status.py:Outcome.status",
             "        if self._incomplete:\n",
             "        if self._incomplete and not self._found:\n",
             "cli/test_bad_input.py cli",
         ),
         Mutant(
-            "kafkalog/outcome.py:Outcome.count",
+            "kafkalog/exit_status.py:Outcome.count",
             "severity >= self.fail_on",
             "severity > self.fail_on",
             "cli/test_bad_input.py cli/commands cli",
@@ -310,13 +310,13 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "cli/test_first_commands.py cli/commands cli",
         ),
         Mutant(
-            "kafkalog/outcome.py:Outcome.of_search",
+            "kafkalog/exit_status.py:Outcome.of_search",
             "if self._incomplete or self._found:",
             "if self._incomplete:",
             "queries/test_find.py queries cli",
         ),
         Mutant(
-            "kafkalog/outcome.py:Outcome.nothing_matched",
+            "kafkalog/exit_status.py:Outcome.nothing_matched",
             'among all that was read."""\n        self._incomplete = True',
             'among all that was read."""\n        self._found = True',
             "queries cli",
@@ -356,6 +356,26 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "if self._count > 2:",
             "if self._count > 3:",
             "cli/test_ended.py cli/test_signals.py cli/test_interrupts.py",
+        ),
+    ),
+    "What may an output format carry, and what does it need?": (
+        Mutant(
+            "cli/kafkalog_cli/render/showing.py:Form",
+            "return self.is_lines and not self.one_table",
+            "return self.is_lines",
+            "cli/test_output_target.py cli",
+        ),
+        Mutant(
+            "cli/kafkalog_cli/options.py:form_of",
+            "for form in reversed(offered)",
+            "for form in offered",
+            "cli/test_output_target.py cli",
+        ),
+        Mutant(
+            "cli/kafkalog_cli/options.py:check_rows",
+            "if form.one_table and not showing.is_folder and len(tables) != 1:",
+            "if form.one_table and not showing.is_folder and len(tables) > 1:",
+            "cli/test_output_target.py cli",
         ),
     ),
     "May the cleaner have been here?": (
@@ -447,16 +467,16 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "kafkalog/certainty.py:_by_moments",  # of `marker_missed`
             "is_recent = age <= seen.copy_ms + seen.max_timeout_ms",
             "is_recent = age < seen.copy_ms + seen.max_timeout_ms",
-            "auditing/transactions/test_moments.py auditing/transactions",
+            "auditing/transactions/test_live_copy.py auditing/transactions",
         ),
         Mutant(
             "kafkalog/certainty.py:_by_moments",
             "has_registrations = max(seen.state, copied) > seen.after",
             "has_registrations = max(seen.state, copied) >= seen.after",
-            "auditing/transactions/test_moments.py auditing/transactions",
+            "auditing/transactions/test_live_copy.py auditing/transactions",
         ),
         Mutant(
-            "auditing/transactions/copy_moments.py:Moments.bracket",  # of `Moments.seen`
+            "auditing/transactions/live_copy.py:Moments.bracket",  # of `Moments.seen`
             'part = np.searchsorted(asked, offsets, "right")',
             'part = np.searchsorted(asked, offsets - 1, "right")',
             "auditing/transactions/test_marker_brackets.py auditing/transactions",
@@ -716,27 +736,27 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "Which ceilings are there?": (
         Mutant(
-            "kafkalog/limit.py:only_counted",
+            "kafkalog/few_of_many.py:only_counted",
             "judged = min(count, IN_A_LOG, left)",
             "judged = min(count, IN_A_LOG)",
-            "auditing/transactions/test_limit.py auditing/transactions",
+            "auditing/transactions/test_few_of_many.py auditing/transactions",
         ),
         Mutant(
-            "kafkalog/limit.py:first_findings",
+            "kafkalog/few_of_many.py:first_findings",
             "if len(every) <= IN_A_LOG:",
             "if len(every) <= IN_A_LOG + 1:",
-            "auditing/transactions/test_limit.py auditing/transactions",
+            "auditing/transactions/test_few_of_many.py auditing/transactions",
         ),
         Mutant(
-            "kafkalog/limit.py:few_groups",
+            "kafkalog/few_of_many.py:few_groups",
             "if len(keys) > most:",
             "if len(keys) >= most:",
             "auditing/incidents/test_incident_counts.py auditing/incidents",
         ),
         Mutant(
             "segments/cursor.py:Cursor.has_much_damage",
-            "return self.damages > limit.IN_A_FILE",
-            "return self.damages >= limit.IN_A_FILE",
+            "return self.damages > few_of_many.IN_A_FILE",
+            "return self.damages >= few_of_many.IN_A_FILE",
             "segments/test_crowd.py segments",
         ),
         Mutant(
@@ -746,15 +766,15 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "segments/test_expansion.py segments",
         ),
         Mutant(
-            "kafkalog/limit.py:split",
+            "kafkalog/few_of_many.py:split",
             "is_judged = offsets < others.first_offset",
             "is_judged = offsets <= others.first_offset",
-            "auditing/transactions/test_limit.py auditing/transactions",
+            "auditing/transactions/test_few_of_many.py auditing/transactions",
         ),
         Mutant(
             "segments/repeated_findings.py:FileFindings.add",
-            "if len(many) > limit.IN_A_FILE:\n                return",
-            "if len(many) >= limit.IN_A_FILE:\n                return",
+            "if len(many) > few_of_many.IN_A_FILE:\n                return",
+            "if len(many) >= few_of_many.IN_A_FILE:\n                return",
             "segments/test_folded.py segments/test_crowd.py auditing/transactions/test_one_broker.py",
         ),
     ),

@@ -72,7 +72,7 @@ class AuditFolder:
         mine = (scans,) if self.resumed else ()
         return KeptScans(Keeping(LocalFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
-    def write(self, write: Callable[[Path], None], run: Run) -> None:
+    def write_run(self, write: Callable[[Path], None], run: Run) -> None:
         """Let `write` fill a directory for a run; what it made comes here when it is whole, its list first."""
         made = self.path / _TABLES
         made.mkdir()
@@ -216,7 +216,7 @@ def write_audit(
     else:
         write = partial(write_folder, showing, [(table, rows(table)) for table in tables])
     about = {"about": [one._asdict() for one in source.about()]}
-    folder.write(partial(_write_all, write, ended(run) | about, partial(origin, engine)), run)
+    folder.write_run(partial(_write_all, write, ended(run) | about, partial(origin, engine)), run)
 
 
 def write_directory(
@@ -249,7 +249,7 @@ def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path, 
         with (folder / table.name / "part-00000.parquet").open("wb") as stream:
             file = ParquetFile(stream, arrow_schema(table), run)
             for batch in batches:
-                file.write(batch)
+                file.write_batch(batch)
             file.close()
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafkalog import Chunk, FileName, Finding, Limits, UnreadableError
+from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
 from kafkalog.kernel import buffers
-from kafkalog.outcome import Outcome
 from kafkalog.segments.selection import Selection
 from kafkalog_cli.inputs import STDIN, check_segment, chunks_of, known_size, name_of
 from kafkalog_cli.output import say

@@ -11,7 +11,7 @@ import click
 from kafkalog import FileKind, FileName, Finding
 from kafkalog.files.names import SEGMENTS
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.file_rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
+from kafkalog.segments.file_rows import TABLES_OF, BlockShape, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
@@ -20,8 +20,8 @@ from kafkalog_cli.output import write_provenance
 from kafkalog_cli.render.sinks import folder_sink
 
 if TYPE_CHECKING:
+    from kafkalog.exit_status import Outcome
     from kafkalog.log_dirs.log_directory import Place
-    from kafkalog.outcome import Outcome
     from kafkalog.tables import Table
     from kafkalog_cli.render.row_formats import BlockSink
     from kafkalog_cli.render.showing import Form, Showing
@@ -88,7 +88,7 @@ class _RowDump(DumpRun):
         is_counted = request.limit is not None and counted_of(request.wanted) == "records"
         return segment_rows(
             file, chunks, names, request.selection_of(file), request.options.internal,
-            (request.limit or 0) - self.given if is_counted else None, sink.room, spaced=sink.spaced,
+            (request.limit or 0) - self.given if is_counted else None, BlockShape(sink.room, sink.spaced),
             decoders=request.decoders,
         )  # fmt: skip
 

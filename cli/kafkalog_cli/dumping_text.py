@@ -15,7 +15,7 @@ from kafkalog_cli.render.kafka.segment_lines import KafkaText
 from kafkalog_cli.render.kafka.writer import java_path
 
 if TYPE_CHECKING:
-    from kafkalog.outcome import Outcome
+    from kafkalog.exit_status import Outcome
 
 __all__ = ["dump_text"]
 
@@ -69,7 +69,7 @@ class _TextDump(DumpRun):
             self.text.log_start(name)
         for chunk in self.chunks(file, name, self.flush):
             if self._plain:
-                self.text.chunk(file, chunk)
+                self.text.write_chunk(file, chunk)
             else:
                 self._selected(chunk)
             for finding in chunk.findings:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, UnsupportedError
+from kafkalog.exit_status import Outcome
 from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
 from kafkalog.narrowing import Narrowing
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import many
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -11,10 +13,10 @@ import click
 
 import kafkalog
 from kafkalog import Limits, UnreadableError
+from kafkalog.exit_status import Outcome, leaves_complete
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
-from kafkalog.outcome import Outcome, leaves_complete
 from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Met, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FoundFiles",
     "RecordFilters",
+    "TimedPattern",
     "absolute",
     "is_folder",
     "newest_time",
@@ -41,6 +44,9 @@ __all__ = [
     "tell_unreadable",
     "without_side_files",
 ]
+
+
+_MOST_SECONDS: Final = 10  # of the processor, for a regular expression and one value
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class RecordFilters:
         """Say whether they need to know which log a file is of, or what became of its records."""
         return bool(self.topics or self.partitions or self.transactional_ids or self.outcomes)
 
-    def find(
+    def find_files(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
         jobs: int | None = 1, besides: Selection = _ALL,
     ) -> FoundFiles:  # fmt: skip
@@ -188,6 +194,54 @@ def without_side_files(paths: Sequence[str], outcome: Outcome) -> list[str]:
             why = "no segment and no directory" if exists(path) else "no such file or directory"
             say(f"error: {path}: {why}")
     return kept
+
+
+class TimedPattern:
+    """A regular expression of Python's that is given up: some take longer than anybody waits for a value of 30 bytes.
+
+    Python looks for signals while it matches, so a timer's signal ends it where it is; the time is the processor's. One
+    timer ticks for all values: setting one for each took four times as long as the search.
+    """
+
+    def __init__(self, pattern: re.Pattern[bytes], seconds: int | None = None) -> None:
+        self._search = pattern.search
+        self._seconds = _MOST_SECONDS if seconds is None else seconds
+        self._step = 0  # odd while a value is searched
+        self._seen = self._ticks = 0
+        self._is_ticking = self._is_spent = False
+
+    def search(self, data: bytes, /) -> bool:
+        """Say whether it matches somewhere. Raises UnreadableError once a value has taken too long."""
+        if not self._is_ticking:
+            self._begin()
+        self._step += 1
+        found = self._search(data)
+        self._step += 1
+        return found is not None
+
+    def _begin(self) -> None:
+        """Start the timer with the first value; a value after the one that took too long is not searched."""
+        if self._is_spent:
+            raise self._given_up()
+        signal.signal(signal.SIGVTALRM, self._tick)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 1, 1)
+        self._is_ticking = True
+
+    def _tick(self, _number: int, _frame: object) -> None:
+        if not self._step % 2 or self._step != self._seen:
+            self._seen, self._ticks = self._step, 0
+            return
+        self._ticks += 1
+        if self._ticks >= self._seconds:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            self._is_ticking, self._is_spent = False, True
+            raise self._given_up()
+
+    def _given_up(self) -> UnreadableError:
+        return UnreadableError(
+            f"--value-regex was given up: it took more than {self._seconds} s for one value; what comes after that"
+            " value was not searched"
+        )
 
 
 _BY_BROKER: Final = 0x28  # attributes of a control batch, and of one whose time is that of its append

@@ -66,9 +66,9 @@ def chunks_of(
     stream = getattr(stream, "raw", stream)
     source = kafkalog.StreamSource(stream, STDIN, max_bytes=max_bytes, before_waiting=before_waiting)
     with contextlib.closing(source):
-        beginning = source.read(0, _OFFSET)  # does not wait for more of a segment
+        beginning = source.read_bytes(0, _OFFSET)  # does not wait for more of a segment
         if _what(beginning) is not None or (not beginning and not source.is_cut):
-            _refuse(STDIN, source.read(0, _HEAD))
+            _refuse(STDIN, source.read_bytes(0, _HEAD))
         yield from kafkalog.scan_source(source, limits=limits, room=room)
 
 
@@ -104,7 +104,7 @@ def _is_text(head: bytes) -> bool:
 
 def _head(file: str) -> bytes:
     with contextlib.closing(open_source(file, max_bytes=_HEAD)) as source:
-        return source.read(0, _HEAD)
+        return source.read_bytes(0, _HEAD)
 
 
 def check_segment(file: str, name: FileName) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.version import version_line
 
 if TYPE_CHECKING:

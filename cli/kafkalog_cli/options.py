@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
-from kafkalog.outcome import Exit, Outcome
 from kafkalog.quantities import When
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES

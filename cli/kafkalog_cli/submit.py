@@ -21,8 +21,8 @@ from click.core import ParameterSource
 
 from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.escape import escape
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.findings import Severity
-from kafkalog.outcome import Exit, Outcome
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_cli.help import GroupedCommand
@@ -332,8 +332,13 @@ def _run_audit(job: SparkJob, started: float) -> int:
     from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, ending, provenance
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
     from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
+    from kafkalog_spark.session import JobPlan
 
     params, output = job.params, job.output
+    plan = JobPlan(
+        params.get("split_bytes", SPLIT_BYTES), storage=job.storage, progress=say, begun=started,
+        fail_on_corrupt=params.get("on_corrupt") == "fail",
+    )  # fmt: skip
 
     def status_of(found: BulkAudit) -> Exit:
         return found.verdict.status(Severity[params["fail_on"].upper()], exit_zero=params["exit_zero"])
@@ -347,13 +352,10 @@ def _run_audit(job: SparkJob, started: float) -> int:
 
     try:
         earlier = _earlier(output, params)
-        output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
+        output.make_directory(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
             job.session, job.paths, output, _audit_options(params),
-            tables=params["tables"] or SHOWN, split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=job.storage, begun=started, said=said,
-            progress=say,
+            tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"]), plan=plan, said=said,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
@@ -401,6 +403,7 @@ def _run_space(job: SparkJob, started: float) -> int:
     from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT, mark
     from kafkalog_spark.bulk_space import BulkSpace
     from kafkalog_spark.bulk_space import bulk_space as run
+    from kafkalog_spark.session import JobPlan
 
     params, output = job.params, job.output
     properties, configs = params["server_properties"], params["topic_configs"]
@@ -423,10 +426,10 @@ def _run_space(job: SparkJob, started: float) -> int:
         ended = {"exit_status": int(status_of(done)), "unreadable": done.unreadable}
         return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
 
-    output.make(overwrite=params["overwrite"])
+    output.make_directory(overwrite=params["overwrite"])
     done = run(
         job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
-        split_bytes=params["split_bytes"], storage=job.storage, said=said, progress=say,
+        plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say), said=said,
     )  # fmt: skip
     for line in done.unreadable:
         say(f"error: {line}")

@@ -11,7 +11,7 @@ import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
-from kafkalog.outcome import Exit, Outcome
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import DistinctIds, finding_row
 from kafkalog.tables import Table
@@ -71,7 +71,7 @@ class ViewOutput:
             return RowForm()
         return RowForm(ChosenColumns(showing.columns).names_of, showing.form.columnar)
 
-    def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
+    def write_rows(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> Exit:
         """Write the rows of the wanted tables, findings as rows or to standard error."""
         wanted = self.names
         with self._sink() as sink:

@@ -259,6 +259,14 @@ FILES: Final[dict[str, Code]] = {
         "Give its target as an argument of its own if it belongs to the evidence.",
         kind="copy-incomplete",
         cause="not-read",
+        traits=Trait.NOT_READ,
+    ),
+    "link-inside": Code(
+        NOTE,
+        "A symbolic link in the log directory leads to a directory that is read under another name.",
+        "Certain.",
+        "The broker follows it, and takes it for a partition of its own.",
+        "Nothing: all bytes were read, once.",
     ),
     "clusters-mixed": Code(
         WARNING,

@@ -107,7 +107,7 @@ class Spans:
         at = self._sorted.first(group, offsets, "right") - 1
         return self._sorted.rows(at, self._sorted.holds(at, group))
 
-    def find(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def find_rows(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the row that each offset is in: its producer's last one, if it goes so far; else -1."""
         assert self._lasts is not None, "only of rows that end somewhere"
         found = self.last(producers, offsets)

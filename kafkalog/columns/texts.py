@@ -309,7 +309,7 @@ class TextColumn:
         ranks[in_order] = np.arange(len(self))
         return ranks
 
-    def find(self, texts: TextColumn | Iterable[str]) -> NDArray[np.int64]:
+    def find_texts(self, texts: TextColumn | Iterable[str]) -> NDArray[np.int64]:
         """Return the number of each of some texts among these, which are distinct; -1 where it is not among them."""
         wanted = texts if isinstance(texts, TextColumn) else TextColumn.of(texts, "backslashreplace")
         found = np.full(len(wanted), -1)

@@ -26,6 +26,7 @@ __all__ = [
     "identity_of",
     "is_directory",
     "is_file",
+    "is_outside",
     "leaving",
     "open_tree",
 ]
@@ -210,11 +211,19 @@ def _matching(folder: str, part: str) -> list[str]:
 
 def leaving(entry: DirectoryEntry, root: str) -> Finding | None:
     """Return the finding for a symbolic link that leads out of `root` or to nothing; None if it may be followed."""
-    path, top = local_path(entry.path), os.path.realpath(local_path(root))
-    target = os.path.realpath(path)
-    if os.path.commonpath([target, top]) != top:
-        message = f"a symbolic link to {target}, which is outside {root}; it was not followed"
+    path = local_path(entry.path)
+    if is_outside(entry.path, root):
+        message = f"a symbolic link to {os.path.realpath(path)}, which is outside {root}; it was not followed"
         return Finding.of("link-leaves", entry.path, message)
     if not os.path.exists(path):
-        return Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which does not exist")
+        message = f"a symbolic link to {os.path.realpath(path)}, which does not exist"
+        return Finding.of("link-leaves", entry.path, message)
     return None
+
+
+def is_outside(path: str, root: str) -> bool:
+    """Say whether links lead from a path out of a local directory; nothing does in an object store."""
+    if is_remote(path):
+        return False
+    target, top = os.path.realpath(local_path(path)), os.path.realpath(local_path(root))
+    return os.path.commonpath([target, top]) != top

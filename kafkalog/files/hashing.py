@@ -37,8 +37,8 @@ class HashedSource:
             self._hashed = position + got
         return got
 
-    def read(self, position: int, size: int) -> bytes:
-        return self.source.read(position, size)
+    def read_bytes(self, position: int, size: int) -> bytes:
+        return self.source.read_bytes(position, size)
 
     def release(self, position: int) -> None: ...
 
@@ -53,7 +53,7 @@ class HashedSource:
 
         Raises UnreadableError if they can't be read.
         """
-        while data := self.source.read(self._hashed, _PIECE):
+        while data := self.source.read_bytes(self._hashed, _PIECE):
             self._digest.update(data)
             self._hashed += len(data)
         return self._digest.hexdigest()

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
+from kafkalog.files.waiting import answer_of
+from kafkalog.files.watch import watch
 
 __all__ = [
     "RemoteSource",
@@ -150,7 +153,7 @@ def _where(path: str) -> _Where:
     cached = (os.getpid(), f"{scheme}://{authority}", options)
     if cached not in known_systems:
         try:
-            known_systems[cached] = _system(scheme.replace("s3a", "s3"), authority, options)
+            known_systems[cached] = _answer(path, lambda: _system(scheme.replace("s3a", "s3"), authority, options))
         except _pyarrow_errors() as error:
             raise UnreadableError(f"{path}: {_words(error)}") from error
     system, prefix = known_systems[cached]
@@ -177,7 +180,10 @@ def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, 
         made = fs.S3FileSystem(endpoint_override=endpoint, scheme=plain, region=region, anonymous=options.anonymous)
         return made, authority
     if scheme == "gs":
-        made = fs.GcsFileSystem(endpoint_override=endpoint, scheme=plain, anonymous=options.anonymous)
+        made = fs.GcsFileSystem(
+            endpoint_override=endpoint, scheme=plain, anonymous=options.anonymous,
+            retry_time_limit=timedelta(seconds=_DEADLINE),
+        )  # fmt: skip
         return made, authority
     made, prefix = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
     return made, prefix
@@ -211,6 +217,29 @@ def with_advice(text: str) -> str:
     if _REFUSED.search(text) is None:
         return text
     return f"{text.rstrip('.')}: check the credentials (environment, ~/.aws, role) and what they may do"
+
+
+_SILENCE: Final = 5.0  # seconds until it is said that a store is waited for
+
+_DEADLINE: Final = 120.0  # seconds for an answer: pyarrow tries Google's store for minutes, where nothing answers
+
+_DEADLINE_OF_LISTING: Final = 3600.0  # of a million objects are a thousand answers
+
+
+def _answer(what: str, ask: Callable[[], _Out], deadline: float | None = None) -> _Out:
+    """Ask a store: pyarrow hears no signal and knows no deadline. Raises what asking raises, and TimeoutError."""
+    most = _DEADLINE if deadline is None else deadline
+    is_told = False
+
+    def look(seconds: float) -> None:
+        nonlocal is_told
+        if seconds > most:
+            raise TimeoutError(f"no answer within {most:g} s")
+        if seconds > _SILENCE and not is_told:
+            is_told = True
+            watch().tell(f"{what}: waiting for the store's answer, for at most {most:g} s")
+
+    return answer_of(ask, look)
 
 
 class RemoteSource:
@@ -250,7 +279,7 @@ class RemoteSource:
             done += len(piece)
         return done
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
         return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
 
@@ -258,7 +287,7 @@ class RemoteSource:
         if number not in self._blocks:
             start = number * _BLOCK
             try:
-                data = self._file.read_at(min(_BLOCK, self._size - start), start)
+                data = _answer(self.name, lambda: self._file.read_at(min(_BLOCK, self._size - start), start))
             except _pyarrow_errors() as error:
                 raise UnreadableError(f"{self.name}: cannot read at position {start}: {_words(error)}") from error
             self._fetched += 1
@@ -293,11 +322,15 @@ def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
     system, key = _where(path)
     _asked("look")
     try:
-        file = system.open_input_file(key)
-        known = file.metadata() or {}
-        return file, file.size(), {name: known[name] for name in ("ETag", "Last-Modified") if name in known}
+        file, known, size = _answer(path, lambda: _opened(system, key))
+        return file, size, {name: known[name] for name in ("ETag", "Last-Modified") if name in known}
     except _pyarrow_errors() as error:
         raise UnreadableError(f"{path}: {_words(error)}") from error
+
+
+def _opened(system: Any, key: str) -> tuple[Any, dict[str, Any], int]:
+    file = system.open_input_file(key)
+    return file, file.metadata() or {}, file.size()
 
 
 def look_at(path: str, positions: Sequence[int], size: int) -> tuple[FileIdentity, str, list[bytes]]:
@@ -305,11 +338,14 @@ def look_at(path: str, positions: Sequence[int], size: int) -> tuple[FileIdentit
     system, key = _where(path)
     _asked("look")
     try:
-        info = system.get_file_info([key])[0]
+        info = _answer(path, lambda: system.get_file_info([key]))[0]
         length = info.size or 0
-        with system.open_input_file(key) as file:
-            etag = (file.metadata() or {}).get("ETag", b"")
-            pieces = [bytes(file.read_at(min(size, max(0, info.size - at)), at)) for at in positions]
+        file, known, _ = _answer(path, lambda: _opened(system, key))
+        with file:
+            etag = known.get("ETag", b"")
+            pieces = _answer(
+                path, lambda: [bytes(file.read_at(min(size, max(0, info.size - at)), at)) for at in positions]
+            )
         for piece in pieces:
             _asked("read", len(piece))
     except _pyarrow_errors() as error:
@@ -344,7 +380,8 @@ class RemoteTree:
         self._root = root.rstrip("/")
         _asked("list")
         try:
-            infos = system.get_file_info(fs.FileSelector(self._key, recursive=deep))
+            selector = fs.FileSelector(self._key, recursive=deep)
+            infos = _answer(root, lambda: system.get_file_info(selector), _DEADLINE_OF_LISTING)
         except _pyarrow_errors() as error:
             raise UnreadableError(f"{root}: {_words(error)}") from error
         self._folders: dict[str, dict[str, _RemoteEntry]] = {self._root: {}}
@@ -390,7 +427,7 @@ def is_object(path: str) -> bool:
     system, key = _where(path)
     _asked("look")
     try:
-        system.open_input_file(key).close()
+        _answer(path, lambda: system.open_input_file(key).close())
     except FileNotFoundError:
         return False
     except _pyarrow_errors() as error:
@@ -407,7 +444,7 @@ def kind_of(path: str) -> str:
     system, key = _where(path)
     _asked("look")
     try:
-        kind = system.get_file_info([key])[0].type
+        kind = _answer(path, lambda: system.get_file_info([key]))[0].type
     except _pyarrow_errors() as error:
         raise UnreadableError(f"{path}: {_words(error)}") from error
     return {fs.FileType.File: "file", fs.FileType.Directory: "directory"}.get(kind, "")

@@ -1,7 +1,8 @@
 """Read-only sources of bytes: files, local or in an object store, and bytes in memory.
 
 Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
-access time does not change if the system allows that. A file ends where it ended when it was opened.
+access time does not change if the system allows that. A file ends where it ended when it was opened. Below a directory
+that was `confined` no link leads out, also one that somebody put there after the listing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "FileSource",
     "SizedSource",
     "Source",
+    "confine",
     "open_file",
     "open_source",
     "open_unnoticed",
@@ -48,7 +50,7 @@ class Source(Protocol):
         Returns how many these are: fewer than `least` only at the end.
         """
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         """Return the bytes from `position` on, fewer than `size` only at the end."""
 
     def release(self, position: int) -> None:
@@ -85,7 +87,7 @@ class BytesSource:
         view[: len(piece)] = piece
         return len(piece)
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         return bytes(self._data[position : position + size])
 
     def release(self, position: int) -> None: ...
@@ -109,18 +111,81 @@ _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
 _OF_A_SOCKET: Final = (errno.ENXIO, errno.EOPNOTSUPP)  # what Linux, and what macOS says to who opens one
 
 
+_STEP: Final = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # macOS has no O_PATH
+_A_LINK: Final = (errno.ELOOP, errno.ENOTDIR)  # what a system says of one that is not to be followed
+
+_confined: set[str] = set()  # directories of this process and of its forks, as their paths were given
+
+
+def confine(path: str) -> None:
+    """Let no link lead out of a local directory, from now on, where something below it is opened by its path."""
+    if not is_remote(path):
+        _confined.add(local_path(path).rstrip("/") or "/")
+
+
 def open_unnoticed(name: str, flags: int = 0) -> int:
-    """Open a local file or directory for reading, and leave its access time unchanged where the system allows that."""
+    """Open a local file or directory for reading, and leave its access time unchanged where the system allows that.
+
+    Raises OSError, also for what a link leads to out of the innermost directory around it that is confined.
+    """
     path, flags = local_path(name), flags | _READ
+    root = _confined_around(path)
+    if root is None:
+        return _open_at(path, flags, None)
     try:
-        return os.open(path, flags | _NO_ATIME)
+        return _open_below(root, path[len(root) :], flags)
+    except OSError as error:
+        if error.errno not in _A_LINK:
+            raise
+    target, top = os.path.realpath(path), os.path.realpath(root)
+    if not target.startswith(f"{top.rstrip('/')}/"):
+        raise OSError(errno.ELOOP, f"a symbolic link out of {root}, which is not followed")
+    return _open_below(top, target[len(top) :], flags)
+
+
+def _confined_around(path: str) -> str | None:
+    """Return the innermost confined directory that a path is below; a confined directory itself is opened as any."""
+    if not _confined or path in _confined:
+        return None
+    above = path.rstrip("/")
+    if above in _confined:
+        return None
+    while "/" in above:
+        above = above.rpartition("/")[0] or "/"
+        if above in _confined:
+            return above
+        if above == "/":
+            break
+    return None
+
+
+def _open_below(root: str, rest: str, flags: int) -> int:
+    """Open what is below a directory, part by part; raises OSError at a link."""
+    *folders, name = (part for part in rest.split("/") if part)
+    at = os.open(root, _STEP)
+    try:
+        for folder in folders:
+            deeper = os.open(folder, _STEP | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = deeper
+        return _open_at(name, flags | os.O_NOFOLLOW, at)
+    finally:
+        os.close(at)
+
+
+def _open_at(path: str, flags: int, folder: int | None) -> int:
+    try:
+        return os.open(path, flags | _NO_ATIME, dir_fd=folder)
     except PermissionError:  # only the owner may, and root
-        return os.open(path, flags)
+        return os.open(path, flags, dir_fd=folder)
 
 
 def open_file(name: str) -> BinaryIO:
-    """Open a local file for reading as Python has files, its access time unchanged."""
-    return open(local_path(name), "rb", opener=lambda _path, _flags: open_unnoticed(name))
+    """Open a local file for reading as Python has files, its access time unchanged.
+
+    Raises UnreadableError if it can't be opened or is not a regular file.
+    """
+    return open(local_path(name), "rb", opener=lambda _path, _flags: _open(name)[0])
 
 
 def _open(name: str) -> tuple[int, os.stat_result]:
@@ -171,7 +236,7 @@ class FileSource:
             done += got
         return done
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
         got = self.read_into(position, memoryview(data), size) if data else 0
         return bytes(data) if got == len(data) else bytes(data[:got])
@@ -252,7 +317,7 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
         return part
     if is_remote(name):
         with closing(open_source(name, max_bytes=MOST_OF_SIDE_FILE)) as source:
-            return source.read(0, source.size)
+            return source.read_bytes(0, source.size)
     descriptor, status = _open(name)
     try:
         left = min(status.st_size, MOST_OF_SIDE_FILE)

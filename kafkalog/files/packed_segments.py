@@ -112,7 +112,7 @@ class _Object(Protocol):
 
     name: str
 
-    def read(self, position: int, size: int) -> bytes: ...
+    def read_bytes(self, position: int, size: int) -> bytes: ...
     def close(self) -> None: ...
     def changes(self) -> str | None: ...
 
@@ -125,7 +125,7 @@ class _Bytes:
         self._at = 0
 
     def read(self, size: int) -> bytes:
-        data = self._source.read(self._at, size)
+        data = self._source.read_bytes(self._at, size)
         self._at += len(data)
         return data
 
@@ -183,7 +183,7 @@ class PackedSource:
             del self._kept[:old]
             self._start += old
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
         return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
 

@@ -56,7 +56,7 @@ class StreamSource:
         self._copy(position, view[:there])
         return there
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         self._reach(position + size, position + size)
         data = bytearray(max(0, min(size, self._stop - position)))
         self._copy(position, memoryview(data))

@@ -77,7 +77,7 @@ class Fates:
         cause = np.where(in_transaction, why, NONE)
         name = np.full(heads.count, NONE)
         rows = np.flatnonzero(in_transaction)
-        at = self.extents.find(cells[buffers.PRODUCER_ID, rows], cells[buffers.BASE_OFFSET, rows])
+        at = self.extents.find_rows(cells[buffers.PRODUCER_ID, rows], cells[buffers.BASE_OFFSET, rows])
         known, its = rows[at >= 0], self.told.take(at[at >= 0])
         outcome[known], cause[known], name[known] = its["outcome"], its["cause"], its["name"]
         damaged = cells[buffers.VALID] == 0
@@ -122,7 +122,14 @@ class Fates:
         return None if shown == NONE else bool(shown)
 
     def visible(self, shown: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say which records are given to consumers, by their offsets and what their batches' `shown` is."""
+        """Say which records are given to consumers, by their offsets and what their batches' `shown` is.
+
+        By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
+        offset on.
+
+        By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
+        offset on.
+        """
         if self.last_stable_offset is None:
             return shown
         within = (offsets >= self.log_start_offset) & (offsets < self.last_stable_offset)

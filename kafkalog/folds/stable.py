@@ -40,6 +40,8 @@ def visible_ranges(
     """Join the batches that a read_committed consumer gets to ranges of offsets in [`start`, `stop`).
 
     `pieces` are first and last offsets of batches in log order.
+
+    Below UnifiedLog's last stable offset, which bounds a fetch with read_committed (KIP-98).
     """
     low: int | None = None
     high = -1

@@ -208,23 +208,23 @@ def smallest_size(magic: int) -> int:
 
 def offset_of(head: Bytes) -> int:
     """Return the first offset of a batch, a message's own offset, or a wrapper's last offset."""
-    return RECORD_BATCH.read("base_offset", head)
+    return RECORD_BATCH.read_field("base_offset", head)
 
 
 def last_offset_of(head: Bytes) -> int:
     """Return the last offset by a batch's header; it may not fit 64 bits."""
-    delta = RECORD_BATCH.read("last_offset_delta", head) if magic_of(head) > 1 else 0
+    delta = RECORD_BATCH.read_field("last_offset_delta", head) if magic_of(head) > 1 else 0
     return offset_of(head) + delta
 
 
 def size_of(head: Bytes, at: int = 0) -> int:
     """Return the size in bytes of the whole batch at ``head[at]`` by its header; a damaged one may be below 0."""
-    return RECORD_BATCH.read("batch_length", head, at) + LOG_OVERHEAD
+    return RECORD_BATCH.read_field("batch_length", head, at) + LOG_OVERHEAD
 
 
 def set_size(head: bytearray, size: int) -> None:
     """Set a header's length so that the whole batch has `size` bytes."""
-    RECORD_BATCH.write("batch_length", head, size - LOG_OVERHEAD)
+    RECORD_BATCH.write_field("batch_length", head, size - LOG_OVERHEAD)
 
 
 def magic_of(head: Bytes, at: int = 0) -> int:

@@ -69,7 +69,7 @@ _WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
     ),
     buffers.KEY_VERSION_NEGATIVE: (
         "control-version-negative",
-        lambda key, _: f"the key's version is {CONTROL_RECORD_KEY.read('version', key)}",
+        lambda key, _: f"the key's version is {CONTROL_RECORD_KEY.read_field('version', key)}",
     ),
     buffers.VALUE_SHORT: (
         "marker-value-short",
@@ -77,7 +77,7 @@ _WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
     ),
     buffers.VALUE_VERSION_NEGATIVE: (
         "marker-version-negative",
-        lambda _, value: f"the marker's version is {END_TXN_MARKER.read('version', value)}",
+        lambda _, value: f"the marker's version is {END_TXN_MARKER.read_field('version', value)}",
     ),
 }
 
@@ -86,6 +86,11 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """Read a control record's key and value.
 
     Raises MalformedError if the key is too short or has a negative version, or the value is not what its type needs.
+
+    `key` and `value` are the record's bytes.
+
+    >>> kafkalog.control_record(bytes([0, 0, 0, 1]), bytes(6)).name
+    'commit'
     """
     key, value = key or b"", value or b""
     ends = numbers.end_marker(key + value, 0, len(key), len(key), len(value))
@@ -94,7 +99,7 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
         raise MalformedError(say(key, value), code=code)
     version, number = CONTROL_RECORD_KEY.packed.unpack_from(key)
     if ends != buffers.NO_END:
-        epoch = END_TXN_MARKER.read("coordinator_epoch", value)
+        epoch = END_TXN_MARKER.read_field("coordinator_epoch", value)
         return ControlRecord(version, number, ControlType(number).name.lower(), epoch, None)
     if number in CONTROL_MESSAGES:
         data = decode(message("control_records", CONTROL_MESSAGES[ControlType(number)]), 0, value).fields

@@ -55,7 +55,7 @@ class ConsumerProtocol:
             self._versions[field] = added[0].number, schema.newest
             self.programs += added
 
-    def read(self, buf: Bytes, tables: MessageTables) -> None:
+    def read_assignments(self, buf: Bytes, tables: MessageTables) -> None:
         """Read what is inside of the groups that `tables` have, whose bytes are `buf`."""
         for group in self._groups:
             if tables.rows(group.table):
@@ -77,7 +77,7 @@ class ConsumerProtocol:
             inside.count = count
             starts, sizes = (tables.column(child, field.column + number) for number in (0, 1))
             kernel_messages.embedded(buf, chosen, starts, sizes, program, newest, inside.cells)
-            tables.read(buf, inside)
+            tables.read_messages(buf, inside)
             for column, cells in ((2, ops.M_PROGRAM), (3, ops.M_ROW)):
                 tables.column(child, field.column + column)[:] = inside.column(cells)
 
@@ -155,7 +155,7 @@ class InternalBlock:
         self.facts = CellTable(len(ops.FACTS), capacity)
         self.keys, self.values = (CellTable(len(ops.MESSAGE_COLUMNS), capacity) for _ in range(2))
 
-    def read(self, buf: Bytes, recs: CellTable) -> None:
+    def read_records(self, buf: Bytes, recs: CellTable) -> None:
         """Read the records of the kernel's table `recs`, whose bytes are `buf`."""
         if self.facts.capacity != recs.capacity:
             self._room(recs.capacity)
@@ -170,10 +170,10 @@ class InternalBlock:
         else:
             kernel_messages.framed(buf, *cells, self.values.cells, self.facts.cells)
         for table in messages:
-            tables.read(buf, table)
+            tables.read_messages(buf, table)
             kernel_messages.doubts(count, table.cells, tables.column(0, 0), self.facts.cells)
         if self._topic.protocol is not None:
-            self._topic.protocol.read(buf, tables)
+            self._topic.protocol.read_assignments(buf, tables)
 
 
 def with_protocol(fields: dict[str, Value], text: Text = escaped_text) -> dict[str, Value]:

@@ -55,7 +55,7 @@ class BlockText:
         """Return the buffer that has the texts."""
         return self._texts.content
 
-    def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int, bool], Texts | None]) -> None:
+    def write_records(self, buf: Bytes, recs: CellTable, slowly: Callable[[int, bool], Texts | None]) -> None:
         """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`.
 
         That is called with a record's number, and whether its texts are right and only what is wrong with it must be
@@ -85,7 +85,7 @@ class BlockText:
         Without `texts`, records are only read.
         """
         block, room = self.block, recs.capacity
-        block.read(buf, recs)
+        block.read_records(buf, recs)
         self._texts.clear()
         self.places = places = CellTable(buffers.TEXT_COLUMNS, room)
         places.count = room
@@ -102,7 +102,7 @@ class BlockText:
             written.insert(0, (block.keys, buffers.TEXT_KEY))
         for messages, column in written:
             sizes_of = places.column(column + 1)
-            self._special |= self._texts.write(buf, messages, places.column(column), sizes_of)
+            self._special |= self._texts.write_messages(buf, messages, places.column(column), sizes_of)
         return set(self._special)
 
     def put(self, number: int, texts: Texts) -> None:
@@ -163,7 +163,7 @@ class ControlText:
         """Return the buffer that has the texts."""
         return self._texts.content
 
-    def write(
+    def write_values(
         self, buf: Bytes, recs: CellTable, types: Sequence[tuple[int, int, int]], starts: memoryview, sizes: memoryview
     ) -> set[int]:
         """Write the values of some records: `types` are of each its row of `starts` and `sizes`, its number and type.
@@ -186,9 +186,9 @@ class ControlText:
                 messages.set(ops.M_PROGRAM, at, self._of_types[kind])
                 messages.set(ops.M_START, at, recs.cell(buffers.VALUE_START, number) if size else 0)
                 messages.set(ops.M_SIZE, at, size)
-        self._tables.read(buf, messages)
+        self._tables.read_messages(buf, messages)
         places = memoryview(array("q", [0]) * len(types) + array("q", [-1]) * len(types))
-        special = self._texts.write(buf, messages, places[: len(types)], places[len(types) :])
+        special = self._texts.write_messages(buf, messages, places[: len(types)], places[len(types) :])
         for at, (row, _, _) in enumerate(types):
             starts[row], sizes[row] = places[at], places[len(types) + at]
             if at in special or (messages.cell(ops.M_PROGRAM, at) >= 0 and messages.cell(ops.M_ERROR, at)):

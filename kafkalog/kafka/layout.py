@@ -76,12 +76,12 @@ class Layout:
         """Return the byte position of a field."""
         return self._places[name][0]
 
-    def read(self, name: str, data: bytes | bytearray | memoryview, at: int = 0) -> int:
+    def read_field(self, name: str, data: bytes | bytearray | memoryview, at: int = 0) -> int:
         """Read one field of the structure at ``data[at]``. Raises struct.error if `data` ends before the field does."""
         position, packed = self._places[name]
         return int(packed.unpack_from(data, at + position)[0])
 
-    def write(self, name: str, data: bytearray, value: int) -> None:
+    def write_field(self, name: str, data: bytearray, value: int) -> None:
         """Change one field of the structure that `data` begins with."""
         position, packed = self._places[name]
         packed.pack_into(data, position, value)

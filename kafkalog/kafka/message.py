@@ -66,7 +66,7 @@ class MessageTables:
         for table in range(len(self.programs.widths)):
             self.tables[table * ops.TABLE + 2] = 0
 
-    def read(self, buf: Bytes, messages: CellTable) -> None:
+    def read_messages(self, buf: Bytes, messages: CellTable) -> None:
         """Read `messages`, whose bytes are `buf`, after the rows that are there, and report to their other columns.
 
         Rows that were read from another buffer must be cleared before.
@@ -77,7 +77,7 @@ class MessageTables:
             messages.column(column)[:] = array("q", [value]) * messages.count
         done = 0
         while True:
-            done, table, rows = kernel_messages.read(
+            done, table, rows = kernel_messages.read_messages(
                 buf, messages.cells, done, messages.count, programs.programs, programs.steps,
                 self.tables, self.cells, stack,
             )  # fmt: skip
@@ -229,7 +229,7 @@ def decode(
     tables, one = MessageTables(programs, _ROOM, _MOST_CELLS), CellTable(len(ops.MESSAGE_COLUMNS), 1)
     one.count = 1
     one.set(ops.M_SIZE, 0, len(data))
-    tables.read(data, one)
+    tables.read_messages(data, one)
     error = tables.error(one, 0, version)
     if error is not None:
         raise error

@@ -21,7 +21,7 @@ from kafkalog.kernel.buffers import Bytes
 __all__ = ["JSON_ENCODERS", "JsonPrograms", "JsonTexts", "kafka_json", "plain"]
 
 
-# Values as text, by the dialects of rows: as ``messages.write`` writes them.
+# Values as text, by the dialects of rows: as ``messages.write_messages`` writes them.
 JSON_ENCODERS: Final[dict[int, Callable[[Value], str]]] = {
     ops.ASCII_JSON: json.JSONEncoder(separators=(",", ":")).encode,
     ops.SPACED_JSON: json.JSONEncoder(ensure_ascii=False).encode,
@@ -122,7 +122,7 @@ def plain(value: Value) -> Value:
     return value
 
 
-# The programs by which ``messages.write`` writes messages as JSON, made from what the reading programs fill.
+# The programs by which ``messages.write_messages`` writes messages as JSON, made from what the reading programs fill.
 
 
 _BEGIN: Final = b"nullAAAAAAAAAAAAAAAAAAAAAAtruefalse"
@@ -263,12 +263,12 @@ class JsonTexts:
         """Forget all texts."""
         self.used = 0
 
-    def write(self, buf: Bytes, messages: CellTable, starts: memoryview, sizes: memoryview) -> set[int]:
+    def write_messages(self, buf: Bytes, messages: CellTable, starts: memoryview, sizes: memoryview) -> set[int]:
         """Write messages, whose bytes are `buf`, and where each of them is; return those that only `put` can write."""
         done = 0
         special: set[int] = set()
         while True:
-            done, self.used, why = kernel_messages.write(buf, messages, done, self, starts, sizes)
+            done, self.used, why = kernel_messages.write_messages(buf, messages, done, self, starts, sizes)
             if why == kernel_messages.DONE:
                 return special
             if why == kernel_messages.NO_ROOM:

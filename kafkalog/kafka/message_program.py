@@ -1,4 +1,4 @@
-"""Turns generated messages' schemas into the programs that ``messages.read`` runs.
+"""Turns generated messages' schemas into the programs that ``messages.read_messages`` runs.
 
 Each version of a message becomes one row of steps, and a structure that says which columns of which tables its fields
 fill. Programs are made once, in sets: those of an internal topic are run together.

@@ -142,7 +142,7 @@ class StateColumns:
 
 def _numbers_in(known: TextColumn, names: TextColumn) -> NDArray[np.int64]:
     """Return the number that each name has among others, -1 for none; the last one is that of no name."""
-    return np.append(known.find(names), -1)
+    return np.append(known.find_texts(names), -1)
 
 
 def listed_partitions(states: StateColumns, *, spaced: bool = False) -> JsonColumn:

@@ -214,7 +214,7 @@ KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = r
     SUM_CELLS,
 ) = range(9)
 
-# What ``records.find`` finds.
+# What ``records.find_oddities`` finds.
 (
     WHOLE_RECORDS,  # records
     SMALLEST_DELTA,  # of offsets
@@ -226,7 +226,7 @@ KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = r
     TIMESTAMP_DELTA,
     FOUND_CELLS,
 ) = range(9)
-# What ``records.find`` answers, as flags.
+# What ``records.find_oddities`` answers, as flags.
 OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = 1, 2, 4, 8, 16, 32
 
 # Which batches and records are selected: the conditions of ``records.wanted_batches`` and ``wanted_records``.

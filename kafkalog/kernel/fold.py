@@ -525,6 +525,8 @@ class States:
         """Join the later row whose cells are ``cells[row:]`` to its producer's state, or make it a new state.
 
         A marker in the later row ended what was open before: the state's open transaction is then the row's, or none.
+
+        ProducerStateManager's rule, as in `batches`, for entries of a producer snapshot.
         """
         i: cython.Py_ssize_t = self.slot_of(self.cells[row + Q_PART], self.cells[row + Q_PRODUCER_ID])
         at: cython.Py_ssize_t
@@ -619,6 +621,8 @@ def batches(
     open one, whatever the marker's epoch; with none open it is an empty transaction. A marker that can't be read ends
     nothing. `types` and `coordinator_epochs` are those of their markers. Answers (row to continue with, why it
     stopped).
+
+    Follows ProducerAppendInfo.appendEndTxnMarker and ProducerStateManager.completeTxn (KIP-98).
     """
     one: States = states_of(table)
     count: cython.Py_ssize_t = heads.count
@@ -643,6 +647,8 @@ def extents(table: Any, rows: cython.const[cython.longlong][:, ::1], row: cython
 
     A producer's extents belong to one transaction up to the first that has a marker, which ends it. Answers (row to
     continue with, why it stopped).
+
+    ProducerStateManager's rule, as in `batches`, for what is known of parts of a log.
     """
     one: States = states_of(table)
     at: cython.Py_ssize_t

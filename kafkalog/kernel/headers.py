@@ -60,7 +60,7 @@ __all__ = [
     "may_follow",
     "order",
     "pass_over",
-    "read",
+    "read_headers",
     "read_over_damage",
     "shift",
     "sums",
@@ -193,7 +193,7 @@ def put_message(
     return valid
 
 
-def read(
+def read_headers(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
@@ -682,7 +682,7 @@ def read_over_damage(
         raise IndexError
     while True:
         began = start
-        more, at, why = read(buf, start, reach, position, heads, row)
+        more, at, why = read_headers(buf, start, reach, position, heads, row)
         has_read = more > row
         if has_read:
             start = at
@@ -1170,6 +1170,8 @@ def markers(
     """Read the transaction markers among `count` batches: 0 abort, 1 commit, -1 no marker, -2 one that can't be read.
 
     A control batch without records, as the cleaner leaves it, is no marker. Answers how many batches have magic 0 or 1.
+
+    Follows ControlRecordType.parse; ProducerStateManager ignores an empty control batch, too.
     """
     row: cython.Py_ssize_t
     p: cython.Py_ssize_t

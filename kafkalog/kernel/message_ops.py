@@ -1,7 +1,7 @@
 """What the programs of ``message_program`` consist of: their steps, tables, and what goes wrong in them.
 
 A program reads one version of a message. It is a row of steps of `STEP` cells, in one flat buffer with all programs of
-a set. ``messages.read`` runs it; ``setup.py`` makes C constants of its names.
+a set. ``messages.read_messages`` runs it; ``setup.py`` makes C constants of its names.
 
 - A step is (operation, column, name, is nullable, and four cells by operation); `column` is that of the current table.
 - A table holds the rows of one structure: the message itself, or the elements of one array. Its rows' columns are cells
@@ -81,7 +81,7 @@ FULL = -1  # in place of an error: a table has no room for the next rows
 # What Kafka only tolerates.
 (TAG_ORDER, TAG_SIZE, BOOL_VALUE, MARK_VALUE) = range(4)
 
-# Steps of ``messages.write``: 4 says whether the field is tagged, 5 what it has where it is left out.
+# Steps of ``messages.write_messages``: 4 says whether the field is tagged, 5 what it has where it is left out.
 (
     W_SPECIAL,  # what the loop can't write
     W_LITERAL,

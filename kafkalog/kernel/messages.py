@@ -35,8 +35,8 @@ __all__ = [
     "members_of_type",
     "number",
     "place",
-    "read",
-    "write",
+    "read_messages",
+    "write_messages",
 ]
 
 
@@ -593,7 +593,7 @@ class Reading:
         return True
 
 
-def read(
+def read_messages(
     buf: cython.const[cython.uchar][::1],
     messages: cython.longlong[:, ::1],
     first: cython.Py_ssize_t,
@@ -1256,7 +1256,7 @@ class Writing:
         return True
 
 
-def write(
+def write_messages(
     buf: cython.const[cython.uchar][::1],
     messages: Any,
     first: cython.Py_ssize_t,

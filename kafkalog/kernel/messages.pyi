@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kafkalog.kernel.buffers import Bytes, Cells, Table
 
-def read(
+def read_messages(
     buf: Bytes,
     messages: Cells,
     first: int,
@@ -54,7 +54,7 @@ class Texts(Protocol):
     @property
     def tables(self) -> ReadTables: ...
 
-def write(
+def write_messages(
     buf: Bytes, messages: Table, first: int, texts: Texts, starts: Cells, sizes: Cells
 ) -> tuple[int, int, int]: ...
 

@@ -27,7 +27,7 @@ __all__ = [
     "PACKED",
     "ROOM",
     "controls",
-    "find",
+    "find_oddities",
     "holding",
     "in_order",
     "keep",
@@ -35,7 +35,7 @@ __all__ = [
     "move",
     "next_odd",
     "put",
-    "read",
+    "read_records",
     "unpack",
     "wanted_batches",
     "wanted_records",
@@ -229,7 +229,7 @@ def read_message(
     return n
 
 
-def read(
+def read_records(
     buf: cython.const[cython.uchar][::1],
     heads: cython.longlong[:, ::1],
     row: cython.Py_ssize_t,
@@ -513,7 +513,7 @@ def in_order(
     return True
 
 
-def find(
+def find_oddities(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
@@ -1165,6 +1165,8 @@ def keep(
     of the `offsets`, the cleaner's map, `hashes` and `newest`. `sums` is a table of the columns from ``KEPT`` on, by
     the rows of batches; `past` says of each of these whether its delete horizon has passed, so that its tombstones go;
     `conditions` are the cells ``PASS_…``.
+
+    Follows Cleaner.shouldRetainRecord; the delete horizon is KIP-534's.
     """
     buf: cython.const[cython.uchar][::1] = block.buf
     heads: cython.const[cython.longlong][:, ::1] = block.heads.cells

@@ -202,7 +202,7 @@ def put_header_keys(
     p: cython.Py_ssize_t,
     left: cython.longlong,
 ) -> cython.Py_ssize_t:
-    """Write the keys of the headers that begin at `p`, which ``records.read`` has read before."""
+    """Write the keys of the headers that begin at `p`, which ``records.read_records`` has read before."""
     size: cython.longlong
     started: cython.bint = False
     while left > 0:

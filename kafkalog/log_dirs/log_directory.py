@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeVar, Unpack
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.directories import device_and_inode, exists, identity_of, leaving, open_tree
+from kafkalog.files.directories import device_and_inode, exists, identity_of, is_outside, leaving, open_tree
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
+from kafkalog.files.opening import confine
 from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is_odd, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding, Where
@@ -381,6 +382,8 @@ Report = Callable[[Finding], object]
 
 _MOVING: Final = ("cleaner", "log_start")
 
+_OWN_FILES: Final = frozenset({"meta.properties", ".kafka_cleanshutdown", ".lock", *CHECKPOINTS.values()})
+
 # Checkpoints of log directories that were read last, by their paths: some hundred partitions share one.
 _read_before: dict[str, tuple[tuple[int, int, int], dict[tuple[str, int], int]]] = {}
 
@@ -432,11 +435,13 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
     tree = tree or open_tree(root)
     findings: list[Finding] = []
     itself = device_and_inode(root)
+    confine(root)
     entries = tree.entries(root)
     above, own_name = os.path.split(_absolute(root))
     alone = recognized(tree, own_name, entries) is DirectoryKind.PARTITION
     home = above if alone else root
-    names = _names(home, findings) if alone else {entry.name for entry in entries}
+    confine(home)
+    names = _own_files(_around(home, findings), home, findings) if alone else _own_files(entries, home, [])
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     around = names if not alone or about else ()
     directory = LogDirectory(
@@ -461,7 +466,7 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
         places = [(root, own_name)]
     else:
         entries.sort(key=lambda entry: by_number(entry.name))
-        places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
+        places = [(entry.path, entry.name) for entry in _directories(entries, root, findings)]
     about_all = Home(root, checkpoints, directory.running, directory.clean_shutdown)
     for found, wrong in tree.each(lambda place: list_partition(tree, *place, about_all), places):
         findings += wrong
@@ -499,28 +504,51 @@ class Place(NamedTuple):
         if found is None or found.suffix:
             return None
         about = os.path.join(os.path.dirname(path), "meta.properties")
-        values = _properties(about, []) if exists(about) else {}
+        values = _properties(about, []) if exists(about) and not is_outside(about, os.path.dirname(path)) else {}
         return cls(found.topic, found.partition, values.get("node.id", values.get("broker.id")))
 
 
-def _names(path: str, findings: list[Finding]) -> set[str]:
+def _around(path: str, findings: list[Finding]) -> list[DirectoryEntry]:
     """List the parent of a partition's directory; it may be unreadable although the partition's directory is not."""
     try:
-        return {entry.name for entry in open_tree(path, deep=False).entries(path)}
+        return open_tree(path, deep=False).entries(path)
     except UnreadableError as error:
         findings.append(Finding.of("file-unreadable", path, str(error)))
-        return set()
+        return []
+
+
+def _own_files(entries: Sequence[DirectoryEntry], home: str, findings: list[Finding]) -> set[str]:
+    """Return which of a log directory's own files it has; one that is a link out of it is reported, and not believed.
+
+    In a log directory that is read as a whole each link is reported with the partitions.
+    """
+    return {one.name for one in entries if one.name in _OWN_FILES and is_inside(one, home, findings)}
 
 
 def _absolute(path: str) -> str:
     return path.rstrip("/") if is_virtual(path) else os.path.abspath(local_path(path))
 
 
-def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
-    """Say whether an entry is a directory to read; a symbolic link is followed only inside the root."""
-    if not entry.is_link:
-        return entry.is_directory
-    return is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
+def _directories(entries: Sequence[DirectoryEntry], root: str, findings: list[Finding]) -> Iterator[DirectoryEntry]:
+    """Yield the directories to read: each once, under its own name if it has one here.
+
+    A symbolic link is followed only inside the root.
+    """
+    top = os.path.realpath(local_path(root))
+    read = {os.path.join(top, entry.name) for entry in entries if entry.is_directory}
+    for entry in entries:
+        if not entry.is_link:
+            if entry.is_directory:
+                yield entry
+            continue
+        target = os.path.realpath(local_path(entry.path))
+        if is_inside(entry, root, findings) and os.path.isdir(target):
+            if target in read:
+                message = f"a symbolic link to {target}, which is read under another name; it was not read again"
+                findings.append(Finding.of("link-inside", entry.path, message))
+            else:
+                read.add(target)
+                yield entry
 
 
 def _properties(path: str, findings: list[Finding]) -> dict[str, str]:

@@ -143,6 +143,8 @@ class Tier:
         """Return the segments that together have a log's offsets from `start` to before `stop`, each offset once.
 
         Each is with the offset before which it is read; where two have the same offsets, the later one goes on.
+
+        As RemoteLogManager reads a log: by offset and leader epoch, whatever segments overlap (KIP-405).
         """
         found: list[tuple[RemoteSegment, int]] = []
         at = start

@@ -418,7 +418,10 @@ def _size_before(path: str, size: int, offset: int) -> int:
 
 
 def tier_findings(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding]:
-    """Yield what the two tiers of a partition show: lost offsets, missing and left objects, copies that wait."""
+    """Yield what the two tiers of a partition show: lost offsets, missing and left objects, copies that wait.
+
+    The states of remote segments, and what each promises, are those of KIP-405.
+    """
     local = [one for one in directory.segments if not one.is_remote]
     local_start = local[0].base_offset if local else tier.highest_remote_offset + 1
     start = tier.log_start(directory.checkpoints.get("log_start"), local_start)

@@ -11,6 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
 from kafkalog.files.directories import exists, leaving, open_tree
 from kafkalog.files.names import FileKind, is_virtual, local_path, parse_name
+from kafkalog.files.opening import confine
 from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
@@ -43,6 +44,7 @@ def search(tree: Tree, root: str) -> Search:
     Raises UnreadableError if `root` can't be listed.
     """
     found = Search()
+    confine(root)
     entries = _sorted(tree.entries(root))
     if recognized(tree, _own_name(root), entries) is not DirectoryKind.OTHER:
         found.places.append(root)
@@ -128,7 +130,7 @@ class Found(NamedTuple):
 def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
     """Yield every file below `root`, in the order of names.
 
-    A directory that several links lead to is walked once; a log directory inside this one is reported and skipped.
+    A directory that links lead to, too, is walked once; a log directory inside this one is reported and skipped.
     """
     tree = open_tree(root)
     top = os.path.realpath(local_path(root))
@@ -146,6 +148,7 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
             report(nested(home))
             continue
         below = []
+        seen |= {os.path.realpath(local_path(entry.path)) for entry in entries if entry.is_directory}
         for entry in entries:
             real = os.path.realpath(local_path(entry.path)) if entry.is_link else ""
             finding = leaving(entry, root) if entry.is_link else None

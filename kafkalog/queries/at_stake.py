@@ -12,8 +12,8 @@ from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_au
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.few_of_many import grouped
 from kafkalog.folds import fold
-from kafkalog.limit import grouped
 from kafkalog.narrowing import nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.given_logs import fates_of, segments_with
@@ -101,7 +101,7 @@ def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Spans | No
     if not asked:
         return None
     producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
-    at = np.unique(every.find(producers, offsets))
+    at = np.unique(every.find_rows(producers, offsets))
     at = at[at >= 0]
     return fold.spans(rows.take(at)) if len(at) else None
 

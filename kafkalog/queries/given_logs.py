@@ -12,6 +12,7 @@ import numpy as np
 
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.exit_status import leaves_complete
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
@@ -19,7 +20,6 @@ from kafkalog.folds.fold import is_open, spans
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
-from kafkalog.outcome import leaves_complete
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES

@@ -190,6 +190,13 @@ def records(
     if the question is about a topic, a partition, an outcome or a transactional id. `max_bytes` makes each file end
     there. Raises UnreadableError if a file can't be opened or read, NothingMatchesError if no log is of such a topic or
     partition, ValueError for a word that is no outcome.
+
+    Timestamps are ms since 1970; keys and values are bytes or None. `limits` bound the memory of a batch, in bytes; by
+    default they are those of `Limits()`. `on_finding` is called with each finding; without it a finding is a
+    `FindingWarning`.
+
+    >>> next(kafkalog.records("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log")).value
+    b'a-1-0-'
     """
     report = on_finding or warn
     selection = selection_of(question)
@@ -247,6 +254,12 @@ def record_columns(
     Of a directory also `partition`, `outcome` (a number of ``kafkalog.OUTCOMES``) and `visible` (1, 0), -2**63 where
     there is none. Keys and values are not copied; `records` yields them. Paths, words and errors are those of
     `records`.
+
+    All columns have one cell for each record; timestamps are ms, sizes bytes. `limits` bound the memory of a batch, in
+    bytes; by default they are those of `Limits()`.
+
+    >>> kafkalog.record_columns("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log")["offset"].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
     """
     import numpy as np
 
@@ -285,6 +298,12 @@ def batch_table(
 
     Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Paths, words and
     errors are those of `records`; raises KeyError for a column that the table does not have.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> kafkalog.batch_table(path, columns=["base_offset"]).column_names
+    ['base_offset']
     """
     from kafkalog.tables.dump_tables import BATCHES
 
@@ -299,6 +318,12 @@ def record_table(
 
     Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Paths, words and
     errors are those of `records`; raises KeyError for a column that the table does not have.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> kafkalog.record_table(path, columns=["offset", "value"]).column_names
+    ['offset', 'value']
     """
     from kafkalog.tables.dump_tables import RECORDS
 

@@ -27,6 +27,11 @@ def schemas(*paths: str | os.PathLike[str], logs: Iterable[str | os.PathLike[str
     A name that is a number, as in ``7.avsc``, is the schema's id; what a registry's REST answers says it itself. Of
     `logs`, segments and log directories, those of ``_schemas`` are read. Raises UnreadableError if a file can't be
     read, or is no schema, UnsupportedError if text of Protobuf would be compiled in a log directory.
+
+    Without a path there are no schemas.
+
+    >>> sorted(kafkalog.schemas().by_id)
+    []
     """
     found = Schemas()
     for path in logs:

@@ -3,6 +3,8 @@
 Transactions are slices from their first record to their marker, the coordinator's transitions and changes of leaders
 are instants, and a flow leads from a decision to the markers that it brought about. Times are as in the files, in UTC.
 Source: perfetto's ``trace_packet.proto``, ``track_event.proto``, ``track_descriptor.proto``.
+
+The messages are written here: protobuf comes with the extra ``schemas`` alone, and they need four kinds of fields.
 """
 
 from __future__ import annotations

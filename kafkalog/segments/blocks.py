@@ -727,7 +727,7 @@ class ControlBlocks:
                 slow.append(row)
         cells = memoryview(block.cells)
         starts, sizes, kinds = (cells[self._data.at + at * room :][:room] for at in range(3))
-        slow += text.write(records.buf, records.recs, kraft, starts, sizes)
+        slow += text.write_values(records.buf, records.recs, kraft, starts, sizes)
         wrong = []
         for row in sorted(slow):
             batch = Batch.of(heads, records.recs.cell(buffers.BATCH, found.cell(buffers.CONTROL_RECORD, row)))

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Unpack
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.files.limits import Limits
 from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
@@ -239,7 +239,7 @@ class Cursor:
             from kafkalog.segments.resync import Resync
 
             self._resync = Resync(
-                self.source.read, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
+                self.source.read_bytes, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
             )
         return self._resync
 
@@ -251,7 +251,7 @@ class Cursor:
     @property
     def has_much_damage(self) -> bool:
         """Say whether the file has so many damaged places that each must cost as little as possible."""
-        return self.damages > limit.IN_A_FILE
+        return self.damages > few_of_many.IN_A_FILE
 
     def reach(self) -> int:
         """Return how far in the window batches may be read where much is damaged; not at all if the next CRC is wrong.
@@ -275,7 +275,7 @@ class Cursor:
         end = self.source.size
         return size <= self.limits.max_batch_bytes and (end is None or self.window.here + size <= end)
 
-    def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
+    def make_chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
         """Make a chunk of the rows in the table; their bytes are the window's unless others are given."""
         view = memoryview(self.window.buffer if buf is None else buf)
         where = self.window.position if position is None else position

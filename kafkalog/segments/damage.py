@@ -43,7 +43,7 @@ def next_offset(head: bytes) -> int | None:
 
 def end_is_believed(cursor: Cursor, end: int, head: bytes) -> bool:
     """Say whether what is at the declared end of the batch of `head` may follow it."""
-    there = cursor.source.read(end, RECORD_BATCH.size)
+    there = cursor.source.read_bytes(end, RECORD_BATCH.size)
     if not there or (not any(there) and len(there) >= SIZE_UP_TO_MAGIC and zero_tail(cursor, end) is not None):
         return True
     padded = there.ljust(RECORD_BATCH.size, b"\0")
@@ -72,7 +72,7 @@ def end_of_file(cursor: Cursor) -> int:
 def zero_tail(cursor: Cursor, here: int) -> int | None:
     """Return how many bytes are left if all of them are zero, otherwise None."""
     position, step = here, _FIRST_READ
-    while data := cursor.source.read(position, step):
+    while data := cursor.source.read_bytes(position, step):
         if data.count(0) != len(data):
             return None
         position += len(data)
@@ -82,7 +82,7 @@ def zero_tail(cursor: Cursor, here: int) -> int | None:
 
 def is_zero(cursor: Cursor, start: int, stop: int) -> bool:
     """Say whether all bytes in between are zero."""
-    pieces = (cursor.source.read(at, min(WINDOW, stop - at)) for at in range(start, stop, WINDOW))
+    pieces = (cursor.source.read_bytes(at, min(WINDOW, stop - at)) for at in range(start, stop, WINDOW))
     return all(data.count(0) == len(data) for data in pieces)
 
 
@@ -108,7 +108,7 @@ def read_over_damage(cursor: Cursor) -> ReadOver:
     """Read whole batches and pass over the damage between them, as far as the window and the table reach."""
     window, heads = cursor.window, cursor.heads
     heads.count = 0
-    chunk = cursor.chunk()
+    chunk = cursor.make_chunk()
     view = memoryview(window.buffer)[: window.stop]
     beyond = Beyond(cursor)
     places = CellTable(heads.capacity + 1, buffers.PLACE_CELLS)  # a place is a row here
@@ -179,7 +179,7 @@ class Beyond:
     def hop(self, at: int, stop: int) -> int:
         """Go from header to header by their sizes, as long as these do not lead past `stop`."""
         while at < stop:
-            data = self.cursor.source.read(self.begin + at, min(WINDOW, stop - at))
+            data = self.cursor.source.read_bytes(self.begin + at, min(WINDOW, stop - at))
             inside = headers.hop(data, 0, stop - at)
             if not inside:
                 return at
@@ -189,14 +189,14 @@ class Beyond:
     def believed_size(self, at: int) -> int:
         """Return the size of the batch at `at` if what is at its end may follow it, otherwise 0."""
         here = self.begin + at
-        head = self.cursor.source.read(here, RECORD_BATCH.size)
+        head = self.cursor.source.read_bytes(here, RECORD_BATCH.size)
         size = headers.declared(head, 0) if len(head) >= SIZE_UP_TO_MAGIC else 0
         end = here + size
         return size if size and self.cursor.resync.reaches(end) and end_is_believed(self.cursor, end, head) else 0
 
     def leads_to(self, at: int) -> int:
         """Return the offset after the batch at `at` by its header, NONE if the header does not give it."""
-        after = next_offset(self.cursor.source.read(self.begin + at, RECORD_BATCH.size))
+        after = next_offset(self.cursor.source.read_bytes(self.begin + at, RECORD_BATCH.size))
         return buffers.NONE if after is None else after
 
 
@@ -256,7 +256,7 @@ def _preallocated(cursor: Cursor, here: int, head: bytes) -> Chunk | None:
 
 def _up_to_next_batch(cursor: Cursor, here: int) -> Chunk:
     """All bytes up to where reading goes on as one damage that is not examined closely."""
-    if zeros := _preallocated(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
+    if zeros := _preallocated(cursor, here, cursor.source.read_bytes(here, RECORD_BATCH.size)):
         return zeros
     window, beyond = cursor.window, Beyond(cursor)
     state = beyond.now()
@@ -267,7 +267,7 @@ def _up_to_next_batch(cursor: Cursor, here: int) -> Chunk:
 
 def _chunk(cursor: Cursor, resumed: Resumed, *findings: Finding) -> Chunk:
     """Make a chunk of the row in the table, if there is one."""
-    chunk = cursor.chunk()
+    chunk = cursor.make_chunk()
     chunk.findings += findings
     chunk.resumed.append(resumed)
     return chunk
@@ -279,11 +279,11 @@ class _Begun:
     def __init__(self, cursor: Cursor, here: int) -> None:
         self.cursor = cursor
         self.here = here
-        self.head = cursor.source.read(here, RECORD_BATCH.size)
+        self.head = cursor.source.read_bytes(here, RECORD_BATCH.size)
         self.size = cursor.window.next_size()
         self.magic = magic_of(self.head) if len(self.head) >= SIZE_UP_TO_MAGIC else -1
         self.is_over_limit = self.size > cursor.limits.max_batch_bytes
-        self.is_there = self.size > 0 and len(cursor.source.read(here + self.size - 1, 1)) == 1
+        self.is_there = self.size > 0 and len(cursor.source.read_bytes(here + self.size - 1, 1)) == 1
 
     def resumed(self, position: int, *, is_proved: bool = False) -> Resumed:
         """Return where reading goes on after a batch with this header."""
@@ -305,10 +305,10 @@ class _Begun:
         if self.is_over_limit:
             self._header_row(size)
             cursor.heads.set(buffers.VALID, 0, 1)
-            chunk = cursor.ordered(cursor.chunk())
+            chunk = cursor.ordered(cursor.make_chunk())
             chunk.findings.append(self._over_limit())
         else:
-            data = bytearray(cursor.source.read(here, size))
+            data = bytearray(cursor.source.read_bytes(here, size))
             set_magic(data, 2)
             chunk = cursor.ordered(self._read_as(data))
         if has_wrong_magic:
@@ -355,7 +355,7 @@ class _Begun:
         real = self.real_size()
         if real is None or not smallest_size(self.magic) <= real < _LONGEST:
             return None
-        data = bytearray(self.cursor.source.read(self.here, real))
+        data = bytearray(self.cursor.source.read_bytes(self.here, real))
         set_size(data, real)
         chunk = self.cursor.ordered(self._read_as(data))
         chunk.findings.append(self._wrong_length(real, None))
@@ -386,7 +386,7 @@ class _Begun:
             if size != self.size and self.holds(size):
                 return size
             start, tries = found.position + 1, tries + 1
-        cursor.source.read(self.here + limit, 1)  # so that a stream's end, if near, is known
+        cursor.source.read_bytes(self.here + limit, 1)  # so that a stream's end, if near, is known
         end = cursor.source.size
         size = 0 if end is None or cursor.source.is_cut else end - self.here
         return size if 0 < size <= limit and size != self.size and self.holds(size) else None
@@ -454,9 +454,9 @@ class _Begun:
         cursor, here, size = self.cursor, self.here, self.size
         if self.is_over_limit:
             self._header_row(size)
-            chunk = cursor.chunk()
+            chunk = cursor.make_chunk()
         else:
-            chunk = self._read_as(bytearray(cursor.source.read(here, size)))
+            chunk = self._read_as(bytearray(cursor.source.read_bytes(here, size)))
         stored, offset = (cursor.heads.cell(column, 0) for column in (buffers.CRC, buffers.LAST_OFFSET))
         computed = self._checksum()
         chunk.findings.append(
@@ -483,15 +483,15 @@ class _Begun:
         crc, stop = 0, self.here + self.size
         sum_of = headers.crc32 if self.magic < 2 else headers.crc32c
         for at in range(self.here + checked_from(self.magic), stop, WINDOW):
-            data = self.cursor.source.read(at, min(WINDOW, stop - at))
+            data = self.cursor.source.read_bytes(at, min(WINDOW, stop - at))
             crc = sum_of(data, 0, len(data), crc)
         return crc
 
     def _read_as(self, data: bytearray) -> Chunk:
         """Make a chunk of the one batch in `data`, whether its CRC matches or not."""
-        headers.read(data, 0, len(data), self.here, self.cursor.heads.cells, 0)
+        headers.read_headers(data, 0, len(data), self.here, self.cursor.heads.cells, 0)
         self.cursor.heads.count = 1
-        return self.cursor.chunk(data, self.here)
+        return self.cursor.make_chunk(data, self.here)
 
     def _header_row(self, size: int) -> None:
         """Put the header's fields into the table though the batch is not whole; the row says that its CRC is wrong."""
@@ -499,7 +499,7 @@ class _Begun:
         padded = bytearray(self.head.ljust(RECORD_BATCH.size, b"\0"))
         smallest = smallest_size(magic_of(padded))
         set_size(padded, smallest)
-        headers.read(padded, 0, smallest, self.here, heads.cells, 0)
+        headers.read_headers(padded, 0, smallest, self.here, heads.cells, 0)
         heads.set(buffers.SIZE, 0, size)
         heads.set(buffers.VALID, 0, 0)
         heads.set(buffers.SECTION_START, 0, -1)

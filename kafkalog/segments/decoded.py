@@ -200,7 +200,7 @@ class Decoder:
                 row += 1
                 continue
             first = row
-            n, row, why, errors = kernel_records.read(
+            n, row, why, errors = kernel_records.read_records(
                 buf, self.heads.cells, row, self.heads.count, False, self.recs.cells
             )
             if n or errors:
@@ -344,7 +344,9 @@ class Decoder:
         self.unpacked(data, first, stop_row)
         at, why = first, kernel_records.NO_ROOM
         while why == kernel_records.NO_ROOM:
-            n, at, why, errors = kernel_records.read(data, self.heads.cells, at, stop_row, True, self.recs.cells)
+            n, at, why, errors = kernel_records.read_records(
+                data, self.heads.cells, at, stop_row, True, self.recs.cells
+            )
             block = self.block(data, n, range(first, stop_row) if errors else ())
             block.findings += findings
             findings = []
@@ -382,7 +384,7 @@ class Decoder:
                 first = False
             start = 0
             while start < heads.count:
-                n, done, _, errors = kernel_records.read(
+                n, done, _, errors = kernel_records.read_records(
                     inner.data, heads.cells, start, heads.count, True, self.recs.cells
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
@@ -430,7 +432,7 @@ class _Inner:
         heads = CellTable(len(buffers.BATCH_COLUMNS), ROOM)
         at, row = 0, 0
         while True:
-            row, at, why = kernel_headers.read(self.data, at, len(self.data), 0, heads.cells, row)
+            row, at, why = kernel_headers.read_headers(self.data, at, len(self.data), 0, heads.cells, row)
             if why == kernel_headers.BAD and row < heads.capacity and self.is_message(at):
                 at += size_of(self.data, at)
                 row += 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.files.names import FileKind
 from kafkalog.findings import Finding, numbered_id
@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from kafkalog.segments.internal_rows import InternalBlocks
     from kafkalog.values.value import Decode
 
-__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "one_by_one", "segment_rows", "side_file_rows"]
+__all__ = [
+    "TABLES_OF",
+    "BlockShape",
+    "DistinctIds",
+    "finding_row",
+    "finding_rows",
+    "one_by_one",
+    "segment_rows",
+    "side_file_rows",
+]
 
 # The tables that a file of each kind can give; the first is the default.
 TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
@@ -109,6 +118,16 @@ def one_by_one(items: Iterable[tuple[Table, Row] | Rows | Finding]) -> Iterator[
             yield item
 
 
+class BlockShape(NamedTuple):
+    """How blocks of rows are made: of at most `room` records, JSON in them `spaced` as in ``InternalBlocks``."""
+
+    room: int = ROOM
+    spaced: bool = False
+
+
+_USUAL: Final = BlockShape()
+
+
 def segment_rows(
     file: str,
     chunks: Iterable[Chunk],
@@ -116,19 +135,17 @@ def segment_rows(
     selection: Selection,
     internal: Internal | None = None,
     most_records: int | None = None,
-    room: int = ROOM,
+    shape: BlockShape = _USUAL,
     *,
-    spaced: bool = False,
     decoders: Mapping[str, Decode] = MappingProxyType({}),
 ) -> Iterator[Rows | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
     `wanted` has the columns by the name of their table. Rows come many at once, with these columns. Records are decoded
     only if a table or the selection needs them, and no more than `most_records` are looked at for rows; `internal` says
-    which internal topic they belong to. A block has at most `room` records; `spaced` is as in ``InternalBlocks``.
-    `decoders` are those of ``key`` and ``value``.
+    which internal topic they belong to. `decoders` are those of ``key`` and ``value``.
     """
-    segment = _Segment(file, wanted, selection, internal, most_records, room, spaced=spaced)
+    segment = _Segment(file, wanted, selection, internal, most_records, shape)
     if decoders and "records" in wanted:
         segment.decoding = Decoding(file, decoders)
     for chunk in chunks:
@@ -146,20 +163,18 @@ class _Segment:
         selection: Selection,
         internal: Internal | None,
         most_records: int | None,
-        room: int,
-        *,
-        spaced: bool,
+        shape: BlockShape,
     ) -> None:
         self._fates = selection.fates
         self._found: BatchFates | None = None
-        self._cells = record_cells(room, 0 if self._fates is None else len(tables.OF_LOG))
+        self._cells = record_cells(shape.room, 0 if self._fates is None else len(tables.OF_LOG))
         self.file = file
         self.wanted = wanted
         self.selection = selection
         self._left = most_records
         self._records = bool({"records", "internal"} & wanted.keys()) or selection.looks_at_records
         self._topic = internal
-        self._spaced = spaced
+        self._spaced = shape.spaced
         self._internal_blocks: InternalBlocks | None = None
         self._batch_blocks: BatchBlocks | None = None
         self._record_blocks: RecordBlocks | None = None
@@ -207,7 +222,7 @@ class _Segment:
                 self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity, self._fates)
             records = self._record_blocks.of(chunk.heads, block, picks, self._found)
         if records is not None and self.decoding is not None and picks.count:
-            yield from self.decoding.write(records, block, picks)
+            yield from self.decoding.write_decoded(records, block, picks)
         if batches is not None and self.selection.looks_at_records:
             newest = yield from self._batches_of(block, batches, picks, newest)
         if "control" in self.wanted and block.outer is None:
@@ -262,7 +277,7 @@ class Decoding:
     decoders: Mapping[str, Decode]  # by the name of the column
     _said: dict[str, set[str]] = field(default_factory=dict)
 
-    def write(self, block: Block, records: RecordBlock, picks: Picks) -> Iterator[Finding]:
+    def write_decoded(self, block: Block, records: RecordBlock, picks: Picks) -> Iterator[Finding]:
         """Decode the picked rows of a block. What can't be decoded stays bytes, in base64; so do control records."""
         from kafkalog.values.value import Undecoded  # with json, which few dumps need
 

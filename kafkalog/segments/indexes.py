@@ -109,6 +109,11 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
 
     `max_message_size` is kafka-dump-log's: a batch above it is not read. Raises UnreadableError if the index can't be
     read.
+
+    Positions and sizes are bytes.
+
+    >>> kafkalog.check_offset_index("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.index").mismatches
+    []
     """
     file = os.fspath(path)
     base = _base_offset(file)
@@ -170,7 +175,7 @@ def _until_base(entries: Entries[OffsetEntry], base: int) -> list[OffsetEntry]:
 
 
 def _last_offset(log: SizedSource, position: int, limit: int | None) -> int | None:
-    head = log.read(position, RECORD_BATCH.size) if position >= 0 else b""
+    head = log.read_bytes(position, RECORD_BATCH.size) if position >= 0 else b""
     if len(head) < SIZE_UP_TO_MAGIC:
         return None
     size = size_of(head)
@@ -183,6 +188,12 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
     """Read a time index and compare its entries with the segment beside it, in one pass over the segment.
 
     Raises UnreadableError if the index can't be read.
+
+    Timestamps are ms since 1970.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.timeindex"
+    >>> kafkalog.check_time_index(path).errors.out_of_order
+    []
     """
     file = os.fspath(path)
     base = _base_offset(file)

@@ -157,7 +157,7 @@ class InternalRecords:
         self._internal = internal
         self._reader = reader
         self.heads = heads
-        reader.read(block.buf, block.recs)
+        reader.read_records(block.buf, block.recs)
         self.count = block.recs.count
         facts, keys, values, recs = (table.numpy() for table in (reader.facts, reader.keys, reader.values, block.recs))
         self.type = facts[TYPE]

@@ -74,6 +74,13 @@ def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFindi
     """Yield each batch header of a segment or KRaft snapshot (RecordBatch), in file order.
 
     Raises UnreadableError if the file can't be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. `on_finding` is called with
+    each finding; without it a finding is a `FindingWarning`. Positions and sizes are bytes, timestamps ms.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [batch.base_offset for batch in kafkalog.batches(path)]
+    [0, 2, 3, 7, 8, 12, 13]
     """
     report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
@@ -89,6 +96,13 @@ def control_records(
     """Yield each control record with its batch and its raw record; other batches' records are not decoded.
 
     Raises UnreadableError if the file can't be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. `on_finding` is called with
+    each finding; without it a finding is a `FindingWarning`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [(batch.base_offset, control.name) for batch, _, control in kafkalog.control_records(path)]
+    [(2, 'commit'), (7, 'abort'), (12, 'abort')]
     """
     report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
@@ -108,7 +122,15 @@ def control_records(
 
 
 def control_finding(file: str, batch: Batch, record: Record, error: MalformedError) -> Finding:
-    """Make the finding for a control record whose key or value does not fit its type."""
+    """Make the finding for a control record whose key or value does not fit its type.
+
+    `file` is the path as given; the finding has the record's log offset and the batch's position in bytes.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> batch, record, _ = next(kafkalog.control_records(path))
+    >>> kafkalog.control_finding("0.log", batch, record, kafkalog.MalformedError("too short")).code
+    'control-record-malformed'
+    """
     return Finding.of(
         error.code,
         file,
@@ -122,7 +144,14 @@ def control_finding(file: str, batch: Batch, record: Record, error: MalformedErr
 def key_undecodable(
     file: str, batch: Batch, offset: int, what: str, size: int, why: str = "too few for the decoder"
 ) -> Finding:
-    """Make the finding for a key or value that the chosen decoder can't read."""
+    """Make the finding for a key or value that the chosen decoder can't read.
+
+    `offset` is the record's log offset, `what` is ``key`` or ``value``, `size` its bytes, `why` what the decoder says.
+
+    >>> batch = next(kafkalog.batches("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"))
+    >>> kafkalog.key_undecodable("0.log", batch, 0, "key", 3).code
+    'key-undecodable'
+    """
     return Finding.of(
         "key-undecodable",
         file,
@@ -140,6 +169,14 @@ def batch_columns(
     """Return every batch header of a segment as NumPy columns of int64, named as Batch's fields.
 
     A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. `on_finding` is called with
+    each finding; without it a finding is a `FindingWarning`. All columns have one cell for each batch; positions and
+    sizes are bytes, timestamps ms.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> kafkalog.batch_columns(path)["base_offset"].shape
+    (7,)
     """
     import numpy as np
 
@@ -157,21 +194,43 @@ def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:
 
 
 def offset_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[OffsetEntry]:
-    """Return the entries of a ``.index``, compared with the segment beside it (OffsetIndex)."""
+    """Return the entries of a ``.index``, compared with the segment beside it (OffsetIndex).
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Positions are bytes in the
+    segment. Raises UnreadableError if the file can't be read.
+
+    >>> kafkalog.offset_index("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.index")
+    [OffsetEntry(offset=0, position=0)]
+    """
     check = check_offset_index(path)
     _report_all(check.findings, on_finding)
     return check.listed
 
 
 def time_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[TimeEntry]:
-    """Return the entries of a ``.timeindex``, compared with the segment beside it (TimeIndex)."""
+    """Return the entries of a ``.timeindex``, compared with the segment beside it (TimeIndex).
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Timestamps are ms since 1970.
+    Raises UnreadableError if the file can't be read.
+
+    >>> kafkalog.time_index("fixtures/v2.8-hanging/data/ledger-2/00000000000000000000.timeindex")
+    [TimeEntry(timestamp=0, offset=0)]
+    """
     check = check_time_index(path)
     _report_all(check.findings, on_finding)
     return check.listed
 
 
 def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = None) -> list[AbortedTransaction]:
-    """Return the entries of a ``.txnindex`` (TransactionIndex)."""
+    """Return the entries of a ``.txnindex`` (TransactionIndex).
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Raises UnreadableError if the
+    file can't be read.
+
+    >>> path = "fixtures/k4-d-fencing-tv2-400/data/riders-orders.94-1/00000000000000000000.txnindex"
+    >>> kafkalog.read_aborted_transactions(path)[0]
+    AbortedTransaction(version=0, producer_id=0, first_offset=0, last_offset=1, last_stable_offset=2)
+    """
     entries = _aborted(read_small(path))
     odd = [(number, row.version) for number, row in enumerate(entries.rows) if row.version != 0]
     findings = []
@@ -189,14 +248,30 @@ def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = 
 
 
 def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> list[ProducerState]:
-    """Return the producers of a ``.snapshot`` (ProducerStateManager), as far as the file goes."""
+    """Return the producers of a ``.snapshot`` (ProducerStateManager), as far as the file goes.
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Timestamps are ms since 1970.
+    Raises UnreadableError if the file can't be read.
+
+    >>> path = "fixtures/k4-d-fencing-tv2-400/data/riders-orders.94-1/00000000000000000012.snapshot"
+    >>> producers = kafkalog.read_snapshot(path)
+    >>> producers[0].producer_epoch
+    8
+    """
     snapshot = producer_snapshot(read_small(path))
     _report_all([_simple(path, "snapshot-corrupt", None, snapshot.wrong)] if snapshot.wrong else [], on_finding)
     return snapshot.entries
 
 
 def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
-    """Return the rows of a leader-epoch-checkpoint or of a log directory's checkpoint, by the file's name."""
+    """Return the rows of a leader-epoch-checkpoint or of a log directory's checkpoint, by the file's name.
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Raises UnreadableError if the
+    file can't be read.
+
+    >>> kafkalog.read_checkpoint("fixtures/v2.8-hanging/data/ledger-1/leader-epoch-checkpoint").rows
+    [LeaderEpoch(epoch=0, start_offset=0)]
+    """
     read = (
         leader_epochs
         if parse_name(os.path.basename(path)).kind is FileKind.LEADER_EPOCH_CHECKPOINT
@@ -208,7 +283,14 @@ def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> C
 
 
 def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
-    """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
+    """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name.
+
+    `on_finding` is called with each finding; without it a finding is a `FindingWarning`. Raises UnreadableError if the
+    file can't be read.
+
+    >>> kafkalog.read_properties("fixtures/v2.8-hanging/data/meta.properties")["broker.id"]
+    '1'
+    """
     kind = parse_name(os.path.basename(path)).kind
     read = {FileKind.QUORUM_STATE: quorum_state, FileKind.PARTITION_METADATA: partition_metadata}
     found = read.get(kind, properties)(read_small(path))

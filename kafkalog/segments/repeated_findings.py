@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.findings import Bytes, Finding
 from kafkalog.settle import as_severe_as
 
@@ -102,8 +102,8 @@ class _Places(_Many):
 def counted(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings about a log, those of a code as one if they are many; damaged bytes were counted file by file."""
     every = iter(findings)
-    first = list(islice(every, limit.IN_A_FILE + 1))
-    if len(first) <= limit.IN_A_FILE:  # too few of any code
+    first = list(islice(every, few_of_many.IN_A_FILE + 1))
+    if len(first) <= few_of_many.IN_A_FILE:  # too few of any code
         return first
     kept = FileFindings(table=None)
     for finding in chain(first, every):
@@ -142,7 +142,7 @@ class FileFindings:
                 place = code, finding.producer_id
                 many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
             many.add(finding)
-            if len(many) > limit.IN_A_FILE:
+            if len(many) > few_of_many.IN_A_FILE:
                 return
         self._kept.append(finding)
 
@@ -150,8 +150,8 @@ class FileFindings:
         """Return all findings in order; the one that counts many is where the first of them was."""
         if not self._kept:
             return self._kept
-        damaged = {code: many for code, many in self._damaged.items() if len(many) > limit.IN_A_FILE}
-        places = {place: many for place, many in self._places.items() if len(many) > limit.IN_A_FILE}
+        damaged = {code: many for code, many in self._damaged.items() if len(many) > few_of_many.IN_A_FILE}
+        places = {place: many for place, many in self._places.items() if len(many) > few_of_many.IN_A_FILE}
         if not damaged and not places:
             return self._kept
         found = []

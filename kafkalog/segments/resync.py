@@ -57,7 +57,7 @@ def _whole_batch(position: int, head: bytes) -> WholeBatch:
     magic, offset = batch.magic_of(head), batch.offset_of(head)
     if magic > 1:
         return WholeBatch(position, batch.size_of(head), magic, offset, batch.last_offset_of(head))
-    is_wrapper = MESSAGE_V0.read("attributes", head) & CODEC_MASK
+    is_wrapper = MESSAGE_V0.read_field("attributes", head) & CODEC_MASK
     return WholeBatch(position, batch.size_of(head), magic, None if is_wrapper else offset, offset)
 
 
@@ -103,7 +103,7 @@ class Resync:
         head = self._read(position, RECORD_BATCH.size)
         if len(head) < RECORD_BATCH.size or not self._read(position + size - 1, 1):
             return False
-        return self._crc32c(position + _CRC_FROM, position + size) == RECORD_BATCH.read("crc", head)
+        return self._crc32c(position + _CRC_FROM, position + size) == RECORD_BATCH.read_field("crc", head)
 
     def holds_message(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
@@ -115,7 +115,7 @@ class Resync:
             data = self._read(at, min(_PIECE, position + size - at))
             crc = headers.crc32(data, 0, len(data), crc)
         head = self._read(position, MESSAGE_V0.size)
-        return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
+        return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read_field("crc", head)
 
     def reaches(self, stop: int) -> bool:
         """Say whether the file has all bytes up to `stop`."""
@@ -226,7 +226,7 @@ class Resync:
         size = headers.whole_size(head, 0, self._max)
         if not size or not self.reaches(position + size):
             return None
-        if self._crc32c(position + _CRC_FROM, position + size) != RECORD_BATCH.read("crc", head):
+        if self._crc32c(position + _CRC_FROM, position + size) != RECORD_BATCH.read_field("crc", head):
             return None
         return _whole_batch(position, head)
 
@@ -239,7 +239,7 @@ class Resync:
             return None
         self._legacy_work -= size
         data = self._read(position + batch.MAGIC_AT, size - batch.MAGIC_AT)
-        crc = MESSAGE_V0.read("crc", head)
+        crc = MESSAGE_V0.read_field("crc", head)
         if len(data) < size - batch.MAGIC_AT or headers.crc32(data, 0, len(data)) != crc:
             return None
         return _whole_batch(position, head)

@@ -123,6 +123,14 @@ def salvage(
 
     The sizes of the stretches add up to the file's size. Every CRC is computed again before its batch is written.
     Raises UnreadableError if the file can't be read, or changes in between.
+
+    Positions and sizes are bytes. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> kept = bytearray()
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [item.stretch.size for item in kafkalog.salvage(path, kept.extend)]
+    [873]
     """
     name = parse_name(Path(path).name)
     base_offset = name.offset if name.kind is FileKind.LOG else None
@@ -469,8 +477,10 @@ class _PartOfSource:
         room = max(0, self._stop - self._position - position)
         return self._source.read_into(self._position + position, view[:room], min(least, room))
 
-    def read(self, position: int, size: int) -> bytes:
-        return self._source.read(self._position + position, max(0, min(size, self._stop - self._position - position)))
+    def read_bytes(self, position: int, size: int) -> bytes:
+        return self._source.read_bytes(
+            self._position + position, max(0, min(size, self._stop - self._position - position))
+        )
 
     def release(self, position: int) -> None: ...
 

@@ -33,6 +33,12 @@ def scan(
 
     Damage is reported in the chunks' `findings`. `base_offset`, if known, is the lowest offset that belongs here.
     Raises UnreadableError if the file can't be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [chunk.heads.count for chunk in kafkalog.scan(path)]
+    [7]
     """
     source: Source = BytesSource(file) if isinstance(file, bytes) else open_source(file)
     try:
@@ -56,6 +62,14 @@ def scan_source(
     """Read a segment from `source` in chunks of at most `room` batches, by default CHUNK_ROOM.
 
     `hints` gives positions of batches by the segment's index, if asked.
+
+    `base_offset` is as in `scan`. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> with open("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log", "rb") as file:
+    ...     source = kafkalog.BytesSource(file.read(), "ledger")
+    >>> sum(chunk.heads.count for chunk in kafkalog.scan_source(source))
+    7
     """
     return _chunks(Cursor(source, limits or Limits(), base_offset, hints, room))
 
@@ -75,12 +89,12 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 yield chunk
         else:
             start, stop = window.start, window.stop
-            rows, at, why = headers.read(window.buffer, start, stop, window.position, heads.cells, 0)
+            rows, at, why = headers.read_headers(window.buffer, start, stop, window.position, heads.cells, 0)
             if rows:
                 window.start = at
                 heads.count = rows
                 cursor.legacy = heads.cell(buffers.MAGIC, rows - 1) < 2 or heads.cell(buffers.MAGIC, 0) < 2
-                yield cursor.ordered(cursor.chunk())
+                yield cursor.ordered(cursor.make_chunk())
         if rows and why == headers.END and stop < window.stop:
             continue
         if window.start == window.stop and window.is_whole and why == headers.END:
@@ -124,7 +138,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
         found.append(cursor.finding("file-changed", f"the file {changes}"))
     if found:
         cursor.heads.count = 0
-        chunk = cursor.chunk()
+        chunk = cursor.make_chunk()
         chunk.findings += found
         yield chunk
 
@@ -140,6 +154,12 @@ def segment_chunks(
 
     `max_bytes` makes the file end there; a chunk has at most `room` batches. Raises UnreadableError if the file can't
     be opened or read.
+
+    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [chunk.heads.count for chunk in kafkalog.segment_chunks(path)]
+    [7]
     """
     source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:
@@ -182,7 +202,7 @@ def batch_positions(path: str | os.PathLike[str]) -> list[int]:
     except UnreadableError:  # hints only
         return []
     try:
-        entries = source.read(0, source.size).rstrip(b"\0")
+        entries = source.read_bytes(0, source.size).rstrip(b"\0")
     except UnreadableError:
         return []
     finally:

@@ -36,7 +36,7 @@ from kafkalog.kernel.plans import (
 )
 from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.chunk import Chunk
-from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.file_rows import BlockShape, segment_rows
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import ArrowBatches, Cells, Lists, Strings
@@ -524,7 +524,7 @@ def segment_as_arrow(
     """
     made = ArrowRows(schema, (file,))
     wanted = {table.name: schema.names}
-    for item in segment_rows(file, chunks, wanted, selection, internal, room=ARROW_ROOM, spaced=True):
+    for item in segment_rows(file, chunks, wanted, selection, internal, shape=BlockShape(ARROW_ROOM, spaced=True)):
         if isinstance(item, Rows):
             yield from made.add(item)
         elif on_finding is not None and isinstance(item, Finding):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
@@ -92,6 +91,13 @@ class Met:
         return f"nothing matches: there are offsets {begin}{self.last_offset}"
 
 
+class Searches(Protocol):
+    """A regular expression, Python's own or one that gives up."""
+
+    def search(self, data: bytes, /) -> object:
+        """Return what is true where it matches somewhere. Raises UnreadableError if it gives up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it.
@@ -112,7 +118,7 @@ class Selection:
     transactional_ids: tuple[str, ...] = ()
     header: tuple[bytes, bytes | None] | None = None
     value: bytes | None = None
-    value_pattern: re.Pattern[bytes] | None = None
+    value_pattern: Searches | None = None
     null_value: bool = False
     data_only: bool = False
     visible_only: bool = False
@@ -160,7 +166,7 @@ class Selection:
         chosen: NDArray[np.bool_] = ~(has_bits & (cells[buffers.ATTRIBUTES] & CONTROL != 0))
         if self.extents is not None:
             chosen &= has_bits & (cells[buffers.ATTRIBUTES] & TRANSACTIONAL != 0)
-            chosen &= self.extents.find(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
+            chosen &= self.extents.find_rows(cells[buffers.PRODUCER_ID], cells[buffers.BASE_OFFSET]) >= 0
         return chosen
 
     def skip_without_literals(self, chunk: Chunk) -> bool:

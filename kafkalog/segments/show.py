@@ -76,6 +76,13 @@ def show(
 
     Raises UnreadableError if the file can't be read or has nothing there, UnsupportedError for an offset in a file that
     is not a segment.
+
+    Positions and sizes are bytes. `limits` bound the memory of a batch, in bytes; by default they are those of
+    `Limits()`.
+
+    >>> path = "fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"
+    >>> [(shown.field.name, shown.field.value) for shown in kafkalog.show(path, 0)][:2]
+    [('base_offset', '0'), ('batch_length', '97')]
     """
     file, kind = os.fspath(path), parse_name(Path(path).name).kind
     if kind in SEGMENTS or kind is FileKind.UNKNOWN:
@@ -253,7 +260,7 @@ def _batch(source: Source, found: _Found) -> Iterator[Field]:
     old = found.batch.magic < 2
     layout = layout_of(found.batch.magic)
     structure = "message" if old else "RecordBatch"
-    head = source.read(found.position, layout.size)
+    head = source.read_bytes(found.position, layout.size)
     first = checked_from(found.batch.magic)
     stop = min(found.position + found.size, source.size or 0)
     computed = str(_checksum(source, found.position + first, stop, legacy=old))
@@ -262,9 +269,9 @@ def _batch(source: Source, found: _Found) -> Iterator[Field]:
         yield compared(field, computed, under) if field.name == "crc" else field
     after = found.position + len(head)
     if old:
-        yield from fields_of(MESSAGE_CONTENT, structure, source.read(after, min(stop - after, _PIECE)), after)
+        yield from fields_of(MESSAGE_CONTENT, structure, source.read_bytes(after, min(stop - after, _PIECE)), after)
     elif stop > after:
-        data = source.read(after, min(_RAW, stop - after))
+        data = source.read_bytes(after, min(_RAW, stop - after))
         yield Field(
             structure, "records", position=after, size=stop - after, data=data, value=None, meaning=_said(found.batch)
         )
@@ -288,7 +295,7 @@ def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
             yield from fields_of(
                 CONTROL_RECORD_KEY, "ControlRecordType", record.data[at - field.size :], field.position
             )
-            is_marker = CONTROL_RECORD_KEY.read("type", record.data, at - field.size) in END_TYPES
+            is_marker = CONTROL_RECORD_KEY.read_field("type", record.data, at - field.size) in END_TYPES
         if is_control and field.name == "value" and is_marker and field.size >= END_TXN_MARKER.size:
             yield from fields_of(END_TXN_MARKER, "EndTransactionMarker", record.data[at - field.size :], field.position)
     for _ in range(_HEADERS):
@@ -302,7 +309,7 @@ def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
 
 def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]:
     """Show bytes outside batches: what would be a header, or the bytes at the position."""
-    head = source.read(found.position, min(RECORD_BATCH.size, found.size))
+    head = source.read_bytes(found.position, min(RECORD_BATCH.size, found.size))
     (finding,) = found.findings
     if finding.code in ("batch-truncated", "batch-length-wrong") and len(head) >= SIZE_UP_TO_MAGIC:
         old = magic_of(head) < 2
@@ -310,7 +317,7 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
                              found.position)  # fmt: skip
     elif position is not None:
         start = found.position + (position - found.position) // 16 * 16
-        data = source.read(start, min(_RAW, found.position + found.size - start))
+        data = source.read_bytes(start, min(_RAW, found.position + found.size - start))
         yield Field(
             "bytes",
             "no batch",
@@ -326,7 +333,7 @@ def _checksum(source: Source, start: int, stop: int, *, legacy: bool) -> int:
     crc = 0
     sum_of = headers.crc32 if legacy else headers.crc32c
     for at in range(start, stop, _PIECE):
-        data = source.read(at, min(_PIECE, stop - at))
+        data = source.read_bytes(at, min(_PIECE, stop - at))
         crc = sum_of(data, 0, len(data), crc)
     return crc
 
@@ -389,7 +396,7 @@ def _batch_there(index: str, position: int) -> Found:
     """Show the header at the position of an entry, if the segment is beside the index."""
     segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
     with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
-        head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
+        head = source.read_bytes(position, RECORD_BATCH.size) if position >= 0 else b""
         if len(head) == RECORD_BATCH.size and magic_of(head) == 2:
             for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
                 yield segment, field

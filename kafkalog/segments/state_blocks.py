@@ -96,7 +96,7 @@ class StateReader:
 
     def _add_block(self, block: RecordBlock) -> None:
         reader, recs = self._block, block.recs
-        reader.read(block.buf, recs)
+        reader.read_records(block.buf, recs)
         facts, keys, values, cells = (table.numpy() for table in (reader.facts, reader.keys, reader.values, recs))
         is_tombstone = (facts[TYPE] == 0) & (keys[ops.M_ROW] >= 0) & (cells[buffers.VALUE_SIZE] < 0)
         read = (keys[ops.M_ROW] >= 0) & (values[ops.M_ROW] >= 0) & (values[ops.M_TAKEN] == values[ops.M_SIZE])

@@ -494,7 +494,7 @@ class ParquetFile:
         self._held: list[pa.RecordBatch] = []
         self.rows = self._rows = self._bytes = 0
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add rows; they are kept until they make a row group."""
         if self._bytes + batch.nbytes > _GROUP_BYTES:
             self._flush()

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.untrusted import untrusted_json
+from kafkalog.values.budget import OVER
 from kafkalog.values.schemas import AVRO, TYPES, Framed, Schemas, ValueSchema, framed
 from kafkalog.values.value import Undecoded, Value, as_json
 
@@ -29,12 +30,15 @@ _FREE: Final = 1 << 12  # and of none: a record of many nulls has few bytes and 
 _NODE: Final = 4
 _MOST_BYTES: Final = 8 << 20  # of a payload: a character may become six of JSON
 _MOST_MADE: Final = 1 << 22  # of any payload: a million numbers
-_MOST_PARSED: Final = 8 << 20  # bytes of schemas that are kept as fastavro has them
 _ROOT: Final = "kafkalog_payload"
 
 
 class _SchemaError(ValueError):
     """A schema that cannot be used; the words say why."""
+
+
+class _SpentError(ValueError):
+    """What is left of the run's budget is not enough for a payload."""
 
 
 class _PayloadError(ValueError):
@@ -53,41 +57,48 @@ class AvroReader:
         self._read: Callable[..., Any] = schemaless_reader
         self._schemas = schemas
         self._known: dict[int, dict[str, Any] | str] = {}  # by the identity of what `_schemas` keeps
-        self._bytes = 0  # of the schemas that are parsed
 
     def __call__(self, data: bytes) -> Value | Undecoded:
         """Decode one key or value."""
         found = framed(data)
         if not isinstance(found, Framed):
             return found
-        known = self._schemas.find(found.schema_id, AVRO)
+        known = self._schemas.find_schema(found.schema_id, AVRO)
         if isinstance(known, str):
             return Undecoded(known)
         schema = self._known.get(id(known))
         if schema is None:
-            self._bytes += len(known.content)
-            if self._bytes > _MOST_PARSED:
-                self._known.clear()
-                self._bytes = len(known.content)
             schema = self._known[id(known)] = self._parsed(known)
+        if schema == OVER:
+            return Undecoded(OVER)
         if isinstance(schema, str):
             return Undecoded(f"the Avro schema of id {found.schema_id} can't be used: {schema}")
         payload = data[found.start :]
         if len(payload) > _MOST_BYTES:
             return Undecoded(f"it has more than {_MOST_BYTES:,} bytes")
+        budget = self._schemas.budget
+        walk = _Walk(payload, schema["__named_schemas"], budget.steps(len(payload)))
         try:
-            _Walk(payload, schema["__named_schemas"]).check(schema["fields"][0]["type"])
+            walk.check(schema["fields"][0]["type"])
             read = self._read(io.BytesIO(payload), schema)
             return as_json(_finite(read["value"]))
         except (ValueError, ArithmeticError) as error:
+            if isinstance(error, _SpentError):
+                return Undecoded(OVER)
             why = str(error) if isinstance(error, _PayloadError) else "it has a text or number that is none"
             return Undecoded(f"it does not fit the Avro schema of id {found.schema_id}: {why}")
+        finally:
+            budget.stepped(len(payload), walk.steps)
 
     def _parsed(self, found: ValueSchema) -> dict[str, Any] | str:
         """Return a record whose only field is the schema, parsed with its references; or why it can't be used."""
         names: dict[str, Any] = {}
         try:
-            for one in self._in_order(found):
+            referred = self._in_order(found)
+            for one in (*referred, found):  # each time: what fastavro makes of one is not shared
+                if not self._schemas.budget.takes_schema(len(one.content)):
+                    return OVER
+            for one in referred:
                 self._parse(_plain(untrusted_json(one.content)), named_schemas=names)
             content = _plain(untrusted_json(found.content))
             root = {"type": "record", "name": _ROOT, "fields": [{"name": "value", "type": content}]}
@@ -172,7 +183,9 @@ def _plain(schema: Any, level: int = 0) -> Any:
 class _Walk:
     """Goes along a payload as its schema says."""
 
-    def __init__(self, data: bytes, names: dict[str, Any]) -> None:
+    def __init__(self, data: bytes, names: dict[str, Any], most_steps: int) -> None:
+        self.steps = 0
+        self._most_steps = most_steps
         self._data = data
         self._at = 0
         self._names = names
@@ -203,6 +216,9 @@ class _Walk:
             schema = self._names.get(schema, schema)
         kind = schema if isinstance(schema, str) else schema["type"]
         self._make(_NODE)
+        self.steps += 1
+        if self.steps > self._most_steps:
+            raise _SpentError
         match kind:
             case "null":
                 pass

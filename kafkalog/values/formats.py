@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.values.format_names import FORMATS
+from kafkalog.values.budget import OVER
+from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog.values.schemas import Framed, Schemas, framed
 from kafkalog.values.value import Decode, Undecoded, Value
 
@@ -26,8 +27,13 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
     """Return what decodes a key or value in this format; null is a `Value` without a text.
 
     Raises UnsupportedError for a format that is not one of `FORMATS`, or if what decodes it is not installed.
+
+    `form` is one of ``kafkalog dump --key-format``'s; `schemas` are needed by Avro and Protobuf alone.
+
+    >>> kafkalog.decoder("int")(bytes([0, 0, 0, 7]))
+    Value(text='7', is_json=True)
     """
-    known = schemas or Schemas()
+    known = Schemas() if schemas is None else schemas
     if form in _PLAIN:
         read = _PLAIN[form]
     elif form == "avro":
@@ -44,7 +50,13 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
     def decode(data: bytes | None) -> Value | Undecoded:
         return Value(None) if data is None else read(data)
 
-    return decode
+    def within_budget(data: bytes | None) -> Value | Undecoded:
+        found = decode(data)
+        if data is None or isinstance(found, Undecoded) or found.text is None:
+            return found
+        return found if known.budget.takes_text(len(data), len(found.text)) else Undecoded(OVER)
+
+    return within_budget if form in WITH_SCHEMA else decode
 
 
 def _string(data: bytes) -> Value | Undecoded:

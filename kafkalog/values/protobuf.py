@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.values.budget import OVER
 from kafkalog.values.schemas import PROTO_TEXT, PROTOBUF, Framed, Schemas, ValueSchema, framed
 from kafkalog.values.value import Undecoded, Value, as_json
 
@@ -64,12 +65,14 @@ class ProtobufReader:
         indexes, start = _indexes(data, found.start)
         if not indexes:
             return Undecoded("its list of message indexes can't be read")
-        schema = self._schemas.find(found.schema_id, PROTOBUF, PROTO_TEXT)
+        schema = self._schemas.find_schema(found.schema_id, PROTOBUF, PROTO_TEXT)
         if isinstance(schema, str):
             return Undecoded(schema)
         decode = self._messages.get((id(schema), indexes))
         if decode is None:
             made = self._message(schema, indexes)
+            if made == OVER:
+                return Undecoded(OVER)
             if isinstance(made, str):
                 return Undecoded(f"the Protobuf schema of id {found.schema_id} {made}")
             decode = self._messages[id(schema), indexes] = made
@@ -119,6 +122,8 @@ class ProtobufReader:
     def _file(self, schema: ValueSchema) -> _File | str:
         try:
             content = self._compiled(schema) if schema.kind == PROTO_TEXT else schema.content
+            if not self._schemas.budget.takes_schema(len(content)):
+                return OVER
             return _file_of(content)
         except Exception as error:  # whatever protobuf raises over descriptors that anybody wrote
             why = str(error) if isinstance(error, (_DescriptorError, UnsupportedError)) else "its descriptors are wrong"

@@ -5,12 +5,15 @@ The registry's wire format says which: a byte 0, the schema's id in 4 bytes, the
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.untrusted import untrusted_json
+from kafkalog.values.budget import DecodingBudget
 from kafkalog.values.value import Undecoded
 
 __all__ = ["MOST_BYTES", "MOST_SCHEMAS", "SUFFIXES", "TYPES", "Framed", "Schemas", "ValueSchema", "framed"]
@@ -41,8 +44,9 @@ class ValueSchema:
 
 @dataclass(slots=True)
 class Schemas:
-    """The schemas that are known. One that has no id stands for each id, if it is the only one of its kind.
+    """The schemas that are known, and what a run may spend with them.
 
+    One that has no id stands for each id, if it is the only one of its kind.
     `temporary` is the directory in which text of Protobuf is compiled, None for Python's choice.
     """
 
@@ -50,6 +54,7 @@ class Schemas:
     by_version: dict[tuple[str, int], ValueSchema] = field(default_factory=dict)
     unnumbered: list[ValueSchema] = field(default_factory=list)
     temporary: str | None = None
+    budget: DecodingBudget = field(default_factory=DecodingBudget)
     _size: int = 0
     _kept: int = 0
 
@@ -61,7 +66,7 @@ class Schemas:
         """Say whether text of Protobuf is among them, which is compiled."""
         return any(schema.kind == PROTO_TEXT for schema in (*self.by_id.values(), *self.unnumbered))
 
-    def find(self, schema_id: int, *kinds: str) -> ValueSchema | str:
+    def find_schema(self, schema_id: int, *kinds: str) -> ValueSchema | str:
         """Return the schema of an id, or why there is none."""
         found = self.by_id.get(schema_id)
         if found is not None:
@@ -77,7 +82,7 @@ class Schemas:
         """Read a file. A name that is a number, as in ``7.avsc``, is the schema's id. Raises UnreadableError."""
         name = os.fspath(path)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=_regular) as file:
                 data = file.read(_MOST_BYTES + 1)
         except OSError as error:
             raise UnreadableError(f"the schema {name} can't be read: {error.strerror}") from error
@@ -148,6 +153,15 @@ class Schemas:
             self.unnumbered.append(schema)
         else:
             self.by_id[number] = schema
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file, and wait for none: a FIFO or a device may never give a byte. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
 
 
 def _reference(found: Any) -> tuple[str, str, int]:

@@ -5,7 +5,8 @@ Spark supplies grouping, order and machines; no rule is written here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,15 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 
-def read(spark: SparkSession, paths: str | Sequence[str], **options: object) -> DataFrame:
+def read(
+    spark: SparkSession, paths: str | Sequence[str], options: Mapping[str, object] = MappingProxyType({})
+) -> DataFrame:
     """Return a view of log directories as a DataFrame, on any Spark from 3.5 on.
 
-        kafkalog_spark.read(spark, "/backups/broker-1", view="records", topic="orders").show()
+        kafkalog_spark.read(spark, "/backups/broker-1", {"view": "records", "topic": "orders"}).show()
 
     From Spark 4.0 on it is what ``spark.read.format("kafkalog")`` gives. `options` are the data source's, which
     ``docs/spark-source.md`` lists. Raises UnsupportedError for wrong ones, UnreadableError for a path that can't be
     listed, where no data source raises Spark's own error with the same words.
     """
-    from kafkalog_spark.source_tasks import read as reading  # executors import this package without it
+    from kafkalog_spark.source_tasks import read_view as reading  # executors import this package without it
 
-    return reading(spark, paths, **options)
+    return reading(spark, paths, options)

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.incidents import Verdict, incidents_of, tables_of_rows
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, LogPlace, logs_of, run_of, run_stages
+from kafkalog.auditing.incidents import ClusterRows, Verdict, incidents_of, tables_of_rows
+from kafkalog.auditing.pipeline import KeptScans, LogPlace, logs_of, run_of, run_stages
 from kafkalog.auditing.transactions import (
     AuditOptions,
     Summary,
@@ -28,7 +28,6 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
-from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
@@ -43,7 +42,7 @@ from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.judge_tasks import EXPLAINED, LOST
 from kafkalog_spark.parts import PartFile
-from kafkalog_spark.session import at_work
+from kafkalog_spark.session import JobPlan, at_work
 
 __all__ = ["OF_TASKS", "BulkAudit", "CorruptInputError", "WorkAudit", "bulk_audit", "incident_rows"]
 
@@ -70,12 +69,10 @@ def incident_rows(
         of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
+        of_tables = ClusterRows(reported, of_cluster, notable, collected.get((LOST, number), ()))
         known.append(
-            tables_of_rows(
-                cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
-                one.coordinator, one.metadata, cluster.nodes, one.now,
-            )
-        )  # fmt: skip
+            tables_of_rows(cluster.cluster_id, of_tables, one.coordinator, one.metadata, cluster.nodes, one.now)
+        )
     return [incident.row() for incident in incidents_of(known)]
 
 
@@ -109,34 +106,34 @@ class BulkAudit:
 
 def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
-    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
-    kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
-    begun: float | None = None,
-    said: Callable[[BulkAudit], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
+    tables: Sequence[str], kept: KeptScans | None = None, plan: JobPlan | None = None,
+    said: Callable[[BulkAudit], Mapping[str, str]] = lambda _: {},
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, which was made.
 
     The rows are those of a local audit with the same options; the option `jobs` has no effect here.
-    `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
-    and executors does not; `begun` is when the run began, in seconds, by default now. `said` are the texts of further
-    files, which are written when the tables count.
-    Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
+    `kept` says which scans are kept and taken, `plan` how the job works. `said` are the texts of further files, which
+    are written when the tables count.
+    Raises CorruptInputError before anything is written if the plan's `fail_on_corrupt` is set and bytes are damaged.
     """
-    options, storage = options or AuditOptions(), storage or StorageOptions()
-    with at_work(session, storage, planned=True):
+    options, plan = options or AuditOptions(), plan or JobPlan()
+    progress = plan.progress
+    with at_work(session, plan.storage, planned=True):
         started = time.monotonic()
         clusters, unreadable = open_clusters(paths)
-        logs = logs_of(clusters, None if "visible" in tables else share_bytes)
+        logs = logs_of(clusters, None if "visible" in tables else plan.share_bytes)
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
         seconds = time.monotonic() - started
         listed = f"{nodes} directories, {len(logs)} logs"
         progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
         by_log = tuple(table for table in tables if table in _BY_LOG)
-        output.run = run_of(time.time() if begun is None else begun, (cluster.cluster_id for cluster in clusters))
+        output.run = run_of(
+            time.time() if plan.begun is None else plan.begun, (cluster.cluster_id for cluster in clusters)
+        )
         executor = SparkExecutor(
-            session, options.limits, storage, by_log, OF_TASKS, output.work, split_bytes, kept or KeptScans(), progress,
-            output.run,
+            session, options.limits, plan.storage, by_log, OF_TASKS, output.work, plan.split_bytes, kept or KeptScans(),
+            progress, output.run,
         )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
@@ -147,7 +144,7 @@ def bulk_audit(
                 findings[number] += lost_directories(cluster.nodes)
             summary = _summary(clusters, unreadable, judged, findings)
             summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
-            if fail_on_corrupt and (damaged := _damaged(summary)):
+            if plan.fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
             incidents = incident_rows(judged, clusters, logs, around, findings)
             started = time.monotonic()

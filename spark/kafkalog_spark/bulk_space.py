@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
 from kafkalog.auditing.incidents import items_of_judged
-from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.space import (
     LogSpace,
     Settings,
@@ -44,7 +43,7 @@ from kafkalog_spark.between_tasks import Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PART, PartFile, read_part
-from kafkalog_spark.session import at_work
+from kafkalog_spark.session import JobPlan, at_work
 
 __all__ = ["BulkSpace", "bulk_space"]
 
@@ -63,21 +62,25 @@ class BulkSpace:
 
 def bulk_space(
     session: SparkSession, paths: Sequence[str], output: Output, options: SpaceOptions | None = None, *,
-    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, storage: StorageOptions | None = None,
-    said: Callable[[BulkSpace], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
+    tables: Sequence[str], plan: JobPlan | None = None,
+    said: Callable[[BulkSpace], Mapping[str, str]] = lambda _: {},
 ) -> BulkSpace:  # fmt: skip
     """Measure log directories and write `tables` to `output`, which was made.
 
-    `said` are the texts of further files, which are written when the tables count.
+    `plan` says how the job works; `said` are the texts of further files, which are written when the tables count.
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
-    options, storage = options or SpaceOptions(), storage or StorageOptions()
-    with at_work(session, storage):
+    options, plan = options or SpaceOptions(), plan or JobPlan()
+    with at_work(session, plan.storage):
         clusters, unreadable = open_clusters(paths)
         done = BulkSpace(unreadable=unreadable)
-        run = _Run(session, clusters, options, storage, frozenset(tables), done, progress)
-        with output.working(), run.read(split_bytes, output.work) as read, run.judge(read, output.work) as made:
-            run.write(made, output, said)
+        run = _Run(session, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
+        with (
+            output.working(),
+            run.read_directories(plan.split_bytes, output.work) as read,
+            run.judge(read, output.work) as made,
+        ):
+            run.write_tables(made, output, said)
     return done
 
 
@@ -98,7 +101,7 @@ class _Run:
     seal: Seal = field(default_factory=Seal)
 
     @contextmanager
-    def read(self, split_bytes: int, work: str) -> Iterator[DataFrame]:
+    def read_directories(self, split_bytes: int, work: str) -> Iterator[DataFrame]:
         """Read all directories."""
         settings: dict[int, Settings] = {}
         rows, task, size = [], 0, 0
@@ -162,7 +165,7 @@ class _Run:
         with kept(mapped(read, judging, space_tasks.MADE)) as made:
             yield made
 
-    def write(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
+    def write_tables(self, made: DataFrame, output: Output, said: Callable[[BulkSpace], Mapping[str, str]]) -> None:
         """Write the driver's tables, and let all count."""
         parts = _parts(made, f"judge {self.done.directories:,} directories", self.progress)
         kinds = [kind for table, kind in _JOINED.items() if table in self.tables]

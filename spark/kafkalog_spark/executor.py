@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import SegmentScan, open_at_start
 from kafkalog.auditing.pipeline import (
     Clock,
@@ -183,7 +183,7 @@ class SparkExecutor:
         rows = scanned.frame.unionByName(self._frame("counted", self._places(logs), scan_tasks.SCANNED))
         number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
         in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
-        task = judge_tasks.OpenOffsets(self.storage, self.kept, self.seal, limit.IN_A_LOG + 1)
+        task = judge_tasks.OpenOffsets(self.storage, self.kept, self.seal, few_of_many.IN_A_LOG + 1)
         return mapped(in_order, task, judge_tasks.OPENED)
 
     @contextmanager

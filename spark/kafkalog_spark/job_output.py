@@ -276,7 +276,7 @@ class Output:
         names = [found.base_name for found in self.filesystem.get_file_info(fs.FileSelector(self.path))]
         return bool(names) and all(name.startswith(HELD) for name in names)
 
-    def make(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
+    def make_directory(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
         """Make the directory; one that is there is refused, gone on with, or replaced by the commit.
 
         Raises OutputError.
@@ -295,11 +295,11 @@ class Output:
                 self._remove([*(file.name for file in self._listed(MANIFEST) if file.name != PROVENANCE), MANIFEST])
                 self._empty(self.work_path, kept=_LASTING)
             elif not self._is_above:
-                self.write(PROVENANCE, as_text(mark(self.command)))  # of a job that fails, too
+                self.write_text(PROVENANCE, as_text(mark(self.command)))  # of a job that fails, too
             if arguments is not None and not self.resumed:
                 self.filesystem.create_dir(f"{self.path}/{SCANS}")
                 text, self.begun_ms = begun_text(arguments)
-                self.write(BEGUN, text)
+                self.write_text(BEGUN, text)
 
     def _empty(self, path: str, kept: Sequence[str]) -> None:
         for found in self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
@@ -382,16 +382,16 @@ class Output:
             self._check_held()
             moves, manifest = self._named([*self.written, *parts], said)
             old = self._listed(MANIFEST)
-            self.write(_COMING, Manifest({}, [*manifest.files(), *old]).text())
+            self.write_text(_COMING, Manifest({}, [*manifest.files(), *old]).text())
             try:
                 for table in manifest.tables:
                     self.filesystem.create_dir(f"{self.path}/{table}")
                 with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
                     for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
                         done.result()
-                self.write(MANIFEST, manifest.text())
+                self.write_text(MANIFEST, manifest.text())
                 for name, text in said.items():
-                    self.write(name, text)
+                    self.write_text(name, text)
                 if self._is_above:
                     self._remove_old_scans()
             finally:
@@ -453,11 +453,11 @@ class Output:
             with closing(HashedStream(self.filesystem.open_output_stream(f"{self.work_path}/{name}"))) as stream:
                 file = ParquetFile(stream, arrow_schema(table), self.run)
                 for batch in batches:
-                    file.write(batch)
+                    file.write_batch(batch)
                 file.close()
             self.written.append(PartFile(table.name, stream.file(name, file.rows)))
 
-    def write(self, name: str, text: str) -> None:
+    def write_text(self, name: str, text: str) -> None:
         """Write a small file. Raises OutputError."""
         with self._in_words(), self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
             stream.write(text.encode())

@@ -296,7 +296,7 @@ class _Tables:
 
     def _written(self, name: str, cluster: int, batch: pa.RecordBatch) -> Iterator[Row]:
         if name in self._tables:
-            yield from part_rows(self._files.write(name, batch), *_OF_FILE)
+            yield from part_rows(self._files.write_rows(name, batch), *_OF_FILE)
         else:
             yield (name, cluster, 0, batch.num_rows, _ipc(batch))
 

@@ -123,7 +123,7 @@ class PartFiles:
         if kind is not None:
             self.remove()
 
-    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[PartFile]:
+    def write_rows(self, table: str, batch: pa.RecordBatch) -> Iterator[PartFile]:
         """Add rows to a table's file; yield a file that is full."""
         try:
             if table not in self._open:
@@ -132,7 +132,7 @@ class PartFiles:
                 self._made.append(name)
                 self._open[table] = name, stream, ParquetFile(stream, arrow_schema(TABLES[table]), self._run)
             _, stream, file = self._open[table]
-            file.write(batch)
+            file.write_batch(batch)
             if stream.size >= _FILE_BYTES:
                 yield self._close(table)
         except OSError as error:

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +17,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 
-__all__ = ["active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
+__all__ = ["JobPlan", "active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
 
 _ALWAYS: Final = {
     # Each task that runs Python waits some 40 ms on a TCP socket.
@@ -39,6 +41,22 @@ _WHILE_AT_WORK: Final = {
 _CHILDREN: Final = Path("/proc/thread-self/children")
 # Where each stage has as many tasks as it asks for, plans that change while they run only make more jobs.
 _PLANNED: Final = {"spark.sql.adaptive.enabled": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """How a job works: how much one task reads or judges, how stores are reached, whom it tells how far it is.
+
+    `storage` is for stores that the environment of driver and executors does not describe; `begun` is when the run
+    began, in seconds, by default now. With `fail_on_corrupt` it stops over damaged bytes.
+    """
+
+    split_bytes: int = SPLIT_BYTES
+    share_bytes: int = SHARE_BYTES
+    storage: StorageOptions = field(default_factory=StorageOptions)
+    progress: Callable[[str], object] = lambda _: None
+    begun: float | None = None
+    fail_on_corrupt: bool = False
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Task", "log_tasks", "open_all", "planned", "read", "rows_of_task", "segment_tasks"]
+__all__ = ["Task", "log_tasks", "open_all", "planned", "read_view", "rows_of_task", "segment_tasks"]
 
 
 @dataclass
@@ -176,7 +176,7 @@ def rows_of_task(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     )
 
 
-def read(session: SparkSession, paths: str | Sequence[str], **options: object) -> DataFrame:
+def read_view(session: SparkSession, paths: str | Sequence[str], options: Mapping[str, object]) -> DataFrame:
     """Return a view of log directories as a DataFrame: what ``spark.read.format("kafkalog")`` gives from Spark 4.0 on.
 
     `options` are those of the data source. Below 4.0 tasks are planned here, and filters are not pushed down.

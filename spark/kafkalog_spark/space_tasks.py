@@ -110,7 +110,7 @@ class _TableTask:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         begin_task(self.storage)
         with PartFiles(self.work) as files:
-            tables = TableRows(TABLES, lambda table, _, batch: part_rows(files.write(table, batch), *_OF_FILE))
+            tables = TableRows(TABLES, lambda table, _, batch: part_rows(files.write_rows(table, batch), *_OF_FILE))
             last = (rows for make in (tables.rest, lambda: part_rows(files.close(), *_OF_FILE)) for rows in make())
             yield from rows_of(chain(self._rows(batches, tables), last), MADE)
 

@@ -46,7 +46,7 @@ def test_what_a_code_names_is_there(code: str) -> None:
 
 @pytest.mark.parametrize("name", get_args(StoryName))
 def test_each_story_has_codes(name: StoryName) -> None:
-    """What they are about is told by one of them."""
+    """Each story takes the findings of one code at least."""
     assert codes_of_story(name)
 
 

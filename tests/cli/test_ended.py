@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli import main
 
 

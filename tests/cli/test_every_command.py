@@ -11,7 +11,7 @@ import click
 import pytest
 
 from invoke import kafkalog
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.group import cli
 from official import FIXTURES, cases
 

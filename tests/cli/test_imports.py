@@ -160,7 +160,7 @@ def test_the_version_needs_no_command_tree() -> None:
     assert {name for name in imported if name.startswith("kafkalog")} <= {
         "kafkalog", "kafkalog._cyutility", "kafkalog.kernel", "kafkalog.kernel.buffers", "kafkalog.kernel.headers",
         "kafkalog.kernel._shadow", "kafkalog.kernel.crc32c", "kafkalog.kernel.numbers",
-        "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.main",
+        "kafkalog.exit_status", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.main",
     }  # fmt: skip
 
 

@@ -44,6 +44,34 @@ def test_a_name_with_a_suffix_is_a_file(command: str, form: str, tmp_path: Path)
     assert out.read_bytes() == kafkalog(*ROWS[command], "--format", form).out
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet", ""])
+def test_a_suffix_of_a_format_that_is_not_offered_is_wrong_usage(suffix: str, tmp_path: Path) -> None:
+    """A report is no table: its name is refused before anything is read or written."""
+    ended = kafkalog("report", tmp_path, "-o", tmp_path / f"a{suffix}")
+
+    assert ended.status == 2
+    assert f"The suffix '{suffix}' does not name a format" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_suffix_of_two_formats_chooses_the_one_that_is_offered_first(tmp_path: Path) -> None:
+    """A .txt is what the command prints on a terminal: of a dump the official tool's text, of others tables."""
+    out = tmp_path / "a.txt"
+    for command, form in (("dump", "kafka"), ("metadata", "table")):
+        named = (command, ROWS[command][-1])
+        assert kafkalog(*named, "-o", out).status == 0
+
+        assert kafkalog(*named, "--format", form).out == out.read_bytes() != b""
+
+
+def test_what_a_suffix_may_choose_is_offered_by_name(tmp_path: Path) -> None:
+    """``extract -o x.json`` and ``--format json`` are one output."""
+    out = tmp_path / "a.json"
+    assert kafkalog("extract", "-o", out, DATA).status == 0
+
+    assert kafkalog("extract", "--format", "json", DATA).out == out.read_bytes()
+
+
 @pytest.mark.some(every=3)
 @EVERY
 @pytest.mark.parametrize("form", ["ndjson", "arrow", "parquet"])

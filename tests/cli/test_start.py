@@ -48,7 +48,7 @@ def test_a_dump_needs_neither_the_catalogue_nor_paths(tmp_path: Path) -> None:
 
     assert "kafkalog.segments.segment" in imported
     assert imported & {
-        "fnmatch", "kafkalog.catalogue", "kafkalog.log_dirs.archives", "kafkalog.narrowing", "kafkalog.zone",
+        "fnmatch", "kafkalog.catalogue", "kafkalog.log_dirs.archives", "kafkalog.narrowing",
         "pathlib", "shutil", "tempfile",
     } == set()  # fmt: skip
 

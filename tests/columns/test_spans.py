@@ -34,6 +34,6 @@ def test_an_offset_is_in_the_last_row_that_begins_up_to_it_if_that_goes_so_far(
     wanted = np.array(asked, np.int64).reshape(-1, 2).T
     last = spans.last(*wanted).tolist()
 
-    assert spans.find(*wanted).tolist() == [
+    assert spans.find_rows(*wanted).tolist() == [
         at if at >= 0 and offset <= rows[at][1] + 2 else -1 for at, (_, offset) in zip(last, asked, strict=True)
     ]

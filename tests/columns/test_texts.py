@@ -54,7 +54,7 @@ def test_texts_are_found_by_what_they_say(known: list[str], asked: list[str]) ->
     """The number of each, -1 for one that is not there."""
     wanted = [known.index(one) if one in known else -1 for one in asked]
 
-    assert TextColumn.of(known).find(asked).tolist() == wanted
+    assert TextColumn.of(known).find_texts(asked).tolist() == wanted
 
 
 @given(st.lists(st.binary(max_size=3) | st.text(max_size=2).map(str.encode), unique=True))

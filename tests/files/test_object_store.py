@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +18,7 @@ from typing import Final
 import pytest
 
 import build
-from invoke import PARTITION, SEGMENT, kafkalog
+from invoke import PARTITION, PROGRAM, SEGMENT, kafkalog
 from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
 from kafkalog.files import object_stores, system_calls
@@ -195,7 +197,7 @@ def test_reading_here_and_there_gives_the_bytes_that_are_there(store: ObjectStor
     store.put("bytes", data)
     with closing(open_source(store.uri("bytes"))) as source:
         for position, size in ((0, 10), (8 * MIB - 5, 10), (len(data) - 3, 9), (3, 9 * MIB), (len(data), 1)):
-            assert source.read(position, size) == data[position : position + size]
+            assert source.read_bytes(position, size) == data[position : position + size]
         view = memoryview(bytearray(9 * MIB))
         got = source.read_into(len(data) - 10, view, 1)
 
@@ -412,3 +414,38 @@ def test_a_pattern_in_a_uri(store: ObjectStore) -> None:
     ended = kafkalog("txn-audit", store.uri("copies/none-*"))
     assert ended.status == 3
     assert f"{store.uri('copies/none-*')}: no such file or directory" in ended.err
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give a directory of a store that takes connections, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}.items():
+            monkeypatch.setenv(name, value)
+        yield "s3://silent/data"
+
+
+def test_a_store_that_does_not_answer_is_not_waited_for(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said what is waited for, and after the deadline that no answer came."""
+    monkeypatch.setattr(object_stores, "_SILENCE", 0.1)
+    monkeypatch.setattr(object_stores, "_DEADLINE", 1)
+    ended = kafkalog("dump", f"{silent}/t-0/{0:020}.log")
+
+    assert ended.status == 3
+    assert "waiting for the store's answer" in ended.err
+    assert "no answer within 1 s" in ended.err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_wait(silent: str, number: signal.Signals, status: int) -> None:
+    """Pyarrow hears none; the command does."""
+    running = subprocess.Popen([*PROGRAM, "txn-audit", silent], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert running.stderr is not None
+    assert b"waiting for the store" in running.stderr.readline()
+    begun = time.monotonic()
+    running.send_signal(number)
+
+    assert running.wait(60) == status
+    assert time.monotonic() - begun < 10  # 2 seconds on a machine that has nothing else to do
+    running.stderr.close()

@@ -64,12 +64,12 @@ def test_what_was_read_can_be_read_again() -> None:
     data = b"".join(DATA + bytes(MIB) for _ in range(20))
     source = _source(data[at : at + 777_777] for at in range(0, len(data), 777_777))
     with contextlib.closing(source):
-        assert source.read(len(data) - 1, 100) == data[-1:]
+        assert source.read_bytes(len(data) - 1, 100) == data[-1:]
         for start in (0, 5, 7 * MIB - 3, 20 * MIB + 5):
             source.release(start)
             for at in range(start, len(data), 3 * MIB + 1):
-                assert source.read(at, 2 * MIB) == data[at : at + 2 * MIB]
-        assert source.read(start, len(data)) == data[start:]
+                assert source.read_bytes(at, 2 * MIB) == data[at : at + 2 * MIB]
+        assert source.read_bytes(start, len(data)) == data[start:]
         assert source.size == len(data)
 
 
@@ -77,8 +77,8 @@ def test_zeros_need_no_disk(spilled: list[IO[bytes]]) -> None:
     """Zeros that are kept are a hole in the file, so that no zero stream is too long."""
     source = _source(bytes(MIB) for _ in range(64))
     with contextlib.closing(source):
-        assert source.read(64 * MIB - 1, 2) == b"\0"
-        assert source.read(0, MIB) == bytes(MIB)
+        assert source.read_bytes(64 * MIB - 1, 2) == b"\0"
+        assert source.read_bytes(0, MIB) == bytes(MIB)
         assert len(spilled) == 1
         assert _on_disk(spilled) < MIB
 
@@ -89,8 +89,8 @@ def test_disk_is_given_back_on_the_way(spilled: list[IO[bytes]]) -> None:
     most = 0
     with contextlib.closing(source):
         for at in range(0, 280 * MIB, MIB):
-            assert source.read(at + 20 * MIB, 1)
-            assert source.read(at, MIB) == DATA
+            assert source.read_bytes(at + 20 * MIB, 1)
+            assert source.read_bytes(at, MIB) == DATA
             source.release(at)
             most = max(most, _on_disk(spilled))
     assert 16 * MIB <= most <= 120 * MIB
@@ -195,7 +195,7 @@ def test_a_pipe_that_does_not_block_is_read_to_its_end(buffering: int) -> None:
     thread.start()
     with open(reader, "rb", buffering=buffering) as stream:
         source = StreamSource(stream, before_waiting=wait)  # type: ignore[arg-type]
-        data = source.read(0, 10_000)
+        data = source.read_bytes(0, 10_000)
     thread.join()
 
     assert data == DATA[:1000] * 3

@@ -205,7 +205,7 @@ def test_no_call_is_too_big(preadv: str, tmp_path: Path, monkeypatch: pytest.Mon
     if preadv == "without preadv":
         monkeypatch.delattr(os, "preadv")
     with contextlib.closing(FileSource(tmp_path / "file")) as source:
-        assert source.read(3, len(data)) == data[3:]
+        assert source.read_bytes(3, len(data)) == data[3:]
     shared = unnamed_file()
     write_at(shared, np.frombuffer(data, np.uint8), 7)
     view = memoryview(bytearray(len(data)))
@@ -240,7 +240,7 @@ def test_who_waits_is_told_when_there_are_bytes(poll: str, monkeypatch: pytest.M
         assert wait(None)
         source = StreamSource(stream)
         os.close(writing)
-        assert source.read(0, 100) == b"bytes"
+        assert source.read_bytes(0, 100) == b"bytes"
 
 
 @pytest.mark.parametrize("code", [errno.ENXIO, errno.EOPNOTSUPP])

@@ -12,7 +12,7 @@ import pytest
 import build
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit_result import Audit
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.tables.audit_tables import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
 from metadata_topic import write_policy
 from official import FIXTURES, ROOT, cases

@@ -11,14 +11,14 @@ from typing import Final
 
 import pytest
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.incidents import aborted_transactions, incident
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import own_markers
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.files import limits, opening
+from kafkalog.files import limits, object_stores, opening
 from kafkalog.kafka import compression, unpacking
 from kafkalog.kernel import message_ops
 from kafkalog.log_dirs import archive_members, archives, remote_store, walk
@@ -27,7 +27,9 @@ from kafkalog.reports.page import elements, timeline_view, treemap
 from kafkalog.segments import damage, file_rows, resync
 from kafkalog.tables import writer_tables
 from kafkalog.tables.audit_tables import CAUSES
-from kafkalog.values import avro, formats, protobuf, schemas
+from kafkalog.values import avro, budget, formats, protobuf, schemas
+from kafkalog_cli import filters
+from kafkalog_cli.commands import sql
 from kafkalog_cli.render import text_table
 from official import ROOT
 
@@ -54,12 +56,12 @@ LIMITS: Final = {
     f" less, plus {size(limits._ALWAYS)}",
     "window of a zstd stream": size(compression.MAX_ZSTD_WINDOW),
     "records in a file's compressed batches": f"{limits._RECORDS >> 20} million, plus one for each of the file's bytes",
-    "open transactions of a log that are judged": f"{limit.IN_A_LOG:,}",
-    "open transactions of a run that are judged": f"{limit.IN_A_RUN:,}",
-    "findings of one code in a log": f"{limit.IN_A_LOG:,}",
-    "findings of one code in a file": f"{limit.IN_A_FILE:,}",
-    "damaged places of a file that are examined one by one": f"{limit.IN_A_FILE:,}",
-    "incidents of one cause": f"{limit.OF_A_CAUSE}",
+    "open transactions of a log that are judged": f"{few_of_many.IN_A_LOG:,}",
+    "open transactions of a run that are judged": f"{few_of_many.IN_A_RUN:,}",
+    "findings of one code in a log": f"{few_of_many.IN_A_LOG:,}",
+    "findings of one code in a file": f"{few_of_many.IN_A_FILE:,}",
+    "damaged places of a file that are examined one by one": f"{few_of_many.IN_A_FILE:,}",
+    "incidents of one cause": f"{few_of_many.OF_A_CAUSE}",
     "transactional ids with an incident of their own for each reason of aborts": f"{aborted_transactions.MOST_IDS}",
     "large batches that a search in damaged bytes looks at": f"{resync._FAR_AT_FIRST:,}, plus one for every"
     f" {resync._BYTES_FOR_FAR} bytes",
@@ -103,9 +105,16 @@ LIMITS: Final = {
     f" {protobuf._LONGEST_NAME} characters",
     "protoc": f"{protobuf._SECONDS} s, {size(protobuf._MOST_MEMORY)} of memory (macOS keeps no such limit) and {size(protobuf._MOST_WRITTEN)} of output for a schema,"
     f" {protobuf._MOST_SECONDS} s for all",
+    "schemas that a run uses": f"{size(budget._SCHEMAS)}, each with all that it refers to",
+    "parts of a run's Avro, and its JSON of Avro and Protobuf": f"{budget._STEPS:,} plus {budget._STEPS_PER_BYTE} for"
+    f" each byte, {size(budget._TEXT)} plus {budget._TEXT_PER_BYTE} for each byte",
     "a schema of a registry": size(schemas._MOST_OF_ONE),
     "all schemas together": f"{size(schemas.MOST_BYTES)}, {schemas.MOST_SCHEMAS:,} of them",
     "files of schemas": f"{size(schemas._MOST_BYTES)}, {schema_files._MOST_FILES:,} in a directory",
+    "an answer of an object store": f"{object_stores._DEADLINE:.0f} s, of a listing"
+    f" {object_stores._DEADLINE_OF_LISTING:,.0f} s",
+    "a regular expression and one value": f"{filters._MOST_SECONDS} s of the processor",
+    "a question in SQL": f"{size(sql._MOST_MEMORY)} of memory, {size(sql._MOST_TEMPORARY)} of temporary files",
     "committed transactions that a page draws one by one": f"{timeline_view.MOST_COMMITTED:,}",
     "gaps, and changes of leaders, that a page draws": f"{timeline_view._MOST_DRAWN:,}",
     "rows of a page's table": f"{elements._MOST:,}",
@@ -125,15 +134,15 @@ ENFORCED: Final = {
     },
     "records in a file's compressed batches": {"files/limits.py:Expansion.room": "_records_left"},
     "open transactions of a log that are judged": {
-        "limit.py:split": "IN_A_LOG",
-        "limit.py:only_counted": "IN_A_LOG",
+        "few_of_many.py:split": "IN_A_LOG",
+        "few_of_many.py:only_counted": "IN_A_LOG",
     },
-    "open transactions of a run that are judged": {"limit.py:only_counted": "IN_A_RUN"},
-    "findings of one code in a log": {"limit.py:first_findings": "IN_A_LOG"},
+    "open transactions of a run that are judged": {"few_of_many.py:only_counted": "IN_A_RUN"},
+    "findings of one code in a log": {"few_of_many.py:first_findings": "IN_A_LOG"},
     "findings of one code in a file": {"segments/repeated_findings.py:FileFindings.add": "IN_A_FILE"},
     "damaged places of a file that are examined one by one": {"segments/cursor.py:Cursor.has_much_damage": "IN_A_FILE"},
     "incidents of one cause": {
-        "limit.py:few_groups": "most",
+        "few_of_many.py:few_groups": "most",
         "auditing/incidents/torn_transactions.py:torn": "OF_A_CAUSE",
     },
     "transactional ids with an incident of their own for each reason of aborts": {
@@ -214,12 +223,20 @@ ENFORCED: Final = {
         "values/protobuf.py:compiled": "_SECONDS",
         "values/protobuf.py:ProtobufReader._compiled": "_MOST_SECONDS",
     },
+    "schemas that a run uses": {"values/avro.py:AvroReader._parsed": "takes_schema"},
+    "parts of a run's Avro, and its JSON of Avro and Protobuf": {
+        "values/avro.py:_Walk._value": "_most_steps",
+        "values/formats.py:decoder": "takes_text",
+    },
     "a schema of a registry": {"values/schemas.py:Schemas.add_registered": "_MOST_OF_ONE"},
     "all schemas together": {"values/schemas.py:Schemas._keep": "MOST_SCHEMAS"},
     "files of schemas": {
         "values/schemas.py:Schemas.add_file": "_MOST_BYTES",
         "queries/schema_files.py:_files": "_MOST_FILES",
     },
+    "an answer of an object store": {"files/object_stores.py:_answer": "_DEADLINE"},
+    "a regular expression and one value": {"cli/kafkalog_cli/filters.py:TimedPattern.__init__": "_MOST_SECONDS"},
+    "a question in SQL": {"cli/kafkalog_cli/commands/sql.py:database": "_MOST_MEMORY"},
     "committed transactions that a page draws one by one": {"reports/page/timeline_view.py:pack": "MOST_COMMITTED"},
     "gaps, and changes of leaders, that a page draws": {"reports/page/timeline_view.py:_chosen": "_MOST_DRAWN"},
     "rows of a page's table": {"reports/page/elements.py:rows_table": "_MOST"},

@@ -15,7 +15,7 @@ import pytest
 
 from build import batch, record
 from invoke import PARTITION, SEGMENT, Ended, kafkalog
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.tables.words import SPACE_CAUSES
 from official import FIXTURES
 

@@ -85,7 +85,7 @@ def test_the_rest_is_what_make_test_leaves_out(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_without_a_corpus_its_tests_are_skipped_by_name(tmp_path: Path) -> None:
-    """Who asks for them is told what is not there."""
+    """The reason of the skip names the folder that is missing."""
     name, why = ran(tmp_path, "corpus")
 
     assert name == "test_corpus SKIPPED"

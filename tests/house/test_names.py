@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from official import ROOT
+
 pytestmark = pytest.mark.lint
 
 PACKAGES: Final = ("kafkalog", "kafkalog_cli", "kafkalog_spark", "pyspark_kafkalog")
@@ -40,3 +42,25 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     double = {name: modules for name, modules in homes.items() if len(modules) > 1}
     assert {name: modules for name, modules in double.items() if name not in DOUBLE} == {}
     assert DOUBLE - double.keys() == set()
+
+
+BARE: Final = frozenset({"chunk", "find", "make", "open", "read"})
+# Streams have `read(size)`; the others are names that click, pyspark and its users know.
+OF_OTHERS: Final = {"data_source.py": "read", "find.py": "find", "__init__.py": "read"}
+
+
+def _bare(path: Path) -> list[str]:
+    """List the public functions of a module that are called by a verb alone; those inside functions are nobody's."""
+    tree = ast.parse(path.read_text())
+    homes = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    found = [node for home in homes for node in home.body if isinstance(node, ast.FunctionDef)]
+    streams = {node.name for node in found if [one.arg for one in node.args.args] == ["self", "size"]}
+    return [node.name for node in found if node.name in BARE and node.name not in {*streams, OF_OTHERS.get(path.name)}]
+
+
+def test_a_function_is_called_by_a_verb_and_its_thing() -> None:
+    """What is read, made or found is searched for by its name: `read_headers`, `read_messages`."""
+    modules = [path for name in ("kafkalog", "cli", "spark") for path in sorted((ROOT / name).rglob("*.py"))]
+
+    assert len(modules) > 300
+    assert {str(path): bare for path in modules if (bare := _bare(path))} == {}

@@ -136,7 +136,7 @@ def test_one_module_decides_between_findings_and_incomplete() -> None:
             if isinstance(getattr(node, "value", None), ast.Name) and node.value.id == "Exit"
         )
     }
-    assert named <= {"outcome.py", "main.py"}
+    assert named <= {"exit_status.py", "main.py"}
 
 
 def test_an_outcome_is_told_why_it_is_incomplete() -> None:
@@ -144,7 +144,7 @@ def test_an_outcome_is_told_why_it_is_incomplete() -> None:
     setting = {
         f"{path.name}:{node.lineno}"
         for path in SOURCES
-        if path.name != "outcome.py"
+        if path.name != "exit_status.py"
         for node in nodes(path, "outcome")
         if isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)

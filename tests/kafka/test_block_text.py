@@ -50,7 +50,7 @@ def check(writer: BlockText, internal: Internal, pairs: list[Pair], dialect: str
         return None if is_written else alone(internal, pairs[number], dialect)
 
     buf, recs = block_of(pairs)
-    writer.write(buf, recs, slowly)
+    writer.write_records(buf, recs, slowly)
     for row, pair in enumerate(pairs):
         found = []
         for column in (0, 2):

@@ -45,7 +45,7 @@ def form(compiled: bool) -> Iterator[None]:
 def check(reader: InternalBlock, pairs: list[Pair], release: Release) -> int:
     """Compare every record with itself alone; return how many are in no doubt."""
     buf, recs = block_of(pairs)
-    reader.read(buf, recs)
+    reader.read_records(buf, recs)
     simple = 0
     for row, pair in enumerate(pairs):
         alone: Any
@@ -146,9 +146,9 @@ def test_a_block_with_such_a_message_has_its_other_records_and_the_next_block_al
     """Only the message itself is in doubt, and its tables do not stay."""
     reader = InternalBlock(Internal.OFFSETS)
     commit: Pair = (commit_key("g"), commit_value(7))
-    reader.read(*block_of([commit, member(MOST_CELLS), commit]))
+    reader.read_records(*block_of([commit, member(MOST_CELLS), commit]))
     assert list(reader.facts.column(DOUBT)) == [0, 1, 0]
     assert len(reader.tables.cells) <= MOST_CELLS
 
-    reader.read(*block_of([member(3), commit]))
+    reader.read_records(*block_of([member(3), commit]))
     assert list(reader.facts.column(DOUBT)) == [0, 0]

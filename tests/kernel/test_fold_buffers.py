@@ -27,7 +27,7 @@ def heads_of(producers: list[int]) -> CellTable:
         for offset, producer in enumerate(producers)
     )  # fmt: skip
     heads = CellTable(len(buffers.BATCH_COLUMNS), len(producers))
-    heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 0)
+    heads.count, *_ = headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     return heads
 
 

@@ -172,7 +172,7 @@ def test_records_in_order_are_those_that_nothing_is_said_about() -> None:
             )
         )
         heads = CellTable(len(buffers.BATCH_COLUMNS), 2)
-        heads.count, *_ = headers.read(data, 0, len(data), 0, heads.cells, 0)
+        heads.count, *_ = headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
         found = array("q", bytes(8 * buffers.FOUND_CELLS))
         said = [form.in_order(data, heads.cells, heads.count, found) for form in (kernel_records, PLAIN_ODDITIES)]
         odd = kernel_records.next_odd(data, heads.cells, 0, heads.count, False, found)

@@ -110,7 +110,7 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
     at, why = 0, form.headers.FULL
     while why == form.headers.FULL or (why == form.headers.BAD and at < len(data)):
         heads = CellTable(len(buffers.BATCH_COLUMNS), capacity)
-        rows, at, why = form.headers.read(data, at, len(data), 1000, heads.cells, 0)
+        rows, at, why = form.headers.read_headers(data, at, len(data), 1000, heads.cells, 0)
         yield rows, at, why, heads.cells.tolist()
         rows += why == form.headers.BAD and rows < capacity and heads.cell(buffers.SIZE, rows) > 0
         yield from _records(form, data, heads, rows, room)
@@ -126,7 +126,7 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
             heads.cell(column, row) for column in (buffers.SECTION_START, buffers.SECTION_STOP, buffers.COUNT)
         )
         if start >= 0 and count != buffers.NONE:
-            yield form.records.find(data, start, stop, count, odd), odd.tolist()
+            yield form.records.find_oddities(data, start, stop, count, odd), odd.tolist()
     for options in range(4):
         broken = array("q", bytes(8 * rows))
         yield form.headers.broken_rules(heads.cells, rows, options & 1, options & 2, broken), broken
@@ -142,7 +142,7 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
     row, unpacked = 0, False
     for _ in range(1000):
         recs = CellTable(len(buffers.RECORD_COLUMNS), room)
-        count, row, why, errors = form.records.read(
+        count, row, why, errors = form.records.read_records(
             data, heads.cells, row, row + 1 if unpacked else rows, unpacked, recs.cells
         )
         yield count, row, why, errors, recs.cells.tolist(), heads.cells.tolist()
@@ -183,7 +183,7 @@ def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | 
     key, value = key + rest, None if value is None else value + more
     data = build.batch(build.record(value, key), attributes=0x30)
     heads, kinds, epochs = CellTable(len(buffers.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
-    kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     IN_USE.headers.markers(data, heads.cells, 1, kinds, epochs)
     try:
         control = control_record(key, value)
@@ -222,14 +222,14 @@ def test_both_forms_judge_order_the_same(
 def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
     """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    heads.count, _, _ = kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
         row, used = form.batch_lines(heads.cells, row, heads.count, TEMPLATE, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
     recs = CellTable(len(buffers.RECORD_COLUMNS), 32)
-    recs.count, stop, why, _ = kernel_records.read(data, heads.cells, 0, heads.count, False, recs.cells)
+    recs.count, stop, why, _ = kernel_records.read_records(data, heads.cells, 0, heads.count, False, recs.cells)
     block = SimpleNamespace(buf=data, heads=heads, recs=recs)
     number = row = used = 0
     while number < recs.count:
@@ -312,7 +312,7 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
     data[16] = magic
     data[8:12] = struct.pack(">i", len(data) - 12)
     heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
-    kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
     fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
     if magic == 2:
@@ -334,13 +334,13 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
 def test_records_are_those_of_the_specification(data: bytes) -> None:
     """What construct reads of a record is what the kernel reads."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    heads.count, _, _ = kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     for row in range(heads.count):
         start, size = heads.cell(buffers.POSITION, row), heads.cell(buffers.SIZE, row)
         if heads.cell(buffers.MAGIC, row) < 2 or heads.cell(buffers.ATTRIBUTES, row) & 7:
             continue
         recs = CellTable(len(buffers.RECORD_COLUMNS), 8)
-        recs.count, _, _, _ = kernel_records.read(data, heads.cells, row, row + 1, False, recs.cells)
+        recs.count, _, _, _ = kernel_records.read_records(data, heads.cells, row, row + 1, False, recs.cells)
         expected = build.BATCH.parse(data[start : start + size]).records
         for number in range(recs.count):
             _, _, _, _, key, key_size, value, value_size, _, headers, _ = recs.row(number)
@@ -377,8 +377,8 @@ def test_numbers_are_read_as_kafka_reads_them(
         pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
     )
     heads, recs = CellTable(len(buffers.BATCH_COLUMNS), 1), CellTable(len(buffers.RECORD_COLUMNS), 1)
-    assert form.headers.read(data, 0, len(data), 0, heads.cells, 0) == (1, len(data), form.headers.FULL)
-    count, _, _, errors = form.records.read(data, heads.cells, 0, 1, False, recs.cells)
+    assert form.headers.read_headers(data, 0, len(data), 0, heads.cells, 0) == (1, len(data), form.headers.FULL)
+    count, _, _, errors = form.records.read_records(data, heads.cells, 0, 1, False, recs.cells)
 
     assert (count, errors) == ((0, 1) if read is None else (1, 0))
     if read is not None:

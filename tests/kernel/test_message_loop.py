@@ -150,7 +150,7 @@ def loaded(
             table.set(column, row, cell)
         buf += data
     with mock.patch.object(message_module, "kernel_messages", form):
-        tables.read(buf, table)
+        tables.read_messages(buf, table)
     found: list[Any] = []
     for row, (which, _) in enumerate(pieces):
         error = tables.error(table, row, kinds[which][1])
@@ -198,4 +198,4 @@ def test_places_outside_of_the_buffer_are_refused() -> None:
         table.set(ops.M_START, 0, start)
         table.set(ops.M_SIZE, 0, size)
         with pytest.raises(IndexError):
-            MessageTables(programs).read(b"123", table)
+            MessageTables(programs).read_messages(b"123", table)

@@ -39,7 +39,7 @@ batches = st.builds(
 def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
     """Return all that a form answers and writes for the one batch in `data`, whose records end at `stop`."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    heads.count, _, _ = kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     if not heads.count and heads.cell(buffers.SIZE, 0) != len(data):
         return []
     heads.set(buffers.SECTION_STOP, 0, stop)
@@ -47,7 +47,7 @@ def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
     row = 0
     while row < 1:
         recs = CellTable(len(buffers.RECORD_COLUMNS), room)
-        answer = form.read(data, heads.cells, row, 1, False, recs.cells)
+        answer = form.read_records(data, heads.cells, row, 1, False, recs.cells)
         answers.append((answer, recs.cells.tolist(), heads.cells.tolist()))
         row = answer[1]
     return answers
@@ -56,7 +56,7 @@ def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
 def _in_order(form: Any, data: bytes, stop: int, **cells: int) -> bool | None:
     """Say what a form says of the one batch in `data`, whose records end at `stop`; `cells` replace the header's."""
     heads = CellTable(len(buffers.BATCH_COLUMNS), 1)
-    heads.count, _, _ = kernel_headers.read(data, 0, len(data), 0, heads.cells, 0)
+    heads.count, _, _ = kernel_headers.read_headers(data, 0, len(data), 0, heads.cells, 0)
     if heads.cell(buffers.SIZE, 0) == 0:
         return None
     heads.set(buffers.SECTION_STOP, 0, stop)

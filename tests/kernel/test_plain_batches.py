@@ -71,10 +71,10 @@ def test_entries_are_looked_up_as_in_all_other_chunks(
         coverage.plain(heads)
         index, time_index, coverage, epochs = slow
         some = batches_of(heads)
-        index.chunk(some, coverage.reached)
-        time_index.chunk(some, coverage.reached)
-        epochs.chunk(some, coverage.last_offset)
-        coverage.chunk(some)
+        index.take_batches(some, coverage.reached)
+        time_index.take_batches(some, coverage.reached)
+        epochs.take_batches(some, coverage.last_offset)
+        coverage.take_batches(some)
 
     assert [vars(one) for one in quick[2:]] == [vars(one) for one in slow[2:]]
     for name in ("first", "last", "ends_at"):

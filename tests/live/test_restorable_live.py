@@ -419,7 +419,7 @@ def test_brokers_do_what_was_said(name: str, copies: Copies, tmp_path: Path) -> 
     change(data, copies)
     homes = [data, *(path for path in (data.with_name("other"),) if path.exists())]
     before = {path.name for home in homes for path in home.iterdir() if path.is_dir()}
-    said = kafkalog.verify(homes, restorable=True, kafka_version=RELEASE)
+    said = kafkalog.verify(homes, restorable=RELEASE)
     rows = list(said.rows("restorable"))
     is_up, text = _start(rig_module("rig"), tmp_path, homes)
     if folder := os.environ.get("KAFKALOG_LIVE_LOGS"):

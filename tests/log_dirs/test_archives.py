@@ -216,7 +216,7 @@ def test_an_archive_that_would_write_elsewhere_is_refused(what: str, command: st
 
 
 def test_links_inside_are_followed(tmp_path: Path) -> None:
-    """Symbolic and hard ones; a file that comes twice is the later one."""
+    """A hard link is a file. A symbolic one to what is read is not read again; a file that comes twice is the later one."""
     data = SEGMENT.read_bytes()
     name = f"{0:020}.log"
     path = tmp_path / "b.tar"
@@ -230,7 +230,7 @@ def test_links_inside_are_followed(tmp_path: Path) -> None:
     )
     rows = kafkalog("txn-audit", "--format", "ndjson", path).table("partitions")
 
-    assert {row["topic"]: row["batches"] for row in rows}.keys() == {"t", "u", "v"}
+    assert {row["topic"]: row["batches"] for row in rows}.keys() == {"t", "u"}
     assert len({row["batches"] for row in rows}) == 1
 
 

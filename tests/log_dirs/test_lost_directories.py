@@ -14,9 +14,9 @@ import pytest
 from test_moving import at_call
 
 from invoke import kafkalog
+from kafkalog.exit_status import Exit
 from kafkalog.log_dirs.log_directory import open_log_directory
 from kafkalog.log_dirs.moving import lost_directories, movement
-from kafkalog.outcome import Exit
 from official import FIXTURES
 
 COMMANDS: Final = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.one_moment import read_log
+from kafkalog.auditing.partition.steady_log import read_log
 from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
 from kafkalog.auditing.side_files.of_partition import compare_partition
 from kafkalog.auditing.side_files.rebuilt import SideFiles
@@ -21,7 +21,7 @@ def read(directory: PartitionDirectory, segment: Segment) -> SideFiles:
     """Read a segment once, for its side files."""
     side = SideFiles(directory, segment)
     for chunk in segment_chunks(segment.path, max_bytes=segment.size):
-        side.chunk(chunk)
+        side.take_chunk(chunk)
     return side
 
 

@@ -75,6 +75,11 @@ def _linked(target: str) -> Maker:
     return make
 
 
+def _named_twice(folder: Path) -> None:
+    partition(BATCHES[0], name="data/t-0")(folder)
+    (folder / "data" / "u-0").symlink_to("t-0")
+
+
 def _moved(old: str, new: str) -> Maker:
     return lambda folder: (folder / old).rename(folder / new)
 
@@ -144,6 +149,11 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
     "link-leaves": case_of(
         "a link out of the directory", _linked("../../out/elsewhere.log"),
         "a link inside of it", _linked(f"../u-0/{SEGMENT}.log"), *DATA,
+    ),
+    "link-inside": case_of(
+        "a second name of a partition's directory", _named_twice, "two partitions", several(
+            partition(BATCHES[0], name="data/t-0"), partition(BATCHES[0], name="data/u-0")
+        ), *DATA,
     ),
     "log-directories-below": CodeCase(
         "a path above two log directories", Evidence(TWO, ("verify", ".")), "these two", Evidence(TWO, ("verify", "data-1", "data-2")),

@@ -122,9 +122,9 @@ OF_RECORDS: Final[dict[str, CodeCase]] = {
         "an offset of 2**63 - 1", partition(batch(record(), base_offset=2**63 - 1), base=2**63 - 1),
     ),
     "leader-epoch-below-none": _case(
-        "a leader epoch of -2", "one of -1, which is none", batch(record(), partition_leader_epoch=-1)
+        "a leader epoch of -2", "one of -1, which stands for no value", batch(record(), partition_leader_epoch=-1)
     ),
-    "producer-id-below-none": _case("a producer id of -2", "one of -1, which is none", batch(record())),
+    "producer-id-below-none": _case("a producer id of -2", "one of -1, which stands for no value", batch(record())),
     "producer-id-missing": _case(
         "an epoch without a producer", "a producer with an epoch",
         batch(record(), producer_id=7, producer_epoch=3, base_sequence=0),
@@ -221,7 +221,7 @@ OF_RECORD_BATCHES: Final[dict[str, CodeCase]] = {
         batch(record(), base_timestamp=-1, max_timestamp=-1),
     ),
     "timestamp-odd": _case(
-        "a largest timestamp of -2", "one of -1, which is none",
+        "a largest timestamp of -2", "one of -1, which stands for no value",
         batch(record(), attributes=LOG_APPEND_TIME, max_timestamp=-1),
     ),
     "max-timestamp-wrong": _case(

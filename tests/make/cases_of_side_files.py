@@ -199,7 +199,7 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
     ),
     "meta-properties-wrong": case_of("a node.id of -1", _meta("node.id=-1"), "one of 1", _meta("node.id=1"), *DATA),
     "partition-metadata-wrong": case_of(
-        "a topic id that is none",
+        "a topic_id of zeros, which Kafka gives no topic",
         _small(f"{OF_SMALL}/partition.metadata", "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "the topic's", copied(SMALL), *DATA,
     ),

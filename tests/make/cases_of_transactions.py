@@ -160,7 +160,7 @@ OF_TRANSACTIONS: Final[dict[str, CodeCase]] = {
         "the same, and their number", Evidence(WELL_ENDED, JUDGED),
     ),
     "state-record-malformed": case_of(
-        "a record with a state that is none", coordinated(ENDED, value(8)), "one with a state", WELL_ENDED, *JUDGED,
+        "a record whose state byte is 8, which Kafka does not know", coordinated(ENDED, value(8)), "one with a state", WELL_ENDED, *JUDGED,
     ),
     "state-transition-illegal": case_of(
         "CompleteCommit behind Ongoing", coordinated(ENDED, ONGOING, COMPLETED), "PrepareCommit between them",

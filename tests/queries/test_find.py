@@ -18,6 +18,7 @@ import kafkalog as library
 import plain
 from handmade import batch, damaged, record
 from invoke import kafkalog
+from kafkalog_cli import filters
 from official import FIXTURES
 
 HANGING = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
@@ -254,3 +255,18 @@ def test_it_finds_what_another_decoder_finds_in_random_logs(tmp_path: Path, seed
         assert sum(int(line.split("  ")[1].split()[0]) for line in counted) == len(wanted)
         assert {Path(file).parent.name for file in files} == {f"t-{partition}" for _, partition, _ in wanted}
         assert len(kafkalog("find", "--max-count", "2", *words, where).text.splitlines()) == min(2, len(wanted))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("form", ["text", "ndjson"])
+def test_a_regular_expression_is_given_up(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One value may take it longer than the universe; the answer is incomplete, and other patterns find all."""
+    monkeypatch.setattr(filters, "_MOST_SECONDS", 1)
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(batch(record(b"k", b"a" * 40 + b"!")))
+    given_up = kafkalog("find", "--format", form, "--value-regex", "(a+)+$", tmp_path)
+
+    assert given_up.status == 3
+    assert "--value-regex was given up: it took more than 1 s for one value" in given_up.err
+    assert kafkalog("find", "--format", form, "--value-regex", "a+!", tmp_path).status == 0

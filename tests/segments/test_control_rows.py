@@ -25,7 +25,7 @@ from kafkalog.kafka.message_json import plain
 from kafkalog.kernel import headers, interpreted
 from kafkalog.segments import blocks
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.file_rows import BlockShape, segment_rows
 from kafkalog.segments.readers import control_finding
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import SCHEMA_VERSION
@@ -107,7 +107,9 @@ def test_rows_of_any_control_records_are_those_of_each_alone(compiled: bool, pai
             patch.setattr(blocks, "kernel_records", PLAIN)
         for spaced in (False, True):
             found: list[Any] = []
-            for item in segment_rows("f", library.scan(data), {"control": CONTROL.names}, Selection(), spaced=spaced):
+            for item in segment_rows(
+                "f", library.scan(data), {"control": CONTROL.names}, Selection(), shape=BlockShape(spaced=spaced)
+            ):
                 found += item.block.rows(item.start, item.stop) if isinstance(item, Rows) else [item]
             assert repr(found) == repr(wanted)
 

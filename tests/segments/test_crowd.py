@@ -55,7 +55,7 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     """Batches, findings and stretches do not depend on how many damaged places leave in one chunk."""
     random = Random(seed)
     data, hints = _damaged(random), sorted(random.randrange(3000) for _ in range(random.choice((0, 4))))
-    monkeypatch.setattr("kafkalog.limit.IN_A_FILE", 2)
+    monkeypatch.setattr("kafkalog.few_of_many.IN_A_FILE", 2)
     if seed % 2:
         in_small_steps(monkeypatch)
     answers = []

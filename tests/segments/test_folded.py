@@ -13,8 +13,8 @@ from build import much_damaged
 from counted import counted
 from kafkalog.auditing.verification import Verification, verify
 from kafkalog.catalogue import CATALOGUE
+from kafkalog.few_of_many import IN_A_FILE
 from kafkalog.findings import Bytes, Finding, Where
-from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.repeated_findings import FileFindings
 from kafkalog.settle import Reason, lowered
 

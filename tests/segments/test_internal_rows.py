@@ -24,7 +24,7 @@ from kafkalog.kafka.batch import Batch
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import headers, interpreted, messages
 from kafkalog.segments.blocks import Rows
-from kafkalog.segments.file_rows import segment_rows
+from kafkalog.segments.file_rows import BlockShape, segment_rows
 from kafkalog.segments.internal_blocks import internal_row, read_internal
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Selection
@@ -80,7 +80,7 @@ def test_rows_of_any_records_are_those_of_each_alone(
             chunks = segment_chunks(str(path), limits=Limits())
             found: list[Any] = []
             for item in segment_rows(
-                str(path), chunks, {"internal": INTERNAL.names}, Selection(), internal, spaced=spaced
+                str(path), chunks, {"internal": INTERNAL.names}, Selection(), internal, shape=BlockShape(spaced=spaced)
             ):
                 found += item.block.rows(item.start, item.stop) if isinstance(item, Rows) else [item]
             assert repr(found) == repr(wanted)

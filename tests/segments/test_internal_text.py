@@ -260,7 +260,7 @@ def check_flips(name: str, step: int) -> int:
             assert records or findings or one_batch.is_control, (name, one_batch.position, bit)
             text = KafkaText(io.BytesIO(), KafkaTextOptions(internal=internal), lambda _: None)
             for chunk in library.scan(whole):
-                text.chunk("x", chunk)
+                text.write_chunk("x", chunk)
             flips += 1
     return flips
 

@@ -176,9 +176,9 @@ class _Forgetful(StreamSource):
         self.released = max(self.released, position)
         super().release(position)
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_bytes(self, position: int, size: int) -> bytes:
         assert position >= self.released
-        return super().read(position, size)
+        return super().read_bytes(position, size)
 
     def read_into(self, position: int, view: memoryview, least: int, /) -> int:
         assert position >= self.released

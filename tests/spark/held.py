@@ -17,6 +17,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.tables.manifest import TableFile, read_manifest
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,8 +73,9 @@ def listed(folder: Path) -> dict[str, list[TableFile]]:
 def run(spark: SparkSession, paths: Sequence[str], folder: Path, **options: Any) -> BulkAudit:
     """Run a bulk audit of all tables, or of some, into a new folder."""
     output = Output(str(folder))
-    output.make(overwrite=False)
-    return bulk_audit(spark, paths, output, tables=options.pop("tables", ALL_TABLES), **options)
+    output.make_directory(overwrite=False)
+    tables, of_audit = options.pop("tables", ALL_TABLES), options.pop("options", None)
+    return bulk_audit(spark, paths, output, of_audit, tables=tables, plan=JobPlan(**options))
 
 
 def home_of_links(folder: Path) -> Path:

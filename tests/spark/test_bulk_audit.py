@@ -16,7 +16,7 @@ import pytest
 import build
 from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 from invoke import kafkalog
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline import places
 from kafkalog.auditing.pipeline.run import audit
@@ -62,8 +62,8 @@ def test_the_producers_of_a_log_are_shared_out(
 
 def test_a_run_has_one_limit(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same transactions are judged as here, also of logs whose producers are shared out; the others are counted."""
-    monkeypatch.setattr(limit, "IN_A_LOG", 5)
-    monkeypatch.setattr(limit, "IN_A_RUN", 7)
+    monkeypatch.setattr(few_of_many, "IN_A_LOG", 5)
+    monkeypatch.setattr(few_of_many, "IN_A_RUN", 7)
     write_transactions(tmp_path / "d", Transactions(36, 36, partitions=3, outcome="hanging"))
     paths, tables = [str(tmp_path / "d")], ("transactions", "partitions")  # messages name the limits, which tasks keep
     done = run(spark, paths, tmp_path / "out", tables=(*tables, "findings"), share_bytes=1000)

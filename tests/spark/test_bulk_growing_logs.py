@@ -16,6 +16,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import bulk_audit
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,10 +27,10 @@ def _night(
 ) -> set[str]:  # fmt: skip
     """Run a bulk audit, hold it against a local one, and return the names of the scans that it kept."""
     output = Output(str(folder))
-    output.make(overwrite=False, arguments=("some",))
+    output.make_directory(overwrite=False, arguments=("some",))
     scans = output.kept([scans_of_audit(str(one)) for one in previous], hashed=False)
-    done = bulk_audit(spark, roots, output, tables=ALL_TABLES, kept=scans, share_bytes=share_bytes)
-    output.write("_SUCCESS", "")
+    done = bulk_audit(spark, roots, output, tables=ALL_TABLES, kept=scans, plan=JobPlan(share_bytes=share_bytes))
+    output.write_text("_SUCCESS", "")
     done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
     held(done, folder, audit(roots))
     return {path.name for path in (folder / "_work" / "scans").glob("*.scan")}

@@ -18,6 +18,7 @@ from kafkalog.auditing.transactions import AuditOptions
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 from kept import SEGMENTS, broker
 from transactions import Transactions, write_transactions
 
@@ -40,10 +41,11 @@ def run(
 ) -> BulkAudit:  # fmt: skip
     """Run a bulk audit that keeps its scans, as the command does."""
     output = Output(str(folder))
-    output.make(overwrite=False, arguments=ARGUMENTS)
+    output.make_directory(overwrite=False, arguments=ARGUMENTS)
     kept_here = output.kept([scans_of_audit(str(one)) for one in previous], hashed=hashed)
-    done = bulk_audit(spark, paths, output, tables=ALL_TABLES, kept=kept_here, **options)
-    output.write("_SUCCESS", "")
+    of_audit = options.pop("options", None)
+    done = bulk_audit(spark, paths, output, of_audit, tables=ALL_TABLES, kept=kept_here, plan=JobPlan(**options))
+    output.write_text("_SUCCESS", "")
     return done
 
 

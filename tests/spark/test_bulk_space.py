@@ -14,6 +14,7 @@ from kafkalog.auditing.space import SpaceOptions
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_spark.bulk_space import bulk_space
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 from official import FIXTURES, cases
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def test_rows_are_those_of_a_local_run(
 ) -> None:  # fmt: skip
     """Some clusters at once: every table has the local rows; only the incidents of transactions are ``txn-audit``'s."""
     output = Output(str(tmp_path / "out"))
-    output.make(overwrite=False)
-    done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, split_bytes=split_bytes)
+    output.make_directory(overwrite=False)
+    done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, plan=JobPlan(split_bytes))
     local = kafkalog.space(paths, tables=TABLES)
 
     assert done.directories == sum(1 for _ in local.rows("space")) > least

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from invoke import kafkalog
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.submit import bulk_space
 from kafkalog_spark import session
 from official import FIXTURES

@@ -16,6 +16,7 @@ from kafkalog_cli.submit import jvm_in_words
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 from kept import SEGMENTS, broker
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def _run(spark: SparkSession, root: Path, folder: Path, *, damaged: int) -> Bulk
                 path.write_bytes(data[:-1] + bytes([data[-1] ^ 4]))
 
     output = Output(str(folder))
-    output.make(overwrite=False, arguments=ARGUMENTS)
+    output.make_directory(overwrite=False, arguments=ARGUMENTS)
     return bulk_audit(
-        spark, [str(root)], output, tables=ALL_TABLES, kept=output.kept([], hashed=False), progress=damage
+        spark, [str(root)], output, tables=ALL_TABLES, kept=output.kept([], hashed=False), plan=JobPlan(progress=damage)
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.errors import OutputError, UnreadableError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
 from kafkalog_spark import frames
 from official import FIXTURES, ROOT

@@ -21,8 +21,8 @@ from kafkalog.auditing.pipeline import logs_of, segments_of
 from kafkalog.auditing.pipeline import run as local
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit_result import Audit
+from kafkalog.exit_status import Exit
 from kafkalog.findings import Severity
-from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog_spark import bulk_audit as bulk
 from kafkalog_spark import bulk_space, judge_tasks, scan_tasks
@@ -259,7 +259,7 @@ def test_executors_that_do_not_see_what_the_driver_sees(
         assert done.summary.outcome(Severity.WARNING).status() is Exit.INCOMPLETE
     else:
         output = Output(str(tmp_path / "out"))
-        output.make(overwrite=False)
+        output.make_directory(overwrite=False)
         found = [
             finding.code for finding in bulk_space.bulk_space(spark, [str(data)], output, tables=["space"]).findings
         ]

@@ -14,7 +14,7 @@ import pytest
 from held import listed, rows_in, rows_of
 from invoke import Ended
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from official import FIXTURES, ROOT
 
 HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from invoke import kafkalog
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_spark import session
 from kafkalog_spark.job_output import HELD, HeldError, Output, held_in_store
 from official import FIXTURES
@@ -40,7 +40,7 @@ def test_a_second_job_is_refused_before_a_session_starts(
                     assert ended.err == f"kafkalog: error: {out}: another job is writing to it\n"
                 assert ended.status == Exit.OUTPUT_FAILED
             if not (out / "provenance.json").exists():
-                Output(str(out)).make(overwrite=False)
+                Output(str(out)).make_directory(overwrite=False)
     assert [found.name for found in out.iterdir()] == ["provenance.json"]
 
 
@@ -55,7 +55,7 @@ def test_a_directory_that_was_only_held_is_none(tmp_path: Path) -> None:
     output = Output(str(out))
     assert not output.refuse_existing(overwrite=False)
     with output.held():
-        output.make(overwrite=False)
+        output.make_directory(overwrite=False)
     assert [found.name for found in out.iterdir()] == ["provenance.json"]
 
 
@@ -64,7 +64,7 @@ def test_a_directory_that_was_replaced_is_not_committed_to(tmp_path: Path) -> No
     out = tmp_path / "out"
     output = Output(str(out))
     with output.held():
-        output.make(overwrite=False)
+        output.make_directory(overwrite=False)
         out.rename(tmp_path / "before")
         out.mkdir()
         (out / HELD).touch()

@@ -15,7 +15,7 @@ from held import held, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.submit import bulk_audit, bulk_space, check_packages
 from kafkalog_spark import frames, session
 from official import FIXTURES
@@ -52,7 +52,7 @@ def test_a_bulk_audit_is_the_same(older: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("view", ["transactions", "records"])
 def test_a_view_is_the_same(view: str, older: SparkSession) -> None:
     """By logs and by segments; the columns' comments are there, too."""
-    found = kafkalog_spark.read(older, [HANGING], view=view, splitBytes=1)
+    found = kafkalog_spark.read(older, [HANGING], {"view": view, "splitBytes": 1})
 
     assert in_order(of_table(view, row.asDict()) for row in found.collect()) == library_rows(view, HANGING)
     assert found.schema["producer_id"].metadata["comment"]
@@ -61,10 +61,10 @@ def test_a_view_is_the_same(view: str, older: SparkSession) -> None:
 def test_what_can_not_be_asked_is_refused_there_too(older: SparkSession, tmp_path: Path) -> None:
     """By the same errors as the library's."""
     with pytest.raises(UnsupportedError, match="did you mean columns"):
-        kafkalog_spark.read(older, HANGING, colums="file")
+        kafkalog_spark.read(older, HANGING, {"colums": "file"})
     with pytest.raises(UnreadableError, match="no such file"):
         kafkalog_spark.read(older, str(tmp_path / "none"))
-    assert kafkalog_spark.read(older, str(tmp_path / "none"), view="findings").count() == 1
+    assert kafkalog_spark.read(older, str(tmp_path / "none"), {"view": "findings"}).count() == 1
 
 
 @pytest.mark.parametrize("command", [bulk_audit, bulk_space], ids=["audit", "space"])

@@ -21,7 +21,7 @@ from held import listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import OutputError
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest
@@ -70,7 +70,7 @@ def written(name: str, *, overwrite: bool, marked: bool = False) -> Output:
     """Write an output with a table; `marked` ones have a row more."""
     output = Output(name)
     with output.held():
-        output.make(overwrite=overwrite, arguments=["x"])
+        output.make_directory(overwrite=overwrite, arguments=["x"])
         with output.working():
             gaps = TABLES["gaps"]
             rows = [(None,) * len(gaps.columns)] * (2 if marked else 1)
@@ -146,14 +146,14 @@ def test_the_old_output_is_whole_until_the_new_one_is(
 def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> None:
     """A task that runs twice writes other files; only those that the driver names become a table's."""
     output = Output(str(tmp_path / "out"))
-    output.make(overwrite=False)
+    output.make_directory(overwrite=False)
     gaps = TABLES["gaps"]
     [batch] = arrow_batches([(None,) * len(gaps.columns)], arrow_schema(gaps))
     with output.working():
         parts = []
         for _ in range(2):
             files = PartFiles(output.work)
-            assert list(files.write("gaps", batch)) == []
+            assert list(files.write_rows("gaps", batch)) == []
             parts += files.close()
         output.write_table(TABLES["findings"], [])
         output.commit([parts[1]])
@@ -172,9 +172,9 @@ def test_a_failed_task_takes_its_files_with_it(tmp_path: Path) -> None:
     schema = arrow_schema(TABLES["gaps"])
     empty = pa.RecordBatch.from_pylist([], schema)
     with pytest.raises(ZeroDivisionError), PartFiles(tmp_path.as_uri()) as files:
-        list(files.write("gaps", empty))
+        list(files.write_rows("gaps", empty))
         list(files.close())
-        list(files.write("producers", pa.RecordBatch.from_pylist([], arrow_schema(TABLES["producers"]))))
+        list(files.write_rows("producers", pa.RecordBatch.from_pylist([], arrow_schema(TABLES["producers"]))))
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 

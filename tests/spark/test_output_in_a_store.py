@@ -14,9 +14,9 @@ from pyarrow import fs
 from held import in_order, rows_of
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.exit_status import Exit
 from kafkalog.files.object_stores import requests_made
 from kafkalog.log_dirs.remote_store import Remote, remote_given
-from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from official import FIXTURES
 

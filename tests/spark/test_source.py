@@ -27,7 +27,7 @@ HANGING = str(FIXTURES / "v2.8-hanging" / "data")
 
 
 def read(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
-    return kafkalog_spark.read(spark, paths, **options)
+    return kafkalog_spark.read(spark, paths, options)
 
 
 def rows_in(view: str, found: DataFrame) -> list[tuple[Any, ...]]:

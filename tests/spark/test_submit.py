@@ -19,7 +19,7 @@ import pytest
 from held import home_of_links, rows_in, rows_of
 from invoke import Ended, kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog_cli.submit import bulk_audit
 from official import FIXTURES, ROOT
 

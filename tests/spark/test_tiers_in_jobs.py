@@ -16,6 +16,7 @@ from kafkalog.auditing.space import SpaceOptions
 from kafkalog.log_dirs.remote_store import Remote, remote_given
 from kafkalog_spark.bulk_space import bulk_space
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.session import JobPlan
 from official import FIXTURES
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path:
     """
     data = str(shutil.copytree(DATA, tmp_path / "data", ignore=shutil.ignore_patterns("coupons*")))
     output = Output(str(tmp_path / "space"))
-    output.make(overwrite=False)
+    output.make_directory(overwrite=False)
     with remote_given(Remote(STORE)):
         done, local = run(spark, [data], tmp_path / "out", split_bytes=1), audit([data])
-        bulk_space(spark, [data], output, SpaceOptions(), tables=["space_tiers"], split_bytes=1)
+        bulk_space(spark, [data], output, SpaceOptions(), tables=["space_tiers"], plan=JobPlan(1))
         tiers = list(kafkalog.space(data, tables=["space_tiers"]).rows("space_tiers"))
 
     held(done, tmp_path / "out", local)
@@ -46,8 +47,8 @@ def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path:
 
 def test_the_data_source_has_the_option(spark: SparkSession) -> None:
     """Records of both tiers, with the store as an option of the read."""
-    found = kafkalog_spark.read(spark, DATA, view="records", remote=STORE, topic="coupons*")
-    audited = kafkalog_spark.read(spark, DATA, remote=STORE, topic="audit*")
+    found = kafkalog_spark.read(spark, DATA, {"view": "records", "remote": STORE, "topic": "coupons*"})
+    audited = kafkalog_spark.read(spark, DATA, {"remote": STORE, "topic": "audit*"})
 
     assert found.count() == 139
     assert audited.select("first_offset").where("state = 'committed'").count() > 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from invoke import kafkalog
 from kafkalog import Schemas, Undecoded, Value, decoder, schemas
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.values import protobuf
+from kafkalog.values.budget import OVER, DecodingBudget
 from kafkalog.values.format_names import FORMATS, PLAIN
 
 # Formats without a schema.
@@ -711,3 +713,77 @@ def test_a_missing_compiler_is_one_reason(monkeypatch: pytest.MonkeyPatch) -> No
     found.add_registered({"id": 7, "schemaType": "PROTOBUF", "schema": "", "subject": "a", "version": 1})
 
     assert "pip install grpcio-tools" in str(decoder("protobuf", found)(b"\0\0\0\0\x07\0"))
+
+
+def test_a_schema_that_may_never_come_is_refused(tmp_path: Path) -> None:
+    """A FIFO has no end, and opening one waits for who writes to it."""
+    os.mkfifo(tmp_path / "7.avsc")
+
+    with pytest.raises(UnreadableError, match="not a regular file"):
+        schemas(tmp_path / "7.avsc")
+
+
+def _framed(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + struct.pack(">I", schema_id) + payload
+
+
+def _number(number: int) -> bytes:
+    found = io.BytesIO()
+    fastavro.schemaless_writer(found, "long", number)
+    return found.getvalue()
+
+
+def test_nulls_are_counted_over_a_run() -> None:
+    """Each payload is small enough alone; a million parts without bytes are enough for all, and others are read on."""
+    known = Schemas()
+    fields = [{"name": "p", "type": "bytes"}, {"name": "a", "type": {"type": "array", "items": "null"}}]
+    text = json.dumps({"type": "record", "name": "R", "fields": fields})
+    assert known.add_registered({"id": 1, "schema": text})
+    decode = decoder("avro", known)
+    bomb = _framed(1, _number(66_000) + bytes(66_000) + _number(1_000_000) + _number(0))
+    plain = _framed(1, _number(1) + b"p" + _number(0))
+
+    assert isinstance(decode(bomb), Value)
+    assert decode(bomb) == Undecoded(OVER)
+    assert isinstance(decode(plain), Value)
+
+
+def test_a_schema_costs_all_that_it_refers_to() -> None:
+    """A chain of references is parsed for each schema at its end; the last ones are over the budget, in the same words."""
+    known = Schemas()
+    for number in range(1, 400):
+        inner = f"R{number - 1}" if number > 1 else "int"
+        text = json.dumps({"type": "record", "name": f"R{number}", "fields": [{"name": "x", "type": ["null", inner]}]})
+        refers = [{"name": inner, "subject": f"s{number - 1}", "version": 1}] if number > 1 else []
+        about = {"id": number, "subject": f"s{number}", "version": 1, "schema": text, "references": refers}
+        assert known.add_registered(about)
+    decode = decoder("avro", known)
+    found = [decode(_framed(number, b"\0")) for number in range(1, 400)]
+
+    assert isinstance(found[0], Value)
+    assert found[-1] == Undecoded(OVER)
+    assert {type(one) for one in found[:100]} == {Value}
+
+
+def test_schemas_that_come_in_turn_are_not_parsed_again() -> None:
+    """What was parsed stays, and what is over is refused: three large ones took a second for each record."""
+    known = Schemas()
+    for number in range(3):
+        fields = [{"name": f"f{field}_{number}", "type": "int"} for field in range(80_000)]
+        assert known.add_registered(
+            {"id": number, "schema": json.dumps({"type": "record", "name": "R", "fields": fields})}
+        )
+    decode = decoder("avro", known)
+    found = [decode(_framed(number % 3, b"\0" * 80_000)) for number in range(30)]
+
+    assert [isinstance(one, Value) for one in found] == [True, True, False] * 10
+    assert found[2] == Undecoded(OVER)
+
+
+def test_the_json_of_a_run_has_a_budget() -> None:
+    """A field's long name is written for each value: 16 bytes of a payload's byte are free, more is counted."""
+    budget = DecodingBudget()
+
+    assert budget.takes_text(100, 1600 + (1 << 30))
+    assert budget.takes_text(100, 1600)
+    assert not budget.takes_text(100, 1601)

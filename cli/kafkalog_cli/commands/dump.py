@@ -9,8 +9,8 @@ from typing import Any, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.exit_status import Outcome
 from kafkalog.kafka.internal_topics import Internal
-from kafkalog.outcome import Outcome
 from kafkalog.segments.file_rows import TABLES_OF
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import TABLES
@@ -220,7 +220,7 @@ def dump(
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
     besides = Selection(control_only=part.control_only)
-    found = filters.find(files, limits, with_fates=with_fates, besides=besides)
+    found = filters.find_files(files, limits, with_fates=with_fates, besides=besides)
     request = DumpRequest(
         files=found.files,
         limits=limits,

@@ -125,11 +125,11 @@ def extract(
     decoders = formats.decoders(paths)
     moment = None
     if meant.at is not None:
-        files = filters.find(paths, limits, with_fates=False).files if isinstance(meant.at, Ago) else ()
+        files = filters.find_files(paths, limits, with_fates=False).files if isinstance(meant.at, Ago) else ()
         moment = absolute("--at", meant.at, newest_time(files, limits) if files else -1)
     committed = meant.view != "read-uncommitted" and not (meant.at_stake or filters.outcomes)
     besides = Selection(data_only=True, visible_only=committed)
-    found = filters.find(paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides)
+    found = filters.find_files(paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides)
     if moment is not None:
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))

@@ -14,14 +14,15 @@ import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
+from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
-from kafkalog.outcome import Outcome
 from kafkalog.quantities import iso, many
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,
+    TimedPattern,
     record_filter_options,
     tell_lost,
     tell_unreadable,
@@ -54,7 +55,7 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What is told of the records."""
+    """What find prints of the matching records: each of them, their number for each file, or the files' names."""
 
     counts: bool
     files_only: bool
@@ -74,7 +75,7 @@ def _of_values(*, value: str | None, value_regex: str | None, null_value: bool) 
     pattern = None
     if value_regex is not None:
         try:
-            pattern = re.compile(os.fsencode(value_regex))
+            pattern = TimedPattern(re.compile(os.fsencode(value_regex)))
         except re.error as error:
             raise click.BadParameter(f"not a regular expression: {error}", param_hint="--value-regex") from error
     part = None if value is None else os.fsencode(value)
@@ -120,7 +121,7 @@ def find(
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(filters.find, paths, limits, jobs=jobs, besides=values)
+    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values)
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)

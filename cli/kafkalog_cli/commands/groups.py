@@ -34,7 +34,7 @@ def groups(view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: i
     """
     from kafkalog.auditing.topics import group_rows
 
-    return view.write(
+    return view.write_rows(
         group_rows(
             view.paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
         )

@@ -10,7 +10,7 @@ import click
 
 from kafkalog.errors import OutputError
 from kafkalog.escape import escape
-from kafkalog.outcome import Outcome
+from kafkalog.exit_status import Outcome
 from kafkalog.quantities import size_text
 from kafkalog.severity import Severity
 from kafkalog.tables.change_tables import NIGHTS

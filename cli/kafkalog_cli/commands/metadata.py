@@ -31,4 +31,6 @@ def metadata(view: ViewOutput, at: Moment | None, topics: tuple[str, ...]) -> in
     """
     from kafkalog.auditing.topics import metadata_view
 
-    return view.write(metadata_view(view.paths, at, view.limits, topics=topics, tables=view.names, form=view.row_form))
+    return view.write_rows(
+        metadata_view(view.paths, at, view.limits, topics=topics, tables=view.names, form=view.row_form)
+    )

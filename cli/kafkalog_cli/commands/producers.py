@@ -40,7 +40,7 @@ def producers(view: ViewOutput, topics: tuple[str, ...], by: str | None, jobs: i
         view = replace(view, tables=(RATES,))
     rows = writer_rows(view.paths, topics, by, view.limits, view.names, jobs)
     if not is_drawn:
-        return view.write(rows)
+        return view.write_rows(rows)
     from kafkalog_cli.render.drawings import rate_lines
     from kafkalog_cli.render.people import is_ascii, width
 

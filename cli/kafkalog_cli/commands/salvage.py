@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
+from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
-from kafkalog.outcome import Outcome
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (

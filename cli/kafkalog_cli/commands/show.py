@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from kafkalog import Limits, Severity, UnreadableError, UnsupportedError
-from kafkalog.outcome import Outcome
+from kafkalog.exit_status import Outcome
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import limit_options, unpacked, unpacked_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Finding, Limits
-from kafkalog.outcome import Outcome
+from kafkalog.exit_status import Outcome
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import (
@@ -124,7 +124,7 @@ def space(
     from kafkalog.auditing.incidents import items_of_space
 
     view = ViewOutput(paths, chosen, showing, limits, outcome, failing)
-    return view.write(items_of_space(found, view.names))
+    return view.write_rows(items_of_space(found, view.names))
 
 
 def _draw(found: Space, stream: BinaryIO, outcome: Outcome) -> None:

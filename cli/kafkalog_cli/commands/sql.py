@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.files.off_limits import no_room, temporary_folder
+from kafkalog.files.opening import open_source
+from kafkalog.files.waiting import answer_of
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import Column, Table
 from kafkalog_cli.help import GroupedCommand
@@ -19,8 +24,11 @@ from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 __all__ = ["sql"]
+
+_Answer = TypeVar("_Answer")
 
 
 @click.command("sql", cls=GroupedCommand)
@@ -39,25 +47,26 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
         kafkalog sql monday tuesday "SELECT audit, sum(log_end_offset) AS ends FROM partitions GROUP BY ALL"
     """
     check_rows(showing, ("result",))
-    connection = database(audits)
-    refuse_all_but_one_select(connection, query)
-    if showing.form.columnar:
-        from kafkalog_cli.render.columnar import write_stream
+    with database(audits) as connection:
+        refuse_all_but_one_select(connection, query)
+        if showing.form.columnar:
+            from kafkalog_cli.render.columnar import write_stream
 
-        with _in_words():  # Arrow has DuckDB's own types
-            found = connection.sql(query).to_arrow_reader(_ROWS)
-        with found as reader, showing.target.stream(audits) as stream:
-            write_stream(showing.form.name, stream, reader.schema, reader)
-        return 0
-    from kafkalog_cli.render.sinks import write_rows
+            found = _waited(connection, lambda: connection.sql(query).to_arrow_reader(_ROWS))  # of DuckDB's own types
+            with found as reader, showing.target.stream(audits) as stream:
+                write_stream(showing.form.name, stream, reader.schema, _batches(connection, reader))
+            return 0
+        from kafkalog_cli.render.sinks import write_rows
 
-    asked = answer(connection, query)
-    with showing.target.stream(audits) as stream:
-        write_rows(showing, stream, [asked])
+        asked = answer(connection, query)
+        with showing.target.stream(audits) as stream:
+            write_rows(showing, stream, [asked])
     return 0
 
 
 _ROWS: Final = 10_000  # at a time
+_MOST_MEMORY: Final = 2 << 30  # bytes; DuckDB's own limit is 80 % of the machine's
+_MOST_TEMPORARY: Final = 16 << 30  # bytes on disk, of what needs more memory
 _ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _WHOLE: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
                            "UBIGINT", "UHUGEINT"})  # fmt: skip
@@ -80,6 +89,18 @@ def _in_words() -> Iterator[None]:
         raise UnsupportedError(words) from error
 
 
+def _waited(connection: duckdb.DuckDBPyConnection, work: Callable[[], _Answer]) -> _Answer:
+    """Do a part of a query's work, which a signal interrupts. Raises UnsupportedError with DuckDB's words."""
+    with _in_words():
+        return answer_of(work, give_up=connection.interrupt)
+
+
+def _batches(connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a result, each computed where a signal is heard."""
+    while (batch := _waited(connection, lambda: next(reader, None))) is not None:
+        yield batch
+
+
 def refuse_all_but_one_select(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     """Raise UnsupportedError for anything else, with DuckDB's words where these say why."""
     import duckdb
@@ -92,8 +113,8 @@ def refuse_all_but_one_select(connection: duckdb.DuckDBPyConnection, text: str) 
 
 def answer(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[Table, Iterator[tuple[Any, ...]]]:
     """Run a SELECT; return a table of its columns, and its rows. Raises UnsupportedError with DuckDB's words."""
+    found = _waited(connection, lambda: connection.execute(text))
     with _in_words():
-        found = connection.execute(text)
         names = _distinct([str(one[0]) for one in found.description or ()])
         kinds = [str(one[1]) for one in found.description or ()]
     columns = (
@@ -104,9 +125,8 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[Table, Ite
 
 
 def _rows(found: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    with _in_words():
-        while some := found.fetchmany(_ROWS):
-            yield from (tuple(map(_cell, row)) for row in some)
+    while some := _waited(found, lambda: found.fetchmany(_ROWS)):
+        yield from (tuple(map(_cell, row)) for row in some)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -125,21 +145,43 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
-def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def database(inputs: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database with a view for each table of some audits, and of Parquet that other commands wrote.
 
     Of several audits each view has the rows of all; its first column, `audit`, says whose. Nothing can be read but
-    these files, and no setting be changed. Raises UnsupportedError without DuckDB, UnreadableError for other inputs,
+    these files, and no setting be changed. What does not fit into its memory is in a directory of its own below
+    TMPDIR, or /tmp, until it is closed. Raises UnsupportedError without DuckDB, UnreadableError for other inputs,
     and for files that are not what was written.
     """
     try:
         import duckdb
-        import pyarrow.dataset as ds
+        import pyarrow.dataset  # noqa: F401  # asked for now, so that it is said before anything is read
     except ImportError as error:
         raise UnsupportedError("kafkalog sql needs DuckDB: pip install duckdb pyarrow") from error
+    home = temporary_folder()
+    try:
+        folder = tempfile.mkdtemp(prefix="kafkalog-", dir=home)
+    except OSError as error:
+        raise no_room("temporary files", error) from error
+    try:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            **_SAFE, "temp_directory": folder, "memory_limit": f"{_MOST_MEMORY}B",
+            "max_temp_directory_size": f"{_MOST_TEMPORARY}B",
+        }  # fmt: skip
+        with duckdb.connect(":memory:", config=config) as connection:
+            _register(connection, inputs)
+            yield connection
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _register(connection: duckdb.DuckDBPyConnection, inputs: Sequence[str]) -> None:
+    """Make the views, and refuse everything else from then on."""
+    import pyarrow.dataset as ds
+
     from kafkalog.reports import WrittenAudit
 
-    connection = duckdb.connect(":memory:", config=dict(_SAFE))
     parts: dict[str, list[tuple[str, list[str]]]] = {}
     audits = 0
     for name in inputs:
@@ -155,6 +197,8 @@ def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         selects = []
         for number, (name, files) in enumerate(of_table):
             view = f"files of {table} {number}"
+            for file in files:
+                open_source(file).close()  # a FIFO would be waited for
             connection.register(view, ds.dataset(files, format="parquet"))
             audit = f"{_text(name)} AS audit, " if audits > 1 else ""
             selects.append(f"SELECT {audit}* FROM {_name(view)}")
@@ -162,7 +206,6 @@ def database(inputs: Sequence[str]) -> duckdb.DuckDBPyConnection:
         _comment(connection, TABLES[table])
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-    return connection
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
@@ -180,6 +223,7 @@ def _table_of(file: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    open_source(file).close()
     try:
         said = json.loads((pq.read_metadata(file).metadata or {})[_ROW_METADATA])
         table = str(said["fields"][0]["metadata"]["table"])

@@ -93,8 +93,8 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
     """
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
+    from kafkalog.exit_status import Outcome
     from kafkalog.findings import Severity
-    from kafkalog.outcome import Outcome
     from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
     from kafkalog_cli.render.lane_lines import lane_lines
     from kafkalog_cli.render.people import encoded, is_ascii, style

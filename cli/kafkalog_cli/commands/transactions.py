@@ -43,4 +43,4 @@ def transactions(
         form=view.row_form,
         states=state,
     )
-    return view.write(rows)
+    return view.write_rows(rows)

@@ -108,7 +108,7 @@ class _Way:
         if self.engine == "local" and self.master is not None:
             raise click.UsageError("--master works only with --engine spark.")
 
-    def read(self, paths: tuple[str, ...], target: Target) -> tuple[str, ...]:
+    def inputs_of(self, paths: tuple[str, ...], target: Target) -> tuple[str, ...]:
         """Return what is read, where nothing is written; --overwrite may replace the earlier audit."""
         earlier = self.since_audit
         if earlier is None or os.path.realpath(earlier) == os.path.realpath(target.path or ""):
@@ -175,7 +175,7 @@ def txn_audit(
 
     paths, started = unpacked(paths), time.time()
     earlier = () if way.since_audit is None else (scans_of_audit(way.since_audit),)
-    with _audit_folder(showing.target, way.read(paths, showing.target)) if folder else nullcontext() as place:
+    with _audit_folder(showing.target, way.inputs_of(paths, showing.target)) if folder else nullcontext() as place:
         found = _audited(paths, options, earlier, place, way, started)
         say_reused(found.reused, way.since_audit, resumed=place is not None and place.resumed)
         found = narrowed(found, chosen.narrowing)

@@ -29,7 +29,7 @@ class _IpcWriter:
             options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
             self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema, options=options)
 
-    def write(self, batch: Any) -> None:
+    def write_batch(self, batch: Any) -> None:
         with self._file.wanted():
             self._writer.write_batch(batch)
 
@@ -81,7 +81,7 @@ class ArrowSink(BlockSink):
 
     def _take(self, batches: Iterator[Any]) -> None:
         for batch in batches:
-            self._writer.write(batch)
+            self._writer.write_batch(batch)
             del batch  # the next one is made in its buffers
 
     def _take_rows(self) -> None:
@@ -99,5 +99,5 @@ def write_stream(form: str, stream: BinaryIO, schema: Any, batches: Iterable[Any
     """Write batches of any schema to `stream`, as Arrow or Parquet."""
     writer = _WRITERS[form](stream, schema)
     for batch in batches:
-        writer.write(batch)
+        writer.write_batch(batch)
     writer.close()

@@ -6,6 +6,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 from __future__ import annotations
 
 from kafkalog.auditing.incidents.cluster_tables import (
+    ClusterRows,
     ClusterTables,
     is_lost,
     needed,
@@ -38,6 +39,7 @@ __all__ = [
     "STOPS",
     "TORN",
     "WORDS",
+    "ClusterRows",
     "ClusterTables",
     "Incident",
     "Verdict",

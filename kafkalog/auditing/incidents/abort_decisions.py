@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.certainty import Doubt, certainty_of, cut
 from kafkalog.columns.sorted_rows import distinct
 from kafkalog.kafka.transaction_state import TransactionState
@@ -62,7 +62,7 @@ class AbortDecisions:
         chosen = np.ones(len(rows), bool)
         for number, cause in enumerate(_CAUSES):
             group = np.flatnonzero(causes == number)
-            _, others = limit.split(states["last_update_timestamp"][rows[group]])
+            _, others = few_of_many.split(states["last_update_timestamp"][rows[group]])
             chosen[group[others]] = False
             if len(others):
                 of_group = rows[group]

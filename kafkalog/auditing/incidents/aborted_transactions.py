@@ -19,8 +19,8 @@ from kafkalog.auditing.incidents.incident import (
     Words,
 )
 from kafkalog.certainty import POSSIBLE, first_doubt
+from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
 __all__ = ["MOST_IDS", "aborted"]

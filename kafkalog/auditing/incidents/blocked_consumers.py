@@ -32,10 +32,10 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import is_proved
+from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 

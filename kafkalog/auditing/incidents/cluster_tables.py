@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
+from kafkalog.few_of_many import grouped
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "ClusterRows",
     "ClusterTables",
     "Leadership",
     "is_lost",
@@ -169,31 +170,32 @@ def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
         findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log)
+    rows = ClusterRows(findings, logs, notable)
     tables = tables_of_rows(
-        cluster.cluster_id,
-        findings,
-        logs,
-        notable,
-        (),
-        cluster.coordinator,
-        cluster.metadata,
-        cluster.nodes,
-        cluster.now,
-    )
+        cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now
+    )  # fmt: skip
     _take_partitions(tables, (log.partition for log in cluster.logs))
     return tables
 
 
+class ClusterRows(NamedTuple):
+    """Rows of one cluster: findings, logs, notable transactions, and gaps in which records are lost."""
+
+    findings: Iterable[tuple[Any, ...]]
+    logs: Iterable[tuple[Any, ...]]
+    notable: Iterable[tuple[Any, ...]]
+    gaps: Iterable[tuple[Any, ...]] = ()
+
+
 def tables_of_rows(
-    cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    notable: Iterable[tuple[Any, ...]], gaps: Iterable[tuple[Any, ...]], coordinator: Coordinator,
-    metadata: Metadata | None, nodes: Sequence[LogDirectory], now: int,
+    cluster_id: str | None, rows: ClusterRows, coordinator: Coordinator, metadata: Metadata | None,
+    nodes: Sequence[LogDirectory], now: int,
 ) -> ClusterTables:  # fmt: skip
-    """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
-    tables = ClusterTables(cluster_id, tuple(node.path for node in nodes), _explained(findings), now=now)
-    _take_logs(tables, _named(PARTITIONS, logs))
-    _take_gaps(tables, gaps)
-    tables.transactions = grouped(sorted(_named(NOTABLE, notable), key=_begins), lambda row: str(row["log"]))
+    """Put one cluster's tables together."""
+    tables = ClusterTables(cluster_id, tuple(node.path for node in nodes), _explained(rows.findings), now=now)
+    _take_logs(tables, _named(PARTITIONS, rows.logs))
+    _take_gaps(tables, rows.gaps)
+    tables.transactions = grouped(sorted(_named(NOTABLE, rows.notable), key=_begins), lambda row: str(row["log"]))
     forked = {row["log"] for row in tables.findings if row["code"] == "replicas-fork"}
     for log in tables.transactions.keys() - forked:
         tables.transactions[log] = _without_old(tables.transactions[log])
@@ -346,7 +348,7 @@ def _records(
     if not len(ids):
         return np.empty(0, np.intp)
     meant = np.zeros(len(states.ids), bool)
-    named = states.ids.find(names)
+    named = states.ids.find_texts(names)
     meant[named[named >= 0]] = True
     meant[ids[np.isin(states["producer_id"], list(producers))]] = True
     after = coordinator.after(aborted)

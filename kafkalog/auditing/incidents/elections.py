@@ -33,8 +33,8 @@ from kafkalog.auditing.incidents.open_transactions import (
 )
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.certainty import is_proved
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 from kafkalog.quantities import capital, iso, listed, many, offset_range
 
 __all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]

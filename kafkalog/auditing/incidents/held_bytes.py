@@ -14,10 +14,10 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS
 from kafkalog.certainty import first_doubt, is_proved
+from kafkalog.few_of_many import few_groups
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import few_groups
 from kafkalog.tables import Table
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import SPACE

@@ -33,10 +33,10 @@ from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import kind_of
 from kafkalog.certainty import POSSIBLE, is_proved
+from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
 from kafkalog.settle import of_finding
 

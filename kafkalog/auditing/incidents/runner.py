@@ -15,8 +15,8 @@ from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
+from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import few_groups, grouped
 from kafkalog.quantities import many
 from kafkalog.settle import of_finding
 from kafkalog.tables.arrow import arrow_batches, arrow_schema

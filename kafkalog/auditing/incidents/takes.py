@@ -22,8 +22,8 @@ from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.catalogue import codes_of_story
 from kafkalog.catalogue.code import StoryName
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 
 __all__ = ["MIXED", "STORIES", "Left", "Story", "take"]
 

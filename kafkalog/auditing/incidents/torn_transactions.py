@@ -20,9 +20,9 @@ from kafkalog.auditing.incidents.incident import (
 )
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
+from kafkalog.few_of_many import OF_A_CAUSE, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import OF_A_CAUSE, grouped
 from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]

@@ -12,8 +12,8 @@ from typing import Any, Final
 from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
+from kafkalog.exit_status import Exit, Outcome
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.outcome import Exit, Outcome
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY

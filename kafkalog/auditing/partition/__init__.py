@@ -18,17 +18,6 @@ from kafkalog.auditing.partition.log_rules import (
     marker_findings,
 )
 from kafkalog.auditing.partition.neighbours import WrongFields
-from kafkalog.auditing.partition.one_moment import (
-    ReadAgain,
-    ReadLog,
-    gone_finding,
-    moving_finding,
-    of_one_moment,
-    read_log,
-    steady_findings,
-    unreadable_while_moving,
-    with_note,
-)
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.auditing.partition.scan_message import (
     DIGEST_SIZE,
@@ -42,6 +31,17 @@ from kafkalog.auditing.partition.scan_message import (
     read_extents,
     read_scan,
     scan_messages,
+)
+from kafkalog.auditing.partition.steady_log import (
+    ReadAgain,
+    ReadLog,
+    gone_finding,
+    moving_finding,
+    of_one_moment,
+    read_log,
+    steady_findings,
+    unreadable_while_moving,
+    with_note,
 )
 from kafkalog.auditing.partition.visible import visible_batches, visible_records
 

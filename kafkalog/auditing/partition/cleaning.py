@@ -28,6 +28,8 @@ def cleaned_to_of(directory: PartitionDirectory, scans: Sequence[SegmentScan], l
     """Return the offset below which the cleaner may have been: the end of the segment with its checkpoint.
 
     Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
+
+    LogCleanerManager writes the checkpoint, but Cleaner rewrites the segment around it as a whole.
     """
     bases = [scan.segment.base_offset for scan in scans]
     ends = [*bases[1:], log_end] if bases else []
@@ -40,12 +42,18 @@ def cleaned_to_of(directory: PartitionDirectory, scans: Sequence[SegmentScan], l
 
 
 def is_cleaned(topic: str, cleaned_to: int, policies: Collection[str | None]) -> bool:
-    """Say whether the cleaner worked in a log up to `cleaned_to`, or may have: where settings do not say, files do."""
+    """Say whether the cleaner worked in a log up to `cleaned_to`, or may have: where settings do not say, files do.
+
+    LogCleanerManager takes only logs whose cleanup.policy has ``compact``.
+    """
     return compacts(policies) or topic in _BY_BROKERS or (not are_all_known(policies) and cleaned_to >= 0)
 
 
 def may_be_compacted(directory: PartitionDirectory, node: LogDirectory, policies: Collection[str | None]) -> bool:
-    """Say whether the cleaner may have replaced segments of a log of this node, without reading it."""
+    """Say whether the cleaner may have replaced segments of a log of this node, without reading it.
+
+    LogCleanerManager takes only logs whose cleanup.policy has ``compact``.
+    """
     topic = directory.topic
     if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
         return False

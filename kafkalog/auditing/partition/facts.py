@@ -64,6 +64,8 @@ class PartitionAudit(NamedTuple):
         """Say whether an open transaction from this offset on holds the last stable offset back.
 
         It may have begun before the log's start, below which the last stable offset never is.
+
+        UnifiedLog.fetchLastStableOffsetMetadata answers no offset below the log's start, either.
         """
         return first_offset <= self.last_stable_offset < self.log_end_offset
 

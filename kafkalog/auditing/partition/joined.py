@@ -99,7 +99,7 @@ def _goes_on(scan: SegmentScan, position: int) -> bool:
     except UnreadableError:  # it vanished since
         return False
     with closing(source):
-        head = source.read(position, RECORD_BATCH.position("magic") + 1)
+        head = source.read_bytes(position, RECORD_BATCH.position("magic") + 1)
     goes_on = after.to_bytes(8, "big").startswith(head[:8])
     return goes_on and head[RECORD_BATCH.position("magic") :] in (b"", b"\0", b"\1", b"\2")
 

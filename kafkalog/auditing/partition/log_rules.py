@@ -180,7 +180,10 @@ _EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
 
 
 def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
-    """Yield the breaks of a log's sequences that a leader would have refused."""
+    """Yield the breaks of a log's sequences that a leader would have refused.
+
+    The rules are ProducerAppendInfo's for what clients append: a follower checks nothing.
+    """
     if audit.directory.topic in _COORDINATORS:
         return
     epochs, missing = sorted(first for _, first in audit.epochs), LostOffsets(audit.gaps)

@@ -68,7 +68,7 @@ class Neighbours:
         rows = self._before.numpy().T.tolist()
         return tuple(BatchEnd(*row) for row in rows) if self._known > 1 else ()
 
-    def chunk(self, chunk: Chunk) -> list[Finding]:
+    def take_chunk(self, chunk: Chunk) -> list[Finding]:
         """Take in the next batches; return what is wrong with those whose neighbours are known now.
 
         A base offset that can only be one is corrected in the chunk: its batch counts again if no log has its offsets.

@@ -112,7 +112,7 @@ def scan_segment(
             if not heads.count:
                 continue
             last_position = heads.cell(buffers.POSITION, heads.count - 1)
-            for finding in around.chunk(chunk):
+            for finding in around.take_chunk(chunk):
                 reported.kept.add(finding)
             look(chunk)
             if len(types) < heads.capacity:

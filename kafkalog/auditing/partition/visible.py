@@ -47,6 +47,8 @@ def visible_batches(
 
     Several times where a segment has many batches. Without a `start` it is the log's. The last stable offset hides
     nothing here. Raises UnreadableError for a segment that could be read before.
+
+    What the consumer's CompletedFetch leaves out, too: batches of aborted transactions, control batches (KIP-98).
     """
     names = ("producer_id", "first_offset", "marker_offset")
     rows = Columns.concat(
@@ -83,7 +85,7 @@ def _visible_of(heads: CellTable, aborted: Spans) -> Columns:
     shown = np.ones(rows.shape[1], bool)
     in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
     its = rows[:, in_transaction]
-    shown[in_transaction] = aborted.find(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET]) < 0
+    shown[in_transaction] = aborted.find_rows(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET]) < 0
     return Columns({name: rows[column][shown] for name, column in _VISIBLE.items()})
 
 

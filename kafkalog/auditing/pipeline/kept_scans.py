@@ -130,7 +130,7 @@ def fingerprint(path: str, positions: Sequence[int]) -> Fingerprint:
         source = FileSource(path)
         try:
             identity, etag = source.identity, ""
-            pieces = [source.read(position, BATCH_OVERHEAD) for position in positions]
+            pieces = [source.read_bytes(position, BATCH_OVERHEAD) for position in positions]
         finally:
             source.close()
     return Fingerprint(identity, etag, tuple(map(zlib.crc32, pieces)))
@@ -281,7 +281,7 @@ def _content(path: str, segment: Segment) -> bytes:
     with closing(open_source(path)) as source:
         if source.size > most:
             raise UnreadableError(f"{path}: {source.size} bytes are no scan of {segment.size}")
-        return source.read(0, source.size)
+        return source.read_bytes(0, source.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from typing import Any, Final
 
 from kafkalog.auditing.transactions import Summary
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.exit_status import Exit
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.hashing import sized_hash
 from kafkalog.files.opening import open_source
 from kafkalog.kernel import form
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.outcome import Exit
 from kafkalog.provenance import SCANS, SUCCESS, mark
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.tables.manifest import MANIFEST, Run, read_manifest, sealed, unsealed
@@ -154,7 +154,7 @@ def scans_of_audit(output: str) -> str:
     name = f"{output}/{MANIFEST}"
     try:
         with closing(open_source(name)) as source:
-            read_manifest(source.read(0, source.size))
+            read_manifest(source.read_bytes(0, source.size))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableError(f"{name}: can't be read: {error}") from error
     return f"{output}/{SCANS}"

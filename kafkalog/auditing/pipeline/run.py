@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
@@ -82,13 +82,13 @@ def _limit(logs: Sequence[LogPlace], scanned: Scanned, around: Mapping[int, Surr
     """Say which open transactions are only counted where a run may have too many, or a log that is shared out."""
     at_most = scanned.opened()
     shared = (at_most[log.number] for log in logs if log.shares > 1)
-    if at_most.total() <= limit.IN_A_RUN and max(shared, default=0) <= limit.IN_A_LOG:
+    if at_most.total() <= few_of_many.IN_A_RUN and max(shared, default=0) <= few_of_many.IN_A_LOG:
         return
 
     def place(log: LogPlace) -> tuple[str, int, int, str]:
         return log.directory.topic, log.directory.partition, log.cluster, log.directory.log
 
-    found = dict(limit.only_counted(scanned.open_offsets(sorted(logs, key=place))))
+    found = dict(few_of_many.only_counted(scanned.open_offsets(sorted(logs, key=place))))
     for one in around.values():
         one.only_counted = found
 

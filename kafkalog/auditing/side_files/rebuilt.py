@@ -54,7 +54,7 @@ class EpochRuns:
             )
             self.runs.append(EpochRun(epoch, first, last, None))
 
-    def chunk(self, batches: Columns, last_offset: int | None) -> None:
+    def take_batches(self, batches: Columns, last_offset: int | None) -> None:
         """Take in the next batches; `last_offset` is the one before them."""
         epochs, bases, ends = (batches[name] for name in ("leader_epoch", "base_offset", "last_offset"))
         known = self.runs[-1].epoch if self.runs else None
@@ -116,7 +116,7 @@ class StatePieces:
         to_end = following is not None and max(directory.snapshots, default=base) >= following
         return cls(sorted(inside), to_end=to_end)
 
-    def chunk(self, chunk: Chunk) -> None:
+    def take_chunk(self, chunk: Chunk) -> None:
         """Take in the next chunk of the segment."""
         heads = chunk.heads
         if not self._to_end and not (self._stops and min(heads.column(buffers.BASE_OFFSET)) < self._stops[-1]):
@@ -177,7 +177,7 @@ class SideFiles:
         self._kept = CellTable(len(_COLUMNS), 0)  # whole batches of some chunks
         self._rows = 0
 
-    def chunk(self, chunk: Chunk, *, plain: bool = False) -> None:
+    def take_chunk(self, chunk: Chunk, *, plain: bool = False) -> None:
         """Take in the next chunk of the segment; `plain` says that each batch is whole and continues the one before."""
         heads = chunk.heads
         if not heads.count:
@@ -188,7 +188,7 @@ class SideFiles:
             self._coverage.plain(heads)
         else:
             self._keep(heads)
-        self._states.chunk(chunk)
+        self._states.take_chunk(chunk)
 
     def _keep(self, heads: CellTable) -> None:
         if self._kept.capacity < heads.capacity:
@@ -203,9 +203,9 @@ class SideFiles:
             return
         self._kept.count = self._rows
         batches = Columns.of_table(tuple(BATCH), self._kept.numpy())
-        self._indexes.chunk(batches, self._coverage.reached)
-        self._epochs.chunk(batches, self._coverage.last_offset)
-        self._coverage.chunk(batches)
+        self._indexes.take_batches(batches, self._coverage.reached)
+        self._epochs.take_batches(batches, self._coverage.last_offset)
+        self._coverage.take_batches(batches)
         self._rows = 0
 
     def finish(self) -> list[Finding]:

@@ -85,7 +85,7 @@ class Coverage:
         """Return the last offset so far, the one before the segment where there is none."""
         return self._base_offset - 1 if self.last_offset is None else self.last_offset
 
-    def chunk(self, batches: Columns) -> None:
+    def take_batches(self, batches: Columns) -> None:
         """Take in the next batches, of which there is at least one."""
         position, last = batches["position"], batches["last_offset"]
         ends = position + batches["size"]

@@ -80,7 +80,7 @@ class OffsetIndex(_Index):
         self._by_position = _Sorted(self.position)
         self._by_offset = _Sorted(self.offset)
 
-    def chunk(self, batches: Columns, before: int) -> None:
+    def take_batches(self, batches: Columns, before: int) -> None:
         """Look the entries up that a chunk bears on; `before` is the last offset before it."""
         position, base, last = (batches[name] for name in ("position", "base_offset", "last_offset"))
         base = np.where(base == NONE, np.append(before, last[:-1]) + 1, base)  # a wrapper begins after the batch before
@@ -131,7 +131,7 @@ class TimeIndex(_Index):
         self.newest = -1
         self._by_offset = _Sorted(self.offset)
 
-    def chunk(self, batches: Columns, before: int) -> None:
+    def take_batches(self, batches: Columns, before: int) -> None:
         """Look the entries up that a chunk bears on; `before` is the last offset before it."""
         newest = np.maximum.accumulate(np.append(self.newest, batches["max_timestamp"]))
         self.newest = int(newest[-1])
@@ -292,11 +292,11 @@ class SegmentIndexes:
         self._both: tuple[OffsetIndex | None, TimeIndex | None] | None = None
         self._unread: list[Finding] = []
 
-    def chunk(self, batches: Columns, before: int) -> None:
+    def take_batches(self, batches: Columns, before: int) -> None:
         """Look the entries up that the next batches bear on; `before` is the last offset before them."""
         for index in self._read():
             if index is not None:
-                index.chunk(batches, before)
+                index.take_batches(batches, before)
 
     def plain(self, heads: CellTable, before: int) -> None:
         """Look the entries up that a chunk of plain batches bears on."""

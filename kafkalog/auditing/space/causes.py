@@ -474,6 +474,8 @@ def judge_broker(logs: Sequence[tuple[LogSpace, Sequence[SpaceCause]]], now: int
 
     A batch that the cleaner can't read makes its partition uncleanable, whatever else happened; only one that could end
     the thread itself belongs to those that wait.
+
+    LogCleanerManager marks a partition uncleanable; LogCleaner's thread takes the others.
     """
     pending = [(log, one) for log, found in logs for one in found[:1] if one.is_pending]
     sound = [one for _, one in pending if not one.is_damaged]

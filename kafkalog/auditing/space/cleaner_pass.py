@@ -58,7 +58,10 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: LogSpace, now: int) -> Cleanable:
-    """Say what of a log the cleaner may clean at a time."""
+    """Say what of a log the cleaner may clean at a time.
+
+    Follows LogCleanerManager.cleanableOffsets.
+    """
     facts, settings = log.facts, log.settings
     start, end = facts.log_start_offset, facts.log_end_offset
     checkpoint = log.directory.checkpoints.get("cleaner", start)
@@ -288,7 +291,7 @@ class _Transactions:
         attributes = heads[buffers.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[buffers.MAGIC] >= 2))
         offsets = heads[buffers.LAST_OFFSET][rows]
-        dropped[rows] = self.spans.find(heads[buffers.PRODUCER_ID][rows], offsets) >= 0
+        dropped[rows] = self.spans.find_rows(heads[buffers.PRODUCER_ID][rows], offsets) >= 0
         return dropped
 
 
@@ -327,6 +330,8 @@ def run_pass(
     producer's last sequence (Cleaner.cleanInto).
 
     Raises UnreadableError if a segment can't be read.
+
+    Markers are judged as by CleanedTransactionMetadata; the delete horizon is KIP-534's.
     """
     about = _Transactions(facts, oldest_producer_ms, aborts_open=wanted.aborts_open)
     left = Left(until=wanted.until)
@@ -389,11 +394,11 @@ class _Filter:
             heads = chunk.heads.numpy()
             if heads.shape[1]:
                 read += int(heads[buffers.SIZE].sum())
-                self.chunk(chunk, heads)
+                self.filter_chunk(chunk, heads)
         self.left.bytes += max(0, segment.size - read)
         self.left.unreadable += max(0, segment.size - read)
 
-    def chunk(self, chunk: Chunk, heads: NDArray[np.int64]) -> None:
+    def filter_chunk(self, chunk: Chunk, heads: NDArray[np.int64]) -> None:
         """Add what is left of a chunk's batches."""
         left, batches = self.left, CleanedBatches(heads, self.about, self.wanted, self.left.until)
         heads[buffers.SECTION_START][batches.goes | batches.stays_whole] = -1

@@ -215,7 +215,7 @@ def read_topic_configs(path: str) -> dict[str, dict[str, str]]:
     try:
         if source.size > _MOST_BYTES:
             raise UnreadableError(f"{path}: more than {_MOST_BYTES} bytes of settings")
-        text = bytes(source.read(0, source.size))
+        text = bytes(source.read_bytes(0, source.size))
     finally:
         source.close()
     try:

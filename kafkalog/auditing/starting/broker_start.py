@@ -87,6 +87,8 @@ def why_not(
     """Say why a broker of a release would not start on its directories; empty if nothing shows that.
 
     `findings` are all of the verification. Directories that it would go on without are noted in `broker`.
+
+    Follows KafkaRaftServer, MetaPropertiesEnsemble and LogManager.
     """
     reasons = [reason for home in broker.homes for reason in _of_home(home)]
     reasons += _of_findings(broker, findings)

@@ -116,7 +116,10 @@ def start_of_log(
     node: LogDirectory, directory: PartitionDirectory, read: tuple[PartitionAudit, Mapping[str, SegmentScan]],
     metadata: Metadata | None, limits: Limits,
 ) -> NextStart:  # fmt: skip
-    """Say what a start makes of a directory; `read` are its facts, and its scans by their segments' paths."""
+    """Say what a start makes of a directory; `read` are its facts, and its scans by their segments' paths.
+
+    Follows LogLoader.load.
+    """
     clean = node.clean_shutdown and directory.topic != METADATA_TOPIC
     segments = directory.segments
     is_deleted = directory.suffix == "-delete"  # opened, not recovered; -stray and -future are like any other

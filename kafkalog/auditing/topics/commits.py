@@ -275,7 +275,7 @@ class Commits:
         state = np.full(len(rows), _COMMITTED_STATE, np.int8)
         if is_transactional.any():
             of = np.flatnonzero(is_transactional)
-            fate[of] = fates.spans.find(producer_id[of], records.offset[rows][of])
+            fate[of] = fates.spans.find_rows(producer_id[of], records.offset[rows][of])
             state[of] = fates.states(fate[of], moment)
         parts = records.values(COMMIT_TYPES, rows)
         fields = {name: records.field(parts, *column)[rows] for name, column in _FIELDS.items()}

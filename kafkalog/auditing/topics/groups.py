@@ -127,7 +127,7 @@ class GroupLog:
         """Return the names of all groups that records are about."""
         return self._names.texts
 
-    def read(self, transactions: Columns, limits: Limits) -> Iterator[Item]:
+    def read_records(self, transactions: Columns, limits: Limits) -> Iterator[Item]:
         """Read all records; yield the rows of the tables that have one for each, then the findings.
 
         `transactions` are those of the log.
@@ -215,7 +215,7 @@ class GroupLog:
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
     """Read a log of which no table has a row for each record; return its groups and what is wrong with records."""
     groups = GroupLog(log.partition.directory, chosen)
-    findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]
+    findings = [item for item in groups.read_records(log.partition.transactions, limits) if isinstance(item, Finding)]
     return groups, findings
 
 
@@ -358,7 +358,7 @@ def _group_logs(
 
     def streamed(log: TopicLog) -> Generator[Item, None, GroupLog]:
         of_log = GroupLog(log.partition.directory, chosen, form)
-        yield from of_log.read(log.partition.transactions, limits)
+        yield from of_log.read_records(log.partition.transactions, limits)
         return of_log
 
     def read(of_log: GroupLog, found: list[Finding]) -> Generator[Item, None, GroupLog]:

@@ -18,12 +18,12 @@ from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, transactional_ids
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
-from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import listed_of
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import (
     PartitionAudit,
     WrongFields,
@@ -109,7 +109,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
 def _count(records: InternalRecords, fates: CommitFates, counts: Counter[tuple[int, str, str]]) -> None:
     """Count a block's commits whose keys could be read, by producer, group and state."""
     producer_id = records.of_batches(buffers.PRODUCER_ID)
-    fate = fates.spans.find(producer_id, records.offset)
+    fate = fates.spans.find_rows(producer_id, records.offset)
     parts = records.keys(COMMIT_TYPES, np.flatnonzero(fate >= 0))
     rows = np.sort(np.concatenate([np.empty(0, np.intp), *(part.of for part in parts)]))
     groups = Names()
@@ -274,7 +274,7 @@ def _judge(
         counts_others=context.only_counted is None,
     )  # fmt: skip
     if share.of_log and (others_open := context.only_counted) is not None:
-        how_many = limit.not_all_judged(
+        how_many = few_of_many.not_all_judged(
             "open transactions", others_open.number, directory.log, others_open.first_offset
         )
         about.append(leaders_at.on(located(how_many, directory)))
@@ -293,7 +293,7 @@ def _judge(
             if found.code != "file-unreadable" or found.file not in told
         )
     judged = against_coordinator(partition, own_markers, context, spoken_for=number != speaker)
-    rest += limit.first_findings(judged.findings)
+    rest += few_of_many.first_findings(judged.findings)
     rest += by_hand_not_shown(partition, verdicts, judged.broken)
     reported = [*map(leaders_at.on, chain(findings, of_producers)), *about, *map(leaders_at.on, rest)]
     leaders = leaders_of(whole, metadata) if share.of_log else []

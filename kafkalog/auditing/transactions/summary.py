@@ -11,9 +11,9 @@ from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
+from kafkalog.exit_status import leaves_complete
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.outcome import leaves_complete
 from kafkalog.quantities import many
 
 __all__ = ["Blocker", "LogSummary", "Summary"]
@@ -91,6 +91,8 @@ class LogSummary(NamedTuple):
         """Join the summary of another share of the same log's producers.
 
         The oldest open transaction of all holds the last stable offset back, so the least of the answers is the log's.
+
+        As ProducerStateManager.firstUnstableOffset: that of the oldest one.
         """
         blockers = [one.blocker for one in (self, other) if one.blocker is not None]
         return self._replace(

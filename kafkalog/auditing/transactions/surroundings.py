@@ -11,13 +11,13 @@ from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.auditing.transactions.other_brokers import ELSEWHERE, elsewhere_findings
 from kafkalog.certainty import Inputs
+from kafkalog.few_of_many import OnlyCounted
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
-from kafkalog.limit import OnlyCounted
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import When, at_newest
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import PartitionAudit, visible_batches
 from kafkalog.auditing.transactions.audit_result import Audit
-from kafkalog.auditing.transactions.copy_moments import Moments
 from kafkalog.auditing.transactions.judging import LogAudit
+from kafkalog.auditing.transactions.live_copy import Moments
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.verdict_facts import CAUSE
 from kafkalog.auditing.transactions.verdict_table import Verdicts
@@ -427,7 +427,7 @@ def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
     for some in groups(judged["cause"]):
         if judged["cause"][some[0]] != CAUSE["not-judged"]:
             places = judged["place"][some]
-            shown, _ = limit.split(verdicts.rows.take(places, "first_offset")["first_offset"])
+            shown, _ = few_of_many.split(verdicts.rows.take(places, "first_offset")["first_offset"])
             yield places[shown]
 
 
@@ -436,7 +436,7 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     judged, counts = log.verdicts.judged["place"], tally(log.verdicts.rows)
     if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
         return judged
-    told, counted = (log.judged.broken[some] for some in limit.split(log.judged.broken))
+    told, counted = (log.judged.broken[some] for some in few_of_many.split(log.judged.broken))
     chosen = list(_of_each_cause(log.verdicts))
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.topics import LeadersAt
 from kafkalog.auditing.transactions.ended_rows import ReplicaMarkers
@@ -135,12 +135,12 @@ def _counted(audit: PartitionAudit, verdicts: Verdicts, what: str, numbers: NDAr
     if not len(numbers):
         return []
     first = int(_first_offsets(verdicts, numbers).min())
-    return [located(limit.not_all_judged(what, len(numbers), audit.directory.log, first), audit.directory)]
+    return [located(few_of_many.not_all_judged(what, len(numbers), audit.directory.log, first), audit.directory)]
 
 
 def _split(verdicts: Verdicts, numbers: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the judged transactions that are shown, and the others."""
-    shown, others = limit.split(_first_offsets(verdicts, numbers))
+    shown, others = few_of_many.split(_first_offsets(verdicts, numbers))
     return numbers[shown], numbers[others]
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import Metadata, leaderless, led_since
-from kafkalog.auditing.transactions.copy_moments import Moments, Read
 from kafkalog.auditing.transactions.ended_rows import EndedRows, ReplicaMarkers, SentMarkers
+from kafkalog.auditing.transactions.live_copy import Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdict_rule import (
@@ -116,7 +116,7 @@ class Context:
     inputs: Inputs
     own_markers: OwnMarkers
     replicas: tuple[PartitionAudit, ...]
-    only_counted: limit.OnlyCounted | None
+    only_counted: few_of_many.OnlyCounted | None
     is_alone: bool
     opened_ms: int
 
@@ -158,7 +158,10 @@ _NO_ROWS: Final = Columns.empty(tuple(_JUDGED))
 
 
 def judged_rows(audit: PartitionAudit, context: Context) -> Columns:
-    """Judge a log's transactions that are open, or whose marker alone does not say all; return columns of verdicts."""
+    """Judge a log's transactions that are open, or whose marker alone does not say all; return columns of verdicts.
+
+    The coordinator's newest record of the producer decides (KIP-664).
+    """
     counts, unread = tally(audit.transactions), UnreadBytes(audit)
     if counts.is_plain and not unread and not (counts.aborted and _knows_decisions(context)):
         return _NO_ROWS  # most logs of a cluster, which cost as little as possible
@@ -190,7 +193,7 @@ class _Judge:
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type", "first_offset")
         opened = np.flatnonzero(fold.is_open(who))
-        _, too_many = limit.split(who["first_offset"][opened], self.context.only_counted)
+        _, too_many = few_of_many.split(who["first_offset"][opened], self.context.only_counted)
         judged = np.delete(places, opened[too_many])
         self.sent = SentMarkers(self.audit, who["producer_id"][np.delete(opened, too_many)])
         parts = [self._judged(judged[first : first + _AT_ONCE]) for first in range(0, len(judged), _AT_ONCE)]

@@ -100,7 +100,10 @@ _PENDING: Final = {Ending.COMMIT: "commit-pending", Ending.ABORT: "abort-pending
 
 
 def open_verdict(facts: OpenFacts) -> TransactionVerdict:
-    """Judge a transaction that no marker ended in the log."""
+    """Judge a transaction that no marker ended in the log.
+
+    A transaction hangs by KIP-664's definition: the coordinator will never write its marker.
+    """
     state, cause = _by_the_word(facts)
     if state in ("hanging", "undecided") and facts.in_replica is not Ending.NONE:
         return TransactionVerdict(_PENDING[facts.in_replica], "replica-behind", certainty_of())
@@ -154,7 +157,10 @@ def _why_it_hangs(facts: OpenFacts, cause: str | None) -> str:
 
 
 def ended_verdict(facts: EndedFacts) -> TransactionVerdict:
-    """Judge a transaction that a marker ended in the log."""
+    """Judge a transaction that a marker ended in the log.
+
+    A coordinator sends WriteTxnMarkers for what it decided to each partition that it lists (KIP-98).
+    """
     state = "committed" if facts.ending is Ending.COMMIT else "aborted"
     return TransactionVerdict(
         state, _special(facts), certainty_of(Doubt.DAMAGED_BETWEEN if facts.damage_between else None)

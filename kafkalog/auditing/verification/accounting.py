@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import Any
 
 from kafkalog.errors import UnreadableError
+from kafkalog.few_of_many import IN_A_FILE
 from kafkalog.files.hashing import HashedSource
 from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.files.opening import MOST_OF_SIDE_FILE, FileSource, SizedSource, open_source
@@ -21,7 +22,6 @@ from kafkalog.kafka.index import aborted_transactions, offset_entries, time_entr
 from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import producer_snapshot
 from kafkalog.kernel import buffers, headers
-from kafkalog.limit import IN_A_FILE
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES
@@ -50,7 +50,7 @@ class Survey:
         self.known = 1
         self.found = array("q", bytes(8 * buffers.SUM_CELLS))
 
-    def chunk(self, chunk: Chunk) -> None:
+    def take_chunk(self, chunk: Chunk) -> None:
         """Take in the next batches."""
         heads = chunk.heads
         headers.sums(heads.cells, heads.count, self._before.cells, self.known, self.found)
@@ -161,7 +161,7 @@ class FileFacts:
                         length=length,
                     )
 
-    def chunk(self, chunk: Chunk, survey: Survey) -> None:
+    def count_chunk(self, chunk: Chunk, survey: Survey) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
         heads = chunk.heads
         batches, records, size, first, last = survey.sums
@@ -224,7 +224,7 @@ def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
         with closing(open_file(facts.file, hashed)) as source:
             facts.size = source.size
             if facts.kind is not FileKind.UNKNOWN:
-                _split(facts, source.read(0, MOST_OF_SIDE_FILE))
+                _split(facts, source.read_bytes(0, MOST_OF_SIDE_FILE))
             facts.end(source)
     except UnreadableError as error:
         facts.fail()

@@ -69,7 +69,7 @@ def record_words(
 ) -> Iterator[Words]:
     """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, uncompressed."""
     count = heads.cell(buffers.COUNT, row)
-    flags = kernel_records.find(buf, start, stop, count, _found)
+    flags = kernel_records.find_oddities(buf, start, stop, count, _found)
     whole, smallest, largest, newest, *_ = _found
     base, last = heads.cell(buffers.BASE_OFFSET, row), heads.cell(buffers.LAST_OFFSET, row)
     said = [(code, words) for flag, code, words in _ODD if flags & flag]
@@ -108,7 +108,7 @@ def control_words(heads: CellTable, row: int, key: bytes | None, value: bytes | 
         yield "control-type-unknown", f"a control record's type is {record.type}"
     if ends and len(value or b"") > END_TXN_MARKER.size:
         yield "marker-value-long", f"a marker's value has {len(value or b'')} bytes, and only 6 are read"
-    if ends and END_TXN_MARKER.read("version", value or b"") > 0:
+    if ends and END_TXN_MARKER.read_field("version", value or b"") > 0:
         yield "marker-version-newer", "a marker's version is above 0, and is read as version 0"
     if ends and not attributes & TRANSACTIONAL:
         yield "marker-not-transactional", "it ends a transaction, but its batch is not transactional"
@@ -148,7 +148,7 @@ def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterat
         if headers.crc32(data, at + checked_from(0), end) != crc:
             yield "message-crc-mismatch", f"the message at offset {inner} inside the wrapper has a wrong CRC"
         if inner_magic == 1:
-            newest = max(newest, MESSAGE_V1.read("timestamp", data, at))
+            newest = max(newest, MESSAGE_V1.read_field("timestamp", data, at))
         at, last = end, inner
     declared = heads.cell(buffers.MAX_TIMESTAMP, row)
     if magic == 1 and at and not heads.cell(buffers.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:

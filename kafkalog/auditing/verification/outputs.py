@@ -84,7 +84,7 @@ def _manifest(path: str) -> tuple[Manifest | None, str | None]:
     """Return an output's manifest, or what is wrong with it."""
     try:
         with closing(open_source(f"{path.rstrip('/')}/{MANIFEST}")) as source:
-            return read_manifest(source.read(0, source.size)), None
+            return read_manifest(source.read_bytes(0, source.size)), None
     except UnreadableError as error:
         return None, f"{error}: no other file of a table can be checked"
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -104,13 +104,13 @@ def _own_change(path: str, name: str) -> str | None:
     with closing(open_source(path)) as source:
         if name == BEGUN:
             try:
-                unsealed(source.read(0, source.size))
+                unsealed(source.read_bytes(0, source.size))
             except (ValueError, RecursionError) as error:
                 return str(error)
         elif _is_kept(name):
             digest = hashlib.sha256()
             for position in range(DIGEST_SIZE, source.size, _PIECE):
-                digest.update(source.read(position, _PIECE))
-            if digest.digest() != source.read(0, DIGEST_SIZE):
+                digest.update(source.read_bytes(position, _PIECE))
+            if digest.digest() != source.read_bytes(0, DIGEST_SIZE):
                 return "it was changed since it was written: it has not the SHA-256 that it begins with"
     return None

@@ -81,7 +81,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
     scan = scan_segment(
-        directory, segment, options.limits, chunks, lambda chunk: side.chunk(chunk, plain=survey.is_plain)
+        directory, segment, options.limits, chunks, lambda chunk: side.take_chunk(chunk, plain=survey.is_plain)
     )
     scan.states = StateColumns()  # only what is wrong with them is needed
     content = Content(
@@ -115,8 +115,8 @@ def check_batches(
                 chunk.findings += check_headers(chunk, topic, records=records)
                 if records:
                     chunk.findings += check_records(chunk)
-                survey.chunk(chunk)  # after the records: old compressed messages show their offsets only then
-                facts.chunk(chunk, survey)
+                survey.take_chunk(chunk)  # after the records: old compressed messages show their offsets only then
+                facts.count_chunk(chunk, survey)
                 look(chunk)
                 survey.done(chunk)
                 yield chunk

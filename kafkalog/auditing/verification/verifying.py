@@ -455,7 +455,7 @@ def read_recorded(path: str) -> Recorded:
     """
     source = FileSource(path, max_bytes=_MOST)
     try:
-        data = source.read(0, _MOST)
+        data = source.read_bytes(0, _MOST)
     finally:
         source.close()
     try:

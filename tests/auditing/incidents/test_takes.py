@@ -17,15 +17,15 @@ from kafkalog.auditing.incidents.takes import (
     opened_by_loss,
     take,
 )
-from kafkalog.catalogue import CATALOGUE
+from kafkalog.catalogue import CATALOGUE, codes_of_story
 from kafkalog.certainty import DAMAGE_BETWEEN
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.limit import grouped
 
 
 def test_each_code_of_the_table_is_one_of_the_catalogue() -> None:
     """A code that no finding has would never be taken, and nobody would see it."""
-    codes = {*MIXED, *chain.from_iterable((*story.about, *story.follow) for story in STORIES)}
+    codes = {*MIXED, *chain.from_iterable((*codes_of_story(story.name), *story.follow) for story in STORIES)}
 
     assert codes - CATALOGUE.keys() == set()
 

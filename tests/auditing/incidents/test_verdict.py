@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalog.auditing.incidents import WORDS, Verdict, answered, verdict_of
-from kafkalog.outcome import Exit
+from kafkalog.exit_status import Exit
 from kafkalog.severity import Severity
 
 NOWHERE = dict.fromkeys(

@@ -7,7 +7,7 @@ from typing import Final
 
 import build
 from in_shares import judged, same
-from kafkalog.limit import IN_A_FILE
+from kafkalog.few_of_many import IN_A_FILE
 
 _CODE: Final = "sequence-broken"
 

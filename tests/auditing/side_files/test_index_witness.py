@@ -29,7 +29,7 @@ def offsets(*entries: tuple[int, int], log: list[tuple[int, int, int]] = LOG, st
     index = OffsetIndex(b"".join(struct.pack(">ii", offset - BASE, 50 * at) for offset, at in entries), BASE)
     before = BASE - 1
     for number in range(0, len(log), step):
-        index.chunk(batches(log[number : number + step], number), before)
+        index.take_batches(batches(log[number : number + step], number), before)
         before = log[min(number + step, len(log)) - 1][1]
     return index.wrong().tolist()
 
@@ -39,7 +39,7 @@ def times(*entries: tuple[int, int], log: list[tuple[int, int, int]] = LOG, step
     index = TimeIndex(b"".join(struct.pack(">qi", time, offset - BASE) for time, offset in entries), BASE)
     before = BASE - 1
     for number in range(0, len(log), step):
-        index.chunk(batches(log[number : number + step], number), before)
+        index.take_batches(batches(log[number : number + step], number), before)
         before = log[min(number + step, len(log)) - 1][1]
     return index.wrong().tolist()
 
@@ -114,6 +114,6 @@ def test_any_bytes_are_entries(data: bytes, step: int) -> None:
     """Nothing raises, and every byte is an entry's, a zero tail's or left over."""
     for index in (OffsetIndex(data, BASE), TimeIndex(data, BASE)):
         for number in range(0, len(LOG), step):
-            index.chunk(batches(LOG[number : number + step], number), BASE - 1)
+            index.take_batches(batches(LOG[number : number + step], number), BASE - 1)
         assert len(index.wrong()) == len(index)
         assert len(index) * index.size + index.zeros + index.rest == len(data)

@@ -118,7 +118,7 @@ def test_a_record_belongs_to_the_last_transaction_of_its_producer_that_covers_it
     packed = Columns.empty(fold.COLUMNS)
     packed += Columns(cells).packed()
     fates = CommitFates(packed)
-    rows = fates.spans.find(
+    rows = fates.spans.find_rows(
         np.array([one[0] for one in asked], np.int64), np.array([one[1] for one in asked], np.int64)
     )
     states = fates.states(rows, Moment(20))

@@ -9,7 +9,7 @@ import pytest
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.auditing.partition.one_moment import read_log
+from kafkalog.auditing.partition.steady_log import read_log
 from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES
 

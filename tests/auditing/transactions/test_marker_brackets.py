@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkalog.auditing.transactions.copy_moments import Moments
+from kafkalog.auditing.transactions.live_copy import Moments
 from kafkalog.certainty import NEVER
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from invoke import kafkalog, processed
+from invoke import PROGRAM, kafkalog, processed
 from kafkalog.tables import TABLES
 from official import FIXTURES
 
@@ -145,3 +150,61 @@ def test_a_process_ends_without_a_word_more(audit: Path) -> None:
     ended = processed("sql", audit, "SELECT 1 AS one")
 
     assert (ended.status, ended.err) == (0, "")
+
+
+def test_memory_and_temporary_files_are_chosen(audit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not 80 % of the machine, and never the current folder, which may be evidence; nothing is left."""
+    temporary, current = tmp_path / "temporary", tmp_path / "current"
+    temporary.mkdir()
+    current.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    query = "SELECT name, value FROM duckdb_settings() WHERE name IN ('memory_limit', 'temp_directory')"
+    ended = kafkalog("sql", "--format", "ndjson", audit, query, cwd=current)
+    said = {row["name"]: row["value"] for row in ended.rows}
+
+    assert said["memory_limit"] == "2.0 GiB"
+    assert Path(said["temp_directory"]).parent == temporary
+    assert not list(temporary.iterdir())
+    assert not list(current.iterdir())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("output", [(), ("-o", "x.parquet")], ids=["rows", "Parquet"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_query_ends_at_a_signal(
+    output: tuple[str, ...], number: signal.Signals, status: int, audit: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """DuckDB hears none while it computes; the command does, and leaves nothing."""
+    temporary, current = tmp_path / "temporary", tmp_path / "current"
+    temporary.mkdir()
+    current.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    query = "SELECT count(*) FROM range(1000000000) a, range(100000) b WHERE hash(a.range + b.range) = 5"
+    running = subprocess.Popen([*PROGRAM, "sql", *output, audit, query], stdout=subprocess.DEVNULL, cwd=current)
+    while not list(temporary.iterdir()):
+        assert running.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    running.send_signal(number)
+    begun = time.monotonic()
+    assert running.wait(60) == status
+    assert time.monotonic() - begun < 10  # 2 seconds on a machine that has nothing else to do
+    assert not list(temporary.iterdir())
+    assert not list(current.iterdir())
+
+
+@pytest.mark.parametrize("where", ["alone", "in an audit"])
+def test_a_fifo_is_not_waited_for(where: str, audit: Path, tmp_path: Path) -> None:
+    """It is no regular file, whether it is given or stands in an audit's place of a file."""
+    if where == "alone":
+        os.mkfifo(tmp_path / "x.parquet")
+        ended = kafkalog("sql", tmp_path / "x.parquet", "SELECT 1")
+    else:
+        copy = Path(shutil.copytree(audit, tmp_path / "audit"))
+        path = next(copy.glob("transactions/*.parquet"))
+        path.unlink()
+        os.mkfifo(path)
+        ended = kafkalog("sql", copy, "SELECT 1")
+
+    assert ended.status == 3, ended.err

@@ -409,7 +409,7 @@ class KafkaText:
         else:
             self.writer.line(f"Snapshot end offset: {name.offset}, epoch: {name.epoch}")
 
-    def chunk(self, path: str, chunk: Chunk) -> None:
+    def write_chunk(self, path: str, chunk: Chunk) -> None:
         """Write a chunk's lines, with its records' if they are requested."""
         heads, writer, template = chunk.heads, self.writer, self._template
         row = self._records(path, chunk) if self.options.deep else 0
@@ -493,7 +493,7 @@ class KafkaText:
             parts |= plans.WITH_CONTENTS
         content, places = bytearray(), _NO_PLACES
         if self._decoded is not None and block.outer is None:
-            self._decoded.write(block.buf, recs, partial(self._slowly, block))
+            self._decoded.write_records(block.buf, recs, partial(self._slowly, block))
             content, places = self._decoded.content, self._decoded.places
         while number < recs.count:
             if self._by_kernel and block.outer is None:

@@ -49,7 +49,7 @@ class Outcome:
     def count(self, code: str, severity: Severity) -> None:
         """Count a finding: it is one of those that status 1 is about if it is as severe as `fail_on`, or more.
 
-        One about a file that can't be read says that not all was read.
+        One about a file that can't be read, or a link that is not followed, says that not all was read.
         """
         self._found = self._found or severity >= self.fail_on
         if not leaves_complete(code):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkalog.auditing.transactions.copy_moments import Moments, Read
+from kafkalog.auditing.transactions.live_copy import Moments, Read
 from kafkalog.certainty import PROVED, Doubt, Inputs, certainty_of, marker_missed
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.folds.fold import MARKER_COLUMNS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from in_shares import same
-from kafkalog import limit
+from kafkalog import few_of_many
 from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit, AuditOptions, Summary, audit_rows
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 @pytest.fixture(autouse=True)
 def lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judge few of a log, so that the logs of the tests are small."""
-    monkeypatch.setattr(limit, "IN_A_LOG", LIMIT)
+    monkeypatch.setattr(few_of_many, "IN_A_LOG", LIMIT)
 
 
 def audited(root: Path, outcome: str, number: int = MANY, ids: int = MANY, **more: Any) -> Audit:
@@ -80,7 +80,7 @@ def test_up_to_the_limit_nothing_is_counted(outcome: str, tmp_path: Path, monkey
     tables = ("transactions", "findings", "incidents")
     at_limit = audited(tmp_path / "d", outcome, number=LIMIT)
     some = [rows(at_limit, table) for table in tables]
-    monkeypatch.setattr(limit, "IN_A_LOG", 1000)
+    monkeypatch.setattr(few_of_many, "IN_A_LOG", 1000)
     far_below = audit([tmp_path / "d"], AuditOptions(jobs=1, snapshot=True))
 
     assert some == [rows(far_below, table) for table in tables]
@@ -126,7 +126,7 @@ def test_decisions_to_abort_are_all_counted(ids: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_has_a_limit_too(jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By topic, partition and offset: of a partition some, then those of the next ones are counted alone."""
-    monkeypatch.setattr(limit, "IN_A_RUN", LIMIT + 2)
+    monkeypatch.setattr(few_of_many, "IN_A_RUN", LIMIT + 2)
     write_transactions(tmp_path / "d", Transactions(3 * MANY, 3 * MANY, partitions=3, outcome="hanging"))
     found = audit([tmp_path / "d"], AuditOptions(jobs=jobs, snapshot=True))
     hanging = [row for row in rows(found, "transactions") if row["state"] == "hanging"]
@@ -144,7 +144,7 @@ def test_a_run_has_a_limit_too(jobs: int, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("in_a_run", [LIMIT + 2, 1000])
 def test_shares_of_a_log_have_one_limit(in_a_run: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log whose producers are judged apart says what it says when it is judged at once."""
-    monkeypatch.setattr(limit, "IN_A_RUN", in_a_run)
+    monkeypatch.setattr(few_of_many, "IN_A_RUN", in_a_run)
     write_transactions(tmp_path / "d", Transactions(2 * MANY, 2 * MANY, partitions=2, outcome="hanging"))
 
     same([str(tmp_path / "d")], 3)
@@ -166,7 +166,7 @@ def test_each_code_has_its_own_limit() -> None:
     """Few of one code stay, whatever there is of another; those without an offset come first."""
     many = [Finding.of("offset-gap", "f", "m", offset=number) for number in reversed(range(MANY))]
     few = [Finding.of("file-unreadable", "f", "m")]
-    found = limit.first_findings([*many, *few])
+    found = few_of_many.first_findings([*many, *few])
 
     assert [one.offset for one in found if one.code == "offset-gap"] == [*range(LIMIT)]
     assert [one.found for one in found if one.code == "not-all-judged"] == [MANY - LIMIT]
@@ -176,7 +176,7 @@ def test_each_code_has_its_own_limit() -> None:
 @pytest.mark.parametrize(("number", "others"), [(LIMIT, []), (LIMIT + 1, [1])])
 def test_one_finding_more_than_the_limit_is_counted(number: int, others: list[int]) -> None:
     """As many as the limit are all shown."""
-    found = limit.first_findings([Finding.of("offset-gap", "f", "m", offset=at) for at in range(number)])
+    found = few_of_many.first_findings([Finding.of("offset-gap", "f", "m", offset=at) for at in range(number)])
 
     assert [one.offset for one in found if one.code == "offset-gap"] == [*range(LIMIT)]
     assert [one.found for one in found if one.code == "not-all-judged"] == others
