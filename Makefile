@@ -131,8 +131,8 @@ wheel: $(READY)
 	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
 	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
 	cmp cli/kafkalog_cli/man/man1/kafkalog.1 "$$($(WHEEL_TRIED)/bin/kafkalog --man-path)/man1/kafkalog.1"
-	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero --jobs 2 fixtures/*/data >$(WHEEL_TRIED)/report
-	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero --jobs 1 fixtures/*/data | cmp - $(WHEEL_TRIED)/report
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero --jobs 2 fixtures/k4-[a-l]*/data >$(WHEEL_TRIED)/report
+	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero --jobs 1 fixtures/k4-[a-l]*/data | cmp - $(WHEEL_TRIED)/report
 	$(WHEEL_TRIED)/bin/pip uninstall --quiet --yes kafkalog
 	@test -z "$$(find $(WHEEL_TRIED) -iname '*kafkalog*' -o -name share)" || { echo "an uninstall leaves files"; exit 1; }
 

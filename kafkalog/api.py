@@ -137,7 +137,7 @@ def audit(
     as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
     that could not be read is a finding, and raises nothing.
 
-    >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.partition(":")[0]
+    >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.word
     'BLOCKED'
     """
     from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kafkalog.severity import Severity
 
-__all__ = ["Exit", "Outcome", "leaves_complete"]
+__all__ = ["NOT_ALL", "Exit", "Outcome", "leaves_complete"]
+
+NOT_ALL: Final = "not all could be read"  # where nothing says more
 
 
 def leaves_complete(code: str) -> bool:

@@ -60,7 +60,7 @@ def test_an_audit_has_its_verdict() -> None:
     found = kafkalog.audit([HANGING])
     first = command("txn-audit", HANGING).out.decode().splitlines()[0]
 
-    assert found.verdict == first.replace("  ", ": ", 1)
+    assert found.verdict.headline == first.replace("  ", ": ", 1)
     assert found.worst is kafkalog.Severity.WARNING
     assert found.complete
     assert "transaction-hanging" in {finding.code for finding in found.findings}
@@ -153,7 +153,7 @@ print(pipeline is kafkalog.auditing.pipeline)
     ended = subprocess.run([sys.executable, "-c", code, HANGING], capture_output=True, text=True, check=True)
     verdict, again, same = ended.stdout.splitlines()
 
-    assert verdict == again == kafkalog.audit(HANGING).verdict
+    assert verdict == again == kafkalog.audit(HANGING).verdict.headline
     assert same == "True"
 
 

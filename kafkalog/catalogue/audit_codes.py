@@ -485,6 +485,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Raise the limit, or run the bulk audit: without the coordinator's records verdicts are less certain.",
         kind="copy-incomplete",
         cause="not-read",
+        traits=Trait.NOT_READ,
     ),
     "state-record-malformed": Code(
         ERROR,

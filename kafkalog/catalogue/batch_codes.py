@@ -100,6 +100,7 @@ BATCHES: Final[dict[str, Code]] = {
         bytes=Bytes.WHOLE,
         kind="copy-incomplete",
         cause="not-read",
+        traits=Trait.NOT_READ,
     ),
     "decompression-over-limit": Code(
         ERROR,
@@ -109,6 +110,7 @@ BATCHES: Final[dict[str, Code]] = {
         "If you trust the data, run again with a higher --max-decompressed-bytes.",
         kind="copy-incomplete",
         cause="not-read",
+        traits=Trait.NOT_READ,
     ),
     "expansion-over-budget": Code(
         ERROR,
@@ -120,6 +122,7 @@ BATCHES: Final[dict[str, Code]] = {
         " `position` the first of them.",
         kind="copy-incomplete",
         cause="not-read",
+        traits=Trait.NOT_READ,
     ),
     "codec-unknown": Code(
         ERROR,

@@ -423,8 +423,8 @@ def test_brokers_do_what_was_said(name: str, copies: Copies, tmp_path: Path) -> 
     rows = list(said.rows("restorable"))
     is_up, text = _start(rig_module("rig"), tmp_path, homes)
     if folder := os.environ.get("KAFKALOG_LIVE_LOGS"):
-        Path(folder, f"{name}.log").write_text(f"{said.verdict}\n{text}")
-    assert any(row["what"] == "refuses" for row in rows) == (not is_up), said.verdict
+        Path(folder, f"{name}.log").write_text(f"{said.verdict.headline}\n{text}")
+    assert any(row["what"] == "refuses" for row in rows) == (not is_up), said.verdict.headline
     if not is_up:
         return
     ends = {Path(folder).name: int(end) for folder, end in LOADED.findall(text)}

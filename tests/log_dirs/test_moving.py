@@ -14,10 +14,10 @@ import pytest
 import build
 from build import flipped
 from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification import verify
 from kafkalog.exit_status import Exit
 from kafkalog.findings import Finding, Severity
+from kafkalog.reports import screen_of, source_of, source_of_verification
 from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
 from sampled import steps
@@ -112,13 +112,13 @@ def at_call(number: int, then: Callable[[], None], monkeypatch: pytest.MonkeyPat
 def audited(root: Path) -> tuple[list[Finding], Exit]:
     """An audit's findings above note, and its exit status."""
     found = audit([root])
-    return _serious(list(found.findings())), Summary.of(found).outcome(Severity.WARNING).status()
+    return _serious(list(found.findings())), screen_of(source_of(found)).verdict.status(Severity.WARNING)
 
 
 def checked(root: Path) -> tuple[list[Finding], Exit]:
     """A verification's findings above note, and its exit status."""
     found = verify([root])
-    return _serious(list(found.findings())), found.summary().outcome(Severity.WARNING).status()
+    return _serious(list(found.findings())), screen_of(source_of_verification(found)).verdict.status(Severity.WARNING)
 
 
 def _serious(findings: list[Finding]) -> list[Finding]:

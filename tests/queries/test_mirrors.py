@@ -82,7 +82,7 @@ def test_topics_are_named_by_rules(tmp_path: Path) -> None:
                      "mirrors")  # fmt: skip
 
     assert {row["topic"]: row["state"] for row in ended.rows} == {"in.x": "same", "in.y": "absent"}
-    assert ended.status == 1
+    assert ended.status == 3
     wrong = kafkalog("verify", "--mirror", "--topics", "a*=b", source, mirror)
     assert (wrong.status, "SOURCE=MIRROR" in wrong.err) == (2, True)
 

@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkalog.auditing.pipeline import audit
-from kafkalog.reports import AuditSource, junit, prometheus, source_of, timesketch, trace
+from kafkalog.reports import AuditSource, junit, prometheus, screen_of, source_of, timesketch, trace
 from kafkalog.reports.source import leader_changes, transaction_rows
 from official import FIXTURES
 
@@ -129,12 +129,14 @@ def test_timesketch_gets_its_three_fields(source: AuditSource) -> None:
 
 
 def test_prometheus_reads_the_metrics(source: AuditSource) -> None:
-    """Each family parses; the verdict is one of its four words; no sample has a time."""
+    """Each family parses; the verdict's words are those of the screen; no sample has a time."""
     families = {family.name: family for family in text_string_to_metric_families(b"".join(prometheus(source)).decode())}
     verdict = {sample.labels["verdict"]: sample.value for sample in families["kafkalog_verdict"].samples}
 
-    assert sum(verdict.values()) == 1
-    assert verdict[source.verdict.partition(":")[0].lower()] == 1
+    said = screen_of(source).verdict
+    assert {word for word, value in verdict.items() if value} == {
+        word.lower() for word in (said.word, said.also) if word is not None
+    }
     assert all(sample.timestamp is None for family in families.values() for sample in family.samples)
     opened = sum(sample.value for sample in families["kafkalog_open_transactions"].samples)
     assert opened == sum(row["marker_offset"] is None for row in transaction_rows(source))

@@ -134,13 +134,13 @@ COMMANDS: Final = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_that_read_records_report_it(name: str, segment: Path) -> None:
-    """`dump` in rows and in text, `verify` of a directory and of a file: one finding, exit 1."""
+    """`dump` in rows and in text, `verify` of a directory and of a file: one finding, exit 3."""
     path = segment.parent.parent if name == "verify" else segment
     (segment.parent.parent / "meta.properties").write_text("version=1\n")
     ended = kafkalog(*COMMANDS[name], "--max-expansion", f"{35 * KIB}", "--fail-on", "error", path)
     told = [row["code"] for row in ended.table("findings")] if "ndjson" in COMMANDS[name] else ended.err.split()
 
-    assert ended.status == 1
+    assert ended.status == 3
     assert sum(CODE in word for word in told) == 1
     assert kafkalog(*COMMANDS[name], "--fail-on", "error", path).status == 0
 
@@ -159,7 +159,7 @@ def test_commands_that_read_internal_topics_report_it(command: str, tmp_path: Pa
     ended = kafkalog(command, "--format", "ndjson", "--max-expansion", f"{25 * KIB}", "--fail-on", "error", tmp_path)
 
     assert [row["found"] for row in ended.table("findings") if row["code"] == CODE] == ["3"]
-    assert ended.status == 1
+    assert ended.status == 3
 
 
 def test_show_reports_it(segment: Path) -> None:

@@ -13,6 +13,7 @@ import pyspark
 from kafkalog.auditing.incidents.runner import rows_of_audit
 from kafkalog.auditing.transactions.audit_result import Audit
 from kafkalog.auditing.transactions.summary import Summary
+from kafkalog.reports import screen_of, source_of
 from kafkalog.tables.audit_tables import AUDIT_TABLES
 from kafkalog.tables.manifest import TableFile, read_manifest
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
@@ -53,7 +54,7 @@ def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = AL
     summary = Summary.of(found)
     assert done.summary.findings == summary.findings
     assert done.summary.logs == summary.logs
-    assert (done.summary.verdict(), done.summary.totals()) == (summary.verdict(), summary.totals())
+    assert (done.verdict, done.summary.totals()) == (screen_of(source_of(found)).verdict, summary.totals())
     for table in tables:
         assert rows_in(folder, table) == rows_of(found, table), table
     assert set(listed(folder)) == set(tables)

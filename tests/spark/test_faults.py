@@ -119,8 +119,7 @@ def test_a_file_that_changes_behind_the_listing(
         held(done, tmp_path / "out", before, JUDGED)
     else:
         assert (code, Severity.ERROR) in done.summary.findings or (code, Severity.WARNING) in done.summary.findings
-        assert code in done.summary.verdict()
-        assert done.summary.outcome(Severity.WARNING).status() is status
+        assert done.verdict.status(Severity.WARNING) is status
         assert done.summary.complete is (status is not Exit.INCOMPLETE)
 
 
@@ -256,7 +255,7 @@ def test_executors_that_do_not_see_what_the_driver_sees(
         done = run(spark, [str(data)], tmp_path / "out")
         found = [code for (code, _), _ in done.summary.findings.items()]
         assert not done.summary.complete
-        assert done.summary.outcome(Severity.WARNING).status() is Exit.INCOMPLETE
+        assert done.verdict.status(Severity.WARNING) is Exit.INCOMPLETE
     else:
         output = Output(str(tmp_path / "out"))
         output.make_directory(overwrite=False)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
-from kafkalog.exit_status import Exit, Outcome
+from kafkalog.exit_status import NOT_ALL, Exit, Outcome
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
@@ -156,7 +156,7 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
     said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
     if stopped and "BLOCKED" not in by_word:
         said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
-    if unread is not None:
+    if unread is not None and not (unread == NOT_ALL and by_word["INCOMPLETE"]):  # whose incidents say more
         said[words.index("INCOMPLETE")] = unread
     if "BLOCKED" not in by_word:
         said += may_wait(incidents)
@@ -316,4 +316,8 @@ def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
 def may_wait(incidents: Sequence[Row]) -> list[str]:
     """Say which transactions may hold consumers back, where that is a note."""
     waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
-    return [f"{_holding(waiting)} hold back read_committed consumers of {_places(waiting)}"] if waiting else []
+    if not waiting:
+        return []
+    held = _holding(waiting)
+    verb = "holds" if held.startswith("1 ") and not held.endswith(" may") else "hold"
+    return [f"{held} {verb} back read_committed consumers of {_places(waiting)}"]

@@ -11,7 +11,7 @@ from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
-from kafkalog.exit_status import leaves_complete
+from kafkalog.exit_status import NOT_ALL, leaves_complete
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.quantities import many
@@ -151,10 +151,7 @@ class Summary:
         """Say what could not be read, None where all was."""
         if self.unreadable:
             return f"{many(len(self.unreadable), 'input')} could not be read"
-        if self.complete:
-            return None
-        files = sum(count for (code, _), count in self.findings.items() if code == "file-unreadable")
-        return f"{many(files, 'file')} could not be read" if files else "not all could be read"
+        return None if self.complete else NOT_ALL
 
     def scope(self) -> list[str]:
         """Say what it is about, and what was read for it, where that is not all."""

@@ -12,8 +12,9 @@ import pytest
 
 import kept
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, audit, kept_scans
-from kafkalog.auditing.transactions import AuditOptions, Summary
+from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.files.limits import Limits
+from kafkalog.reports import screen_of, source_of
 from kept import LOG, SEGMENTS, audited, broker, rows, segments
 
 Change = Callable[[Path], None]
@@ -103,8 +104,8 @@ def test_damage_in_a_skipped_segment_is_not_seen_and_that_is_said(tmp_path: Path
     path.write_bytes(data)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert "wrong" in Summary.of(audited(root)).verdict().lower()
-    skipped = Summary.of(audited(root, None, tmp_path / "first")).verdict()
+    assert screen_of(source_of(audited(root))).verdict.word == "DAMAGED"
+    skipped = screen_of(source_of(audited(root, None, tmp_path / "first"))).verdict.headline
     assert skipped.startswith("OK: ")
     assert "(2 of 16 segments were scanned; damage since 20" in skipped
     assert skipped.endswith("Z in the others is not seen)")
@@ -112,7 +113,7 @@ def test_damage_in_a_skipped_segment_is_not_seen_and_that_is_said(tmp_path: Path
     hashed = audited(root, None, tmp_path / "first", hashed=True)
     assert rows(hashed) == rows(audited(root))
     assert hashed.reused.taken == SEGMENTS - 1
-    assert "the SHA-256 of the others is that of earlier scans" in Summary.of(hashed).verdict()
+    assert "the SHA-256 of the others is that of earlier scans" in screen_of(source_of(hashed)).verdict.headline
 
 
 def test_what_is_damaged_is_read_again_each_time(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_small_segments_are_scanned_each_time(tmp_path: Path, monkeypatch: pytes
     assert audited(root, None, tmp_path / "first").reused.taken == big
 
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1 << 18)
-    assert Summary.of(audited(root, tmp_path / "second", tmp_path / "first")).verdict()[-1] != ")"
+    assert not screen_of(source_of(audited(root, tmp_path / "second", tmp_path / "first"))).verdict.scope
     assert not list((tmp_path / "second").iterdir())
 
 

@@ -217,7 +217,7 @@ def test_the_library_takes_scans(tmp_path: Path) -> None:
     command = kafkalog("txn-audit", root, "-o", out)
     found = audit(root, since=out)
     assert command.text.startswith("OK: 33 transactions: ")
-    assert " (2 of 16 segments were scanned; " in found.verdict
+    assert "(2 of 16 segments were scanned; " in found.verdict.headline
     assert list(found.rows("transactions")) == list(audit(root).rows("transactions"))
     with pytest.raises(UnsupportedError, match="is no directory of an earlier audit"):
         audit(root, since=tmp_path / "nothing")

@@ -45,7 +45,7 @@ def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
     assert any(" ERROR  " in line for line in others)  # the incidents are reported in any case
     metrics = kafkalog("txn-audit", "--format", "prometheus", FIXTURES / "made-damaged" / "data", "/no/such/directory")
     verdicts = [line for line in metrics.text.splitlines() if line.startswith("kafkalog_verdict{")]
-    assert sorted(line.split('"')[1] for line in verdicts if line.endswith(" 1")) == ["incomplete", "wrong"]
+    assert sorted(line.split('"')[1] for line in verdicts if line.endswith(" 1")) == ["damaged", "incomplete"]
 
 
 def test_a_healthy_input_beside_an_unreadable_one_is_incomplete() -> None:

@@ -63,9 +63,10 @@ def test_the_first_view_says_what_the_terminal_says(running: Any, report: Path, 
     """The sentence, the facts, then a line for each incident with severity, place and what to do first."""
     incidents = list(hanging.rows("incidents"))
     screen = first_screen(hanging, incidents)
+    verdict = screen.verdict
 
     with opened(running, report, viewport={"width": 1440, "height": 900}) as shown:
-        assert " ".join(shown.page.inner_text("h1").split()) == f"{screen.word} {screen.sentence}"
+        assert " ".join(shown.page.inner_text("h1").split()) == f"{verdict.words} {verdict.sentence}"
         assert shown.page.eval_on_selector_all(".about li", "some => some.map(li => li.textContent)") == [*screen.facts]
         facts = shown.page.inner_text(".facts")
         assert "3 errors, 2 notes" in facts
@@ -93,13 +94,13 @@ def test_several_parts_of_a_verdict_are_lines_and_the_worst_incident_is_first(ru
     folders = [FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"]
     folders += sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
     source = source_of(audit([str(folder) for folder in folders]))
-    screen = first_screen(source, list(source.rows("incidents")))
+    verdict = first_screen(source, list(source.rows("incidents"))).verdict
 
     with opened(running, _written(source, tmp_path / "several.html")) as shown:
-        assert len(screen.parts) > 1
+        assert len(verdict.parts) > 1
         heading, lines = shown.page.inner_text("h1"), shown.page.query_selector_all(".parts li")
-        assert " ".join(heading.split()) == f"{screen.word} {screen.parts[0]}."
-        assert [line.text_content() for line in lines] == [f"{part}." for part in screen.parts[1:]]
+        assert " ".join(heading.split()) == f"{verdict.words} {verdict.parts[0]}."
+        assert [line.text_content() for line in lines] == [f"{part}." for part in verdict.parts[1:]]
         assert "records lost" in shown.page.inner_text(".incident >> nth=0")
         assert (
             shown.page.eval_on_selector_all("#incidents dt", "all => all.filter(one => one.textContent == 'certainty')")
