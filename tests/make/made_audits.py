@@ -31,10 +31,11 @@ class MadeAudit:
 
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     columns: list[dict[str, Any]] = field(default_factory=list)
-    verdict: str = "OK: nothing wrong"
     totals: str = ""
-    worst: str | None = None
-    complete: bool = True
+    unread: str | None = None
+    noted: bool = False
+    answer: tuple[str, str] | None = None
+    fine: str = "nothing wrong"
     scope: list[str] = field(default_factory=list)
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -81,7 +82,7 @@ def _columns(count: int, **cells: Any) -> dict[str, Any]:
 
 def hostile_audit() -> MadeAudit:
     """Return an audit in which every text tries to be markup or script."""
-    made = MadeAudit(verdict=f"WRONG: {HOSTILE[0]}", totals=HOSTILE[1])
+    made = MadeAudit(fine=HOSTILE[0], totals=HOSTILE[1])
     made.tables = {
         "transactions": [],
         "partitions": [],

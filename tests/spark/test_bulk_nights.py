@@ -51,7 +51,6 @@ def run(
 
 def alike(done: BulkAudit, folder: Path, root: Path) -> None:
     """Hold a bulk audit's tables against those of a local audit that reads everything."""
-    done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
     held(done, folder, audit([root]))
 
 
