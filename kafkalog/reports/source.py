@@ -456,15 +456,19 @@ class WrittenAudit:
         return self.columns("transactions", TABLES["transactions"].names)
 
     def steps(self) -> Iterator[Columns]:
-        """Yield the coordinator's records."""
-        last: object = None
-        for some in self.columns("coordinator", ("transactional_id", *_STEP)):
+        """Yield the coordinator's records.
+
+        Two clusters may have an id of the same name: its offsets begin again.
+        """
+        last: tuple[object, int] = (None, -1)
+        for some in self.columns("coordinator", ("transactional_id", "offset", *_STEP)):
             numbers, words = some.texts("state").numbered()
             states = [*(_STATES.get(word, TOMBSTONE) for word in words), TOMBSTONE]
-            names = some["transactional_id"]
-            is_same = np.append(names[:1] == last, names[1:] == names[:-1]).astype(bool)
+            names, offsets = some["transactional_id"], some["offset"]
+            is_same = np.append(names[:1] == last[0], names[1:] == names[:-1]).astype(bool)
+            is_same &= np.append(offsets[:1] > last[1], offsets[1:] > offsets[:-1])
             yield some.with_columns({"state": np.array(states, np.int64)[numbers], "is_same": is_same})
-            last = names[-1] if len(names) else last
+            last = (names[-1], int(offsets[-1])) if len(names) else last
 
     def notes(self, codes: frozenset[str]) -> Iterator[Row]:
         """Yield the findings of these codes."""
