@@ -21,7 +21,7 @@ from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import SIZE, TIME, TIMES, FormChoice, NumberRanges, PathOrUri, TimeZone, names_of
+from kafkalog_cli.params import SIZE, TIME, TIMES, FormChoice, NumberRanges, OptionalWord, PathOrUri, TimeZone, names_of
 from kafkalog_cli.render.forms import FORMS, ROWS
 from kafkalog_cli.render.showing import Form, Showing
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kafkalog.values.value import Decode
 
 __all__ = [
+    "HASHES",
     "SHOWN",
     "Failing",
     "Measuring",
@@ -49,6 +50,7 @@ __all__ = [
     "findings_option",
     "form_of",
     "format_option",
+    "hash_option",
     "in_order",
     "jobs_option",
     "limit_options",
@@ -74,6 +76,7 @@ __all__ = [
     "value_format_options",
 ]
 
+HASHES: Final = ("sha256",)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -290,6 +293,10 @@ transactional_id_option: Final = click.option(
     "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
     help="Only this transactional id, or those that match; repeat for more.",
 )  # fmt: skip
+hash_option: Final = click.option(
+    "--hash", "hashed", cls=OptionalWord, words=HASHES,
+    help="Compute the checksums of files in the same read; provenance.json has them, and verify's table of files.",
+)  # fmt: skip
 topic_option: Final = click.option(
     "--topic",
     "topics",
@@ -499,7 +506,7 @@ audit_options: Final = in_order(
         "--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
         help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
-    click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
+    hash_option,
     remote_options,
     limit_options,
     status_options(),
