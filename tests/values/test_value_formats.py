@@ -628,7 +628,7 @@ def test_values_are_decoded_with_the_schemas_of_the_topic(tmp_path: Path) -> Non
     assert orders[5]["is_control"]
     assert (orders[5]["key_size"], orders[5]["key"]) == (4, "\0\0\0\1")
     found = [(row["offset"], row["code"]) for row in rows if row["table"] == "findings" and "orders" in row["file"]]
-    assert found == [(1, "key-undecodable"), (4, "key-undecodable")]
+    assert found == [(1, "value-undecodable"), (4, "value-undecodable")]
     assert "schema id 8 is not known" in ended.text
 
 
