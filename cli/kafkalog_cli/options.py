@@ -167,7 +167,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
         click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
         *((again,) if folders else ()),
         click.option("--csv-safe", is_flag=True,
-                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
+                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' a blank or wide sign."),
     )  # fmt: skip
 
 
