@@ -17,7 +17,7 @@ from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.quantities import When
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES
-from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
+from kafkalog.values.format_names import FORMATS, MAY_HAVE_SCHEMA, WITH_SCHEMA
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
@@ -167,7 +167,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
         click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
         *((again,) if folders else ()),
         click.option("--csv-safe", is_flag=True,
-                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' a blank or wide sign."),
+                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' blank or wide sign."),
     )  # fmt: skip
 
 
@@ -460,11 +460,14 @@ class ValueFormats:
         from kafkalog.values.formats import decoder
 
         with_schema = sorted(set(chosen.values()) & set(WITH_SCHEMA))
-        known = schemas(*self.schema_paths, logs=[file for file in inputs if file != STDIN]) if with_schema else None
+        is_asked = with_schema or MAY_HAVE_SCHEMA in chosen.values()
+        known = schemas(*self.schema_paths, logs=[file for file in inputs if file != STDIN]) if is_asked else None
         decoders = {name: decoder(value_format, known) for name, value_format in chosen.items()}
         if with_schema and not known:
             needed = " and ".join(with_schema)
             raise click.UsageError(f"The format {needed} needs schemas: --schema FILE, or _schemas among the inputs.")
+        if MAY_HAVE_SCHEMA in chosen.values():
+            say(f"{MAY_HAVE_SCHEMA} is read as JSON, and not compared with its schema")
         return decoders
 
 
