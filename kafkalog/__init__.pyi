@@ -46,13 +46,13 @@ from kafkalog.segments.readers import (
     batches,
     control_finding,
     control_records,
-    key_undecodable,
     offset_index,
     read_aborted_transactions,
     read_checkpoint,
     read_properties,
     read_snapshot,
     time_index,
+    undecodable,
 )
 from kafkalog.segments.salvage import Salvaged, Stretch, salvage
 from kafkalog.segments.segment import scan, scan_source, segment_chunks
@@ -125,7 +125,6 @@ __all__ = [
     "decoder",
     "groups",
     "kernel_form",
-    "key_undecodable",
     "metadata",
     "offset_index",
     "parse_name",
@@ -147,6 +146,7 @@ __all__ = [
     "space",
     "time_index",
     "transactions",
+    "undecodable",
     "verify",
 ]
 

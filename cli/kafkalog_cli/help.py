@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 
+from kafkalog_cli.params import OptionalWord
+
 __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 
 # The long names of all options, group by group; a test holds that none is missing.
@@ -71,6 +73,9 @@ class GroupedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; an unknown option is answered with the one that does the same, if the command has it."""
+        for param in self.params:
+            if isinstance(param, OptionalWord):
+                args = param.with_word(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

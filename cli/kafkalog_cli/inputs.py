@@ -14,7 +14,16 @@ from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.files.names import local_path, sibling
 from kafkalog.files.opening import open_source
 
-__all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "known_size", "name_of"]
+__all__ = [
+    "STDIN",
+    "check_segment",
+    "check_side_file",
+    "check_there",
+    "check_unknown",
+    "chunks_of",
+    "known_size",
+    "name_of",
+]
 
 STDIN: Final = "-"
 _HEAD: Final = 512
@@ -135,15 +144,18 @@ def check_side_file(file: str) -> None:
         raise UnreadableError(f"{file}: gzip-compressed data: decompress it first")
 
 
+def check_there(file: str) -> None:
+    """Raise UnreadableError for a file that can't be opened."""
+    if file != STDIN:
+        open_source(file, max_bytes=0).close()
+
+
 def check_unknown(file: str) -> Finding:
-    """Return the finding for a file, or a missing file, whose name Kafka does not use.
+    """Return the finding for a file whose name Kafka does not use.
 
-    Raises UnreadableError if the path exists and is not a file, or looks like something else.
+    Raises UnreadableError if it is not a file, or looks like something else.
     """
-    from kafkalog.files.directories import exists
-
-    if exists(file):
-        head = _head(file)
-        if head:
-            _refuse(file, head)
+    head = _head(file)
+    if head:
+        _refuse(file, head)
     return Finding.of("file-unknown", file, "its name is not that of a Kafka file; it was ignored")

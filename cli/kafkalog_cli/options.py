@@ -17,11 +17,11 @@ from kafkalog.files.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.quantities import When
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES
-from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
+from kafkalog.values.format_names import FORMATS, MAY_HAVE_SCHEMA, WITH_SCHEMA
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import Target, say
-from kafkalog_cli.params import SIZE, TIME, TIMES, FormChoice, NumberRanges, PathOrUri, TimeZone, names_of
+from kafkalog_cli.params import SIZE, TIME, TIMES, FormChoice, NumberRanges, OptionalWord, PathOrUri, TimeZone, names_of
 from kafkalog_cli.render.forms import FORMS, ROWS
 from kafkalog_cli.render.showing import Form, Showing
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkalog.values.value import Decode
 
 __all__ = [
+    "HASHES",
     "SHOWN",
     "Failing",
     "Measuring",
@@ -50,6 +51,7 @@ __all__ = [
     "findings_option",
     "form_of",
     "format_option",
+    "hash_option",
     "in_order",
     "jobs_option",
     "limit_options",
@@ -75,6 +77,7 @@ __all__ = [
     "value_format_options",
 ]
 
+HASHES: Final = ("sha256",)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -165,7 +168,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
         click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
         *((again,) if folders else ()),
         click.option("--csv-safe", is_flag=True,
-                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
+                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' blank or wide sign."),
     )  # fmt: skip
 
 
@@ -290,6 +293,10 @@ findings_option: Final = click.option(
 transactional_id_option: Final = click.option(
     "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
     help="Only this transactional id, or those that match; repeat for more.",
+)  # fmt: skip
+hash_option: Final = click.option(
+    "--hash", "hashed", cls=OptionalWord, words=HASHES,
+    help="Compute the checksums of files in the same read; provenance.json has them, and verify's table of files.",
 )  # fmt: skip
 topic_option: Final = click.option(
     "--topic",
@@ -458,11 +465,14 @@ class ValueFormats:
         from kafkalog.values.formats import decoder
 
         with_schema = sorted(set(chosen.values()) & set(WITH_SCHEMA))
-        known = schemas(*self.schema_paths, logs=[file for file in inputs if file != STDIN]) if with_schema else None
+        is_asked = with_schema or MAY_HAVE_SCHEMA in chosen.values()
+        known = schemas(*self.schema_paths, logs=[file for file in inputs if file != STDIN]) if is_asked else None
         decoders = {name: decoder(value_format, known) for name, value_format in chosen.items()}
         if with_schema and not known:
             needed = " and ".join(with_schema)
             raise click.UsageError(f"The format {needed} needs schemas: --schema FILE, or _schemas among the inputs.")
+        if MAY_HAVE_SCHEMA in chosen.values():
+            say(f"{MAY_HAVE_SCHEMA} is read as JSON, and not compared with its schema")
         return decoders
 
 
@@ -504,7 +514,7 @@ audit_options: Final = in_order(
         "--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
         help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
-    click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
+    hash_option,
     remote_options,
     limit_options,
     status_options(),

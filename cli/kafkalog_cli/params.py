@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafkalog.files.names import why_no_place
+from kafkalog.files.names import is_remote, why_no_place
 from kafkalog.quantities import Ago, When, bytes_of, time_of
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.render.forms import FORMS
@@ -26,6 +27,7 @@ __all__ = [
     "FormChoice",
     "NumberRanges",
     "Offsets",
+    "OptionalWord",
     "PathOrUri",
     "TimeZone",
     "names_of",
@@ -45,6 +47,34 @@ class PathOrUri(click.Path):
         if wrong is not None:
             self.fail(f"{wrong}.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class OptionalWord(click.Option):
+    """An option that takes one of some words, or none, which means the first of them.
+
+    The argument behind it is its word unless something is there by that name: so ``--hash DIR`` has none, and md5
+    is refused.
+    """
+
+    def __init__(self, names: Sequence[str], words: Sequence[str], **others: Any) -> None:
+        super().__init__(names, type=click.Choice(words), is_flag=False, flag_value=words[0], **others)
+        self.words = words
+
+    def with_word(self, args: Sequence[str]) -> list[str]:
+        """Return the arguments of a command with this option's word where it has none."""
+        end = args.index("--") if "--" in args else len(args)
+        return [
+            f"{word}={self.words[0]}"
+            if at < end and word in self.opts and not self._is_word(args[at + 1 :][:1])
+            else word
+            for at, word in enumerate(args)
+        ]
+
+    def _is_word(self, following: Sequence[str]) -> bool:
+        return any(
+            word in self.words or not (word.startswith("-") or is_remote(word) or os.path.lexists(word))
+            for word in following
+        )
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

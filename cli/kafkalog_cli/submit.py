@@ -355,7 +355,8 @@ def _run_audit(job: SparkJob, started: float) -> int:
         output.make_directory(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
             job.session, job.paths, output, _audit_options(params),
-            tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"]), plan=plan, said=said,
+            tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"] is not None),
+            plan=plan, said=said,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:

@@ -9,6 +9,19 @@ from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code, Reason, Trait
 __all__ = ["AUDITS"]
 
 
+def _undecodable(what: str) -> Code:
+    """Make the code for a key or a value that is something else than what was asked for."""
+    return Code(
+        WARNING,
+        f"A record's {what} is not what the decoder or the format that was chosen reads.",
+        "Certain for this one; the bytes may be right for another one, or for another schema.",
+        "kafka-dump-log throws and stops.",
+        "Choose another decoder class or format, or add the schema that the message names.",
+        kind="records-unreadable",
+        cause="malformed-batches",
+    )
+
+
 AUDITS: Final[dict[str, Code]] = {
     "marker-epoch-wrong": Code(
         ERROR,
@@ -54,15 +67,8 @@ AUDITS: Final[dict[str, Code]] = {
         kind="records-unreadable",
         cause="malformed-batches",
     ),
-    "key-undecodable": Code(
-        WARNING,
-        "A record's key or value is not what the decoder or the format that was chosen reads.",
-        "Certain for this one; the bytes may be right for another one, or for another schema.",
-        "kafka-dump-log throws and stops.",
-        "Choose another decoder class or format, or add the schema that the message names.",
-        kind="records-unreadable",
-        cause="malformed-batches",
-    ),
+    "key-undecodable": _undecodable("key"),
+    "value-undecodable": _undecodable("value"),
     "sequence-broken": Code(
         WARNING,
         "A producer's sequence does not continue from its previous batch, in a part of the log that was not cleaned.",

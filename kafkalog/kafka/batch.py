@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.kafka.compression import CODECS
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH, Layout
-from kafkalog.kernel import buffers
+from kafkalog.kernel import buffers, headers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "Batch",
     "CellTable",
     "Record",
+    "believed_counts",
     "checked_from",
     "last_offset_of",
     "layout_of",
@@ -85,6 +86,15 @@ class CellTable:
         import numpy as np
 
         return np.frombuffer(self.flat, np.int64).reshape(-1, self.capacity)[:, : self.count]
+
+
+def believed_counts(heads: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many records each batch of a table of headers has, 0 where its header says what can't be true."""
+    import numpy as np
+
+    counts = np.empty(heads.shape[1], np.int64)
+    headers.believe(np.ascontiguousarray(heads).data, counts.data)  # not NumPy's own numbers, which do not wrap
+    return counts
 
 
 class Batch(NamedTuple):

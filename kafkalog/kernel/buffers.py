@@ -59,6 +59,8 @@ BATCH_OVERHEAD = 61  # a batch without its records
 # The same of a message of magic 0 or 1; magic 1 has a timestamp, then both have a key and a value after their sizes.
 MESSAGE_CRC_AT, MESSAGE_ATTRIBUTES_AT, MESSAGE_TIMESTAMP_AT = 12, 17, 18
 MESSAGE_OVERHEAD = 26  # of magic 0: without key and value
+SMALLEST_RECORD = 7  # bytes of a record of a batch: a length, attributes, two deltas, no key, no value, no headers
+MOST_EXPANSION = 32768  # no codec makes more of a byte: a block of zstd repeats one, 128 KiB of it in 4 bytes
 
 BATCH_COLUMNS: Final = (
     "position",
@@ -296,6 +298,7 @@ RULES: Final = (
     "last-offset-delta-negative",
     "offset-overflow",
     "records-count-above-offsets",
+    "records-end-early",
     "records-count-negative",
     "empty-batch-odd",
     "leader-epoch-below-none",
@@ -318,6 +321,7 @@ RULES: Final = (
     LAST_OFFSET_DELTA_NEGATIVE,
     OFFSET_OVERFLOW,
     RECORDS_COUNT_ABOVE_OFFSETS,
+    COUNT_ABOVE_BYTES,
     RECORDS_COUNT_NEGATIVE,
     EMPTY_BATCH_ODD,
     LEADER_EPOCH_BELOW_NONE,

@@ -25,7 +25,7 @@ if not cython.compiled:  # else they come with the .pxd
     from collections import namedtuple
 
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.numbers import add64, minus64
+    from kafkalog.kernel.numbers import add64, believed, minus64
 
     # They are structs, and so in registers: a row of cells would be read right after it is written.
     Extent = namedtuple("Extent", EXTENT_COLUMNS[E_FIRST_OFFSET:E_MARKER_TYPE])
@@ -351,6 +351,7 @@ class States:
     ) -> cython.void:
         """Count a batch and its records; fewer of them than offsets, or a delete horizon, are the cleaner's."""
         first: cython.longlong = self.rows[BASE_OFFSET, row]
+        is_lie: cython.bint = records == 0 and self.rows[COUNT, row] != 0  # a count that shows nothing of the cleaner
         if is_control:
             self.part[S_CONTROL_RECORDS] = add64(self.part[S_CONTROL_RECORDS], records)
             if self.rows[ATTRIBUTES, row] & HORIZON_BIT:
@@ -358,7 +359,7 @@ class States:
         else:
             self.part[S_BATCHES] += 1
             self.part[S_RECORDS] = add64(self.part[S_RECORDS], records)
-            if first != NONE and records < add64(add64(self.rows[LAST_OFFSET, row], 1), -first):
+            if first != NONE and not is_lie and records < add64(add64(self.rows[LAST_OFFSET, row], 1), -first):
                 self.part[S_CLEANED] = 1
 
     @cython.cfunc
@@ -375,7 +376,7 @@ class States:
         is_modern: cython.bint = self.rows[MAGIC, row] > 1
         is_control: cython.bint = is_modern and attributes & CONTROL_BIT
         newest: cython.longlong = max(self.rows[MAX_TIMESTAMP, row], -1)  # what is below is no time of Kafka's
-        records: cython.longlong = self.rows[COUNT, row] if self.rows[COUNT, row] != NONE else 1
+        records: cython.longlong = believed(self.rows, row) if self.rows[COUNT, row] != NONE else 1
         first: cython.longlong = self.rows[BASE_OFFSET, row]
         if first == NONE:  # a wrapper that can't be opened may begin right after the batch before it
             first = self.rows[LAST_OFFSET, row]

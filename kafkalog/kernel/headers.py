@@ -21,6 +21,7 @@ if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.numbers import (
         add64,
         add_sequence,
+        believed,
         end_marker,
         int16,
         int32,
@@ -46,6 +47,7 @@ __all__ = [
     "WHOLE",
     "at_offsets",
     "at_times",
+    "believe",
     "broken_rules",
     "crc32",
     "crc32c",
@@ -786,7 +788,7 @@ def sums(
         batches += 1
         size += heads[SIZE, row]
         if number >= 0:
-            records += number
+            records += believed(heads, row)
             delta = add64(heads[LAST_OFFSET, row], -base)
             if number <= delta and heads[MAGIC, row] > 1:
                 short += 1
@@ -807,6 +809,15 @@ def sums(
     found[SUM_SHORT] = short
     found[SUM_CRCS] = stands_for
     found[SUM_PLAIN] = plain
+
+
+def believe(heads: cython.const[cython.longlong][:, ::1], counts: cython.longlong[::1]) -> None:
+    """Put into `counts` how many records each batch has, as far as its header can be believed."""
+    row: cython.Py_ssize_t
+    if len(heads) < BATCH_CELLS or heads.shape[1] > len(counts):
+        raise IndexError
+    for row in range(heads.shape[1]):
+        counts[row] = believed(heads, row)
 
 
 def last_two(
@@ -1034,6 +1045,8 @@ def offsets_broken(
         rules |= OFFSET_OVERFLOW
     elif number > delta + 1:
         rules |= RECORDS_COUNT_ABOVE_OFFSETS
+    elif number > 0 and not believed(heads, row) and not records:
+        rules |= COUNT_ABOVE_BYTES
     if number < 0 and not records:
         rules |= RECORDS_COUNT_NEGATIVE
     if number == 0 and (heads[SIZE, row] != BATCH_OVERHEAD or heads[ATTRIBUTES, row] & CODEC_BITS):

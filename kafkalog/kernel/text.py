@@ -477,10 +477,16 @@ def is_quoted(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, si
 @cython.ccall
 @cython.exceptval(check=False)
 def is_marked(first: cython.int, in_base64: cython.bint) -> cython.bint:
-    """Say whether bytes that begin with `first` are a text that needs a mark: it begins with ``=+-@'``, tab or CR."""
+    """Say whether bytes that begin with `first` need a mark, as a spreadsheet may take them for a formula.
+
+    It begins with ``=+-@'``, a tab, a line's end or a blank, which some take off first, or with a character from U+F000
+    to U+FFFF, among which are wide signs that some read as narrow ones.
+    """
     if in_base64:
         return first >> 2 == 62  # the digit that is a plus
     if first == 61 or first == 43 or first == 45 or first == 64:  # noqa: PLR1714  # =+-@; a set is slow
+        return True
+    if first == BLANK or first == NEWLINE or first == 0xEF:  # noqa: PLR1714, SIM109  # ditto
         return True
     return first == APOSTROPHE or first == TAB or first == RETURN  # noqa: PLR1714  # ditto
 

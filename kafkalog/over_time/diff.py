@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -112,6 +112,7 @@ def diff(old: Sequence[str], new: Sequence[str], options: AuditOptions, names: t
     met = None
     if all(one.made is not None for one in facts):
         met = compare_bytes(changes, both, options.limits)
+        skipped += _uncompared(changes)
     elif not all(one.hashed for one in facts):
         skipped.append("bytes, as an audit that was written has them only with --hash")
     log_changes(changes, both, met)
@@ -180,6 +181,9 @@ def _fine(facts: tuple[Facts, Facts]) -> str:
 # The bytes of logs that two copies have in common, batch by batch: what nobody but the cleaner may change.
 
 
+_FEW_HOLES: Final = 3  # that are named where it is said what was not compared
+
+
 def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes:
     """Read the batches of each log in both copies, and take what differs that no broker does."""
     sides = (changes.old.audits(), changes.new.audits())
@@ -194,6 +198,17 @@ def compare_bytes(changes: Changes, both: Joined, limits: Limits) -> CommonBytes
         cleaned[at] = pair.cleaned_batches
         forked[at] = _take_pair(changes, pair, old, new)
     return CommonBytes(forked, cleaned)
+
+
+def _uncompared(changes: Changes) -> list[str]:
+    """Say which records the older copy alone has between others, of the first logs: nothing can be said of them."""
+    lacking = [finding for finding in changes.findings if finding.code == "log-lacks-offsets"]
+    said = [
+        f"offsets {one.offset}-{one.last_offset} of {one.topic}-{one.partition}, as only the older copy has them"
+        for one in lacking[:_FEW_HOLES]
+    ]
+    more = len(lacking) - len(said)
+    return [*said, f"records in {more:,} more such gaps"] if more else said
 
 
 def _replica(log: LogAudit, *, compacted: bool) -> Replica:

@@ -14,6 +14,7 @@ from kafkalog.columns.sorted_rows import joined_ranges
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.off_limits import mark_copied
 from kafkalog.findings import Finding
+from kafkalog.kafka.batch import believed_counts
 from kafkalog.kernel import buffers
 from kafkalog.queries.reading import selected_blocks
 
@@ -108,9 +109,9 @@ def copy_batches(
                     report(item)
                     continue
                 heads, rows = item.heads.numpy(), item.batches()
-                position, size, count = (heads[column, rows] for column in _OF_BATCH)
+                position, size = (heads[column, rows] for column in _OF_BATCH)
                 new = position >= end
-                others += int(np.maximum(count[new], 1).sum()) - item.picks.count
+                others += int(np.maximum(believed_counts(heads[:, rows][:, new]), 1).sum()) - item.picks.count
                 start = item.chunk.position
                 for first, stop in zip(*joined_ranges(position[new], (position + size)[new]), strict=True):
                     out.write(item.chunk.buf[first - start : stop - start])
@@ -118,4 +119,4 @@ def copy_batches(
     return others
 
 
-_OF_BATCH: Final = (buffers.POSITION, buffers.SIZE, buffers.COUNT)
+_OF_BATCH: Final = (buffers.POSITION, buffers.SIZE)

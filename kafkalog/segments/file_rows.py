@@ -312,11 +312,11 @@ class Decoding:
         if why in said or len(said) >= _MOST_REASONS:
             return
         said.add(why)
-        from kafkalog.segments.readers import key_undecodable  # with the readers of side files, which few dumps need
+        from kafkalog.segments.readers import undecodable  # with the readers of side files, which few dumps need
 
         batch = Batch.of(records.heads, records.recs.cell(buffers.BATCH, number))
         offset = records.recs.cell(buffers.OFFSET, number)
-        yield key_undecodable(self.file, batch, offset, what, size, f"{why}; this is not repeated for later ones")
+        yield undecodable(self.file, batch, offset, what, size, f"{why}; this is not repeated for later ones")
 
 
 def _is_control(records: RecordBlock, number: int) -> bool:

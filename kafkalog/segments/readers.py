@@ -45,7 +45,6 @@ __all__ = [
     "batches",
     "control_finding",
     "control_records",
-    "key_undecodable",
     "offset_index",
     "read_aborted_transactions",
     "read_checkpoint",
@@ -53,6 +52,7 @@ __all__ = [
     "read_snapshot",
     "segment_chunks",
     "time_index",
+    "undecodable",
     "warn",
 ]
 
@@ -141,7 +141,7 @@ def control_finding(file: str, batch: Batch, record: Record, error: MalformedErr
     )
 
 
-def key_undecodable(
+def undecodable(
     file: str, batch: Batch, offset: int, what: str, size: int, why: str = "too few for the decoder"
 ) -> Finding:
     """Make the finding for a key or value that the chosen decoder can't read.
@@ -149,11 +149,11 @@ def key_undecodable(
     `offset` is the record's log offset, `what` is ``key`` or ``value``, `size` its bytes, `why` what the decoder says.
 
     >>> batch = next(kafkalog.batches("fixtures/v2.8-hanging/data/ledger-1/00000000000000000000.log"))
-    >>> kafkalog.key_undecodable("0.log", batch, 0, "key", 3).code
+    >>> kafkalog.undecodable("0.log", batch, 0, "key", 3).code
     'key-undecodable'
     """
     return Finding.of(
-        "key-undecodable",
+        f"{what}-undecodable",
         file,
         f"the {what} at offset {offset} has {size} bytes, {why}",
         position=batch.position,

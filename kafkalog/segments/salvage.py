@@ -22,6 +22,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.opening import Source, open_source
 from kafkalog.findings import Bytes, Finding
+from kafkalog.kafka.batch import believed_counts
 from kafkalog.kernel import buffers
 from kafkalog.segments.chunk import Chunk, Resumed
 from kafkalog.segments.cursor import allowed_offsets
@@ -285,7 +286,9 @@ class _Cutter:
         """Yield consecutive batches without a gap; their CRCs match."""
         if not chunk.heads.count:
             return
-        positions, sizes, valid, counts, bases, lasts = chunk.heads.numpy()[_HEADS]
+        heads = chunk.heads.numpy()
+        positions, sizes, valid, bases, lasts = heads[_HEADS]
+        counts = believed_counts(heads)
         is_wrapper = bases == buffers.NONE
         lows = np.where(is_wrapper, lasts, bases)
         inside = (lows >= self._lowest) & (lasts <= self._highest)
@@ -313,9 +316,7 @@ class _Cutter:
             yield part
 
 
-_HEADS: Final = [
-    buffers.POSITION, buffers.SIZE, buffers.VALID, buffers.COUNT, buffers.BASE_OFFSET, buffers.LAST_OFFSET,
-]  # fmt: skip
+_HEADS: Final = [buffers.POSITION, buffers.SIZE, buffers.VALID, buffers.BASE_OFFSET, buffers.LAST_OFFSET]
 
 
 def _is_lost(finding: Finding) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FORMATS", "PLAIN", "WITH_SCHEMA"]
+__all__ = ["FORMATS", "MAY_HAVE_SCHEMA", "PLAIN", "WITH_SCHEMA"]
 
-PLAIN: Final = (*("string", "short", "int", "long", "float", "double", "uuid", "json", "hex", "base64", "json-schema"),)
+PLAIN: Final = (*("string", "short", "int", "long", "float", "double", "uuid", "json", "hex", "base64"),)
 
 # Those that need schemas.
 WITH_SCHEMA: Final = ("avro", "protobuf")
 
-FORMATS: Final = (*PLAIN, *WITH_SCHEMA)
+# One whose schemas may be left out: then each id is taken.
+MAY_HAVE_SCHEMA: Final = "json-schema"
+
+FORMATS: Final = (*PLAIN, MAY_HAVE_SCHEMA, *WITH_SCHEMA)

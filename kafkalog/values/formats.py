@@ -13,7 +13,7 @@ from typing import Final
 from kafkalog.errors import UnsupportedError
 from kafkalog.values.budget import OVER
 from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
-from kafkalog.values.schemas import Framed, Schemas, framed
+from kafkalog.values.schemas import JSON, Framed, Schemas, framed
 from kafkalog.values.value import Decode, Undecoded, Value
 
 __all__ = ["decoder"]
@@ -28,7 +28,8 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
 
     Raises UnsupportedError for a format that is not one of `FORMATS`, or if what decodes it is not installed.
 
-    `form` is one of ``kafkalog dump --key-format``'s; `schemas` are needed by Avro and Protobuf alone.
+    `form` is one of ``kafkalog dump --key-format``'s; `schemas` are needed by Avro and Protobuf; of JSON Schema the
+    ids alone are looked up.
 
     >>> kafkalog.decoder("int")(bytes([0, 0, 0, 7]))
     Value(text='7', is_json=True)
@@ -36,6 +37,8 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
     known = Schemas() if schemas is None else schemas
     if form in _PLAIN:
         read = _PLAIN[form]
+    elif form == "json-schema":
+        read = _json_of(known)
     elif form == "avro":
         from kafkalog.values.avro import AvroReader
 
@@ -144,9 +147,17 @@ def _no_constant(name: str) -> None:
 _STRICT: Final = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=_no_constant)
 
 
-def _json_schema(data: bytes) -> Value | Undecoded:
-    found = framed(data)
-    return _json(data[found.start :]) if isinstance(found, Framed) else found
+def _json_of(schemas: Schemas) -> _Read:
+    """Return what reads a registry's JSON. Not it, only its id is compared with the schemas, if any are given."""
+
+    def read(data: bytes) -> Value | Undecoded:
+        found = framed(data)
+        if not isinstance(found, Framed):
+            return found
+        schema = schemas.find_schema(found.schema_id, JSON) if schemas else None
+        return Undecoded(schema) if isinstance(schema, str) else _json(data[found.start :])
+
+    return read
 
 
 def _hex(data: bytes) -> Value:
@@ -168,5 +179,4 @@ _PLAIN: Final[dict[str, _Read]] = {
     "json": _json,
     "hex": _hex,
     "base64": _base64,
-    "json-schema": _json_schema,
 }

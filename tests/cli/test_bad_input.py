@@ -92,6 +92,15 @@ def test_a_directory_without_logs_is_told(tmp_path: Path) -> None:
         assert "no log directory in it or up to 4 levels below: it is empty" in ended.err
 
 
+@pytest.mark.parametrize("name", [NAME, "00000000000000000000.index", "no-name-of-kafka"])
+def test_of_a_file_that_is_not_there_nothing_is_written(tmp_path: Path, name: str) -> None:
+    """No line on standard output begins a file that could not be opened."""
+    ended = kafkalog("dump", tmp_path / "not" / name)
+
+    assert (ended.status, ended.out) == (3, b"")
+    assert "no such file or directory" in ended.err
+
+
 def test_a_name_that_is_too_long_is_no_internal_error(tmp_path: Path) -> None:
     """What the system refuses to look up is a file that can't be read."""
     path = tmp_path / f"{'a' * 300}.log"

@@ -14,7 +14,7 @@ import pytest
 from invoke import PROGRAM, kafkalog
 from kafkalog_cli.group import cli
 from kafkalog_cli.help import GroupedCommand, options_by_group
-from kafkalog_cli.submit import bulk_audit
+from kafkalog_cli.submit import bulk_audit, bulk_space
 from official import ROOT
 
 TOP = cli.make_context("kafkalog", [], resilient_parsing=True)  # not one of our own: help options are kept
@@ -55,6 +55,73 @@ def test_every_command_has_an_example_and_one_with_a_time_where_it_takes_one(nam
 
     assert "\b" in text
     assert not takes or "T03:00:00Z" in text
+
+
+# Options that mean another thing in another command, and what is not the same there.
+DIFFER = {
+    "--all": {"help"},  # rows; lanes of the timeline
+    "--at": {"type", "help"},  # an offset or a time; of what consumers were given, a time
+    "--by": {"help"},  # what goes from left to right; a length of time
+    "--format": {"help"},  # what is the default
+    "--incident": {"help"},
+    "--now": {"help"},  # of an audit; of what is due to be deleted
+    "--output": {"help"},  # what is written
+    "--producer-id": {"arity", "help"},  # some rows of an audit; one producer's batches
+    "--split-bytes": {"help"},
+    "--state": {"help"},  # of a transaction; of the coordinator's record
+    "--table": {"help"},  # what is the default
+    "--topic": {"arity", "help"},  # one pattern where one is drawn
+    "--transactional-id": {"arity", "help"},  # as above
+}
+
+
+def test_an_option_is_the_same_in_every_command() -> None:
+    """What one name takes, how often, and what is said of it; what differs is listed, and nothing is that does not."""
+    traits: dict[str, dict[str, set[object]]] = {}
+    for command in (*ALL.values(), bulk_space):
+        for one in command.params:
+            if isinstance(one, click.Option):
+                of_option = traits.setdefault(max(one.opts, key=len), {"type": set(), "arity": set(), "help": set()})
+                of_option["type"].add((type(one), type(one.type)))
+                of_option["arity"].add((one.is_flag, one.nargs, one.multiple))
+                of_option["help"].add(one.help)
+    differ = {name: {trait for trait, seen in found.items() if len(seen) > 1} for name, found in traits.items()}
+
+    assert {name: found for name, found in differ.items() if found} == DIFFER
+
+
+@pytest.mark.parametrize("name", ["txn-audit", "verify", "bulk_audit"])
+@pytest.mark.parametrize(
+    ("arguments", "hashed", "paths"),
+    [
+        (["--hash", "sha256", "here"], "sha256", ("here",)),
+        (["--hash", "here"], "sha256", ("here",)),
+        (["--hash", "s3://bucket/here"], "sha256", ("s3://bucket/here",)),
+        (["--hash", "--remote=there", "here"], "sha256", ("here",)),
+        (["here", "--hash"], "sha256", ("here",)),
+        (["--hash=sha256", "here"], "sha256", ("here",)),
+        (["here"], None, ("here",)),
+        (["here", "--", "--hash"], None, ("here", "--hash")),
+    ],
+)  # fmt: skip
+def test_hash_takes_a_word_or_none(
+    name: str, arguments: list[str], hashed: str | None, paths: tuple[str, ...], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What is behind it is its word, unless something is there by that name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    ctx = ALL[name].make_context(name, [*arguments] if name != "bulk_audit" else ["--output=out", *arguments])
+
+    assert (ctx.params["hashed"], ctx.params.get("paths") or ctx.params["more"]) == (hashed, paths)
+
+
+@pytest.mark.parametrize("name", ["txn-audit", "verify", "bulk_audit"])
+@pytest.mark.parametrize("word", [["--hash", "md5"], ["--hash=md5"]])
+def test_hash_refuses_other_words(name: str, word: list[str]) -> None:
+    """No other checksum is computed in silence."""
+    with pytest.raises(click.BadParameter, match="'md5' is not 'sha256'"):
+        ALL[name].make_context(name, [*word, "--output=out", "here"])
 
 
 def test_no_argument_is_a_question() -> None:

@@ -96,6 +96,10 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
         "a key of three bytes for a decoder of four", partition(handmade.one(b"\0\0\0")), "a key of four bytes",
         partition(handmade.one(b"\0\0\0\1")), "dump", f"t-0/{0:020}.log", "--table", "records", "--key-format", "int",
     ),
+    "value-undecodable": case_of(
+        "a value of three bytes for a decoder of four", partition(handmade.one(b"k", b"\0\0\0")), "a value of four bytes",
+        partition(handmade.one(b"k", b"\0\0\0\1")), "dump", f"t-0/{0:020}.log", "--table", "records", "--value-format", "int",
+    ),
     "topic-missing": case_of(
         "a broker without the topic", lambda folder: (folder / "data").mkdir() or plain.write_mark(folder / "data"),
         "one with a partition of it", coordinated([], *DECIDED), "transactions", "data",

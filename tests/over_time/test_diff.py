@@ -208,6 +208,17 @@ def test_a_change_that_no_finding_says_is_as_severe_as_its_word(
     assert [row["severity"] for row in rows if row["subject"] == "log"] == [severity]
 
 
+def test_what_only_the_older_copy_has_was_not_compared(copies: tuple[Path, Path]) -> None:
+    """The last lines name the offsets of a segment that was deleted between others."""
+    lose_segment(copies[1])
+    findings = kafkalog("diff", "--format", "ndjson", *copies).table("findings")
+    [lacking] = [row for row in findings if row["code"] == "log-lacks-offsets"]
+    told = kafkalog("diff", *copies).text.partition("Not compared: ")[2]
+
+    place = f"{lacking['topic']}-{lacking['partition']}"
+    assert f"offsets {lacking['offset']}-{lacking['last_offset']} of {place}, as only the older copy has them" in told
+
+
 _CODES: Final = {"log-end-lower": "end-lower", "log-rewritten": "rewritten", "log-lacks-offsets": "lacking"}
 
 

@@ -158,7 +158,9 @@ def test_a_big_row_is_written_before_it_is_whole(tmp_path: Path) -> None:
 # --csv-safe: the kernel writes the marks.
 
 
-STARTS = st.sampled_from(["", "=", "+", "-", "@", "'", "\t", "\r", "\t ", "\t　", "　=", '="', "=\n", "-,"])
+STARTS = st.sampled_from(
+    ["", "=", "+", "-", "@", "'", "\t", "\r", "\t ", "\t　", "　=", "＝", " ", "\n", '="', "=\n", "-,"]
+)
 TEXTS = st.builds(lambda start, rest: (start + rest).encode("utf-8", "replace"), STARTS, st.text(max_size=8))
 VALUES = TEXTS | st.binary(max_size=12) | st.binary(min_size=1, max_size=8).map(lambda data: b"\xfb" + data)
 

@@ -113,7 +113,7 @@ def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
     """Executors import kafkalog from it; the configuration tells what options don't, an option goes before it."""
     ship("zip", elsewhere.folder / "kafkalog.zip")
     conf = {"spark.kafkalog.split.bytes": "1MiB", "spark.kafkalog.table": "transactions,findings",
-            "spark.kafkalog.fail.on": "error", "spark.kafkalog.hash": "true"}  # fmt: skip
+            "spark.kafkalog.fail.on": "error", "spark.kafkalog.hash": "sha256"}  # fmt: skip
     ended = elsewhere.submit(
         *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
         "--py-files", "kafkalog.zip", "bulk_audit.py", "--input", HANGING, "--input", HEALTHY, "--output", "out",

@@ -628,8 +628,34 @@ def test_values_are_decoded_with_the_schemas_of_the_topic(tmp_path: Path) -> Non
     assert orders[5]["is_control"]
     assert (orders[5]["key_size"], orders[5]["key"]) == (4, "\0\0\0\1")
     found = [(row["offset"], row["code"]) for row in rows if row["table"] == "findings" and "orders" in row["file"]]
-    assert found == [(1, "key-undecodable"), (4, "key-undecodable")]
+    assert found == [(1, "value-undecodable"), (4, "value-undecodable")]
     assert "schema id 8 is not known" in ended.text
+
+
+def test_a_json_schema_of_an_unknown_id_is_told(tmp_path: Path) -> None:
+    """Where schemas are given: as with the other formats, what an unknown schema is for is not decoded."""
+    path = segment(tmp_path, b"\0\0\0\0\x07[1]", b"\0\0\0\0\x08[2]")
+    (tmp_path / "7.json").write_text('{"$schema": "http://json-schema.org/draft-07/schema#", "type": "array"}')
+    options = (
+        "dump",
+        "--format",
+        "ndjson",
+        "--table",
+        "records",
+        "--table",
+        "findings",
+        "--value-format",
+        "json-schema",
+    )
+    without, known = kafkalog(*options, path), kafkalog(*options, "--schema", tmp_path / "7.json", path)
+
+    assert "not compared with its schema" in without.err
+    assert [row["value"] for row in without.table("records")][:2] == ["[1]", "[2]"]
+    assert [row["value"] for row in known.table("records")][:2] == ["[1]", None]
+    assert not without.table("findings")
+    [found] = known.table("findings")
+    assert (found["code"], found["offset"]) == ("value-undecodable", 1)
+    assert "schema id 8 is not known" in found["message"]
 
 
 def test_a_compressed_topic_is_read_too(tmp_path: Path) -> None:

@@ -97,11 +97,11 @@ class _Way:
     master: str | None
     confirm: float | None
     since_audit: str | None
-    hashed: bool
+    hashed: str | None
 
     def check(self, *, folder: bool) -> None:
         """Raise UsageError for options that do not go together."""
-        if self.hashed and not folder:
+        if self.hashed is not None and not folder:
             raise click.UsageError(
                 "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
             )
@@ -186,7 +186,7 @@ def txn_audit(
         screen = screen_of(source)
         status = failing.status_of(screen.verdict)
         verdict = screen.verdict.said()
-        origin = partial(_origin, found, verdict, showing.target.command, started, hashed=way.hashed)
+        origin = partial(_origin, found, verdict, showing.target.command, started, hashed=way.hashed is not None)
         if place is not None:
             from kafkalog_cli.audit_folder import write_audit
 
@@ -235,7 +235,7 @@ def _audited(
 
     kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
     if place is not None:
-        kept = place.kept(earlier, hashed=way.hashed)
+        kept = place.kept(earlier, hashed=way.hashed is not None)
     found = audit(paths, options, kept=kept)
     if way.confirm is not None:
         found = confirmed(found, paths, options, way.confirm)

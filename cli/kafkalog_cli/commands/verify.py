@@ -15,6 +15,7 @@ from kafkalog import Limits
 from kafkalog.tables.verify_tables import MIRRORS, REPLICAS, VERIFY_TABLES
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    HASHES,
     Failing,
     all_option,
     as_one,
@@ -22,6 +23,7 @@ from kafkalog_cli.options import (
     check_rows,
     columns_option,
     findings_option,
+    hash_option,
     jobs_option,
     limit_options,
     output_options,
@@ -52,7 +54,6 @@ _PAIR: Final = (
     "topic", "partition", "state", "log", "other_log", "identical_up_to_offset", "diverged_offset", "leader_epoch",
     "other_leader_epoch", "favoured_log",
 )  # fmt: skip
-_HASHES: Final = ("sha256",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,7 @@ _verify_options = as_one(
     "options", _options,
     click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
                  help="Check only headers and CRCs, or decode every record too."),
-    click.option("--hash", "hashed", type=click.Choice(_HASHES),
-                 help="Compute every file's checksum in the same read."),
+    hash_option,
     click.option("--replicas", is_flag=True,
                  help="Compare the partitions that the DIRs share; each DIR is one broker's."),
     limit_options,
@@ -157,7 +157,7 @@ def verify(
 
     recorded = None if against is None else read_recorded(against)
     if recorded is not None and recorded.hashed:
-        options = replace(options, hashed=options.hashed or _HASHES[0])
+        options = replace(options, hashed=options.hashed or HASHES[0])
     paths, started = unpacked(paths), time.time()
     found = run(paths, options)
     others.add_to(found, paths, options)

@@ -77,7 +77,7 @@ class JsonRows:
 # What makes a cell a formula to a spreadsheet, and the mark itself: who removes one from each cell gets the text back.
 _MARK: Final = "'"
 
-_MARKED: Final = ("=", "+", "-", "@", "\t", "\r", _MARK)
+_MARKED: Final = ("=", "+", "-", "@", "\t", "\r", "\n", " ", _MARK)
 
 
 def as_csv(value: Any, *, safe: bool = False) -> str:
@@ -92,7 +92,7 @@ def as_csv(value: Any, *, safe: bool = False) -> str:
     if isinstance(value, int):
         return str(value)
     text = value if isinstance(value, str) else as_json(value)
-    if safe and text.startswith(_MARKED):
+    if safe and (text.startswith(_MARKED) or "\uf000" <= text[:1] <= "\uffff"):  # as the kernel's is_marked
         text = _MARK + text
     if text and not any(character in text for character in ',"\r\n') and text == text.strip():
         return text

@@ -20,7 +20,7 @@ from kafkalog.files.directories import exists
 from kafkalog.files.limits import Limits
 from kafkalog.folds import fold
 from kafkalog.folds.stable import is_data
-from kafkalog.kafka.batch import TRANSACTIONAL, CellTable
+from kafkalog.kafka.batch import TRANSACTIONAL, CellTable, believed_counts
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.log_dirs.moving import is_lost
@@ -36,7 +36,6 @@ _VISIBLE: Final = {
     "position": buffers.POSITION,
     "first_offset": buffers.BASE_OFFSET,
     "last_offset": buffers.LAST_OFFSET,
-    "records": buffers.COUNT,
 }
 
 
@@ -86,7 +85,8 @@ def _visible_of(heads: CellTable, aborted: Spans) -> Columns:
     in_transaction = np.flatnonzero((rows[buffers.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[buffers.MAGIC] > 1))
     its = rows[:, in_transaction]
     shown[in_transaction] = aborted.find_rows(its[buffers.PRODUCER_ID], its[buffers.BASE_OFFSET]) < 0
-    return Columns({name: rows[column][shown] for name, column in _VISIBLE.items()})
+    records = {"records": believed_counts(rows[:, shown])}
+    return Columns({name: rows[column][shown] for name, column in _VISIBLE.items()} | records)
 
 
 def visible_records(
@@ -104,7 +104,7 @@ def visible_records(
     inside: defaultdict[Segment, dict[int, list[int]]] = defaultdict(dict)  # batches to decode: offsets by position
     for segment, some in visible_batches(partition, int(offsets[0]), limits):
         below = (some["last_offset"] < stable) & (some["last_offset"] >= partition.log_start_offset)
-        position, first, last, records = (some[name][below] for name in _VISIBLE)
+        position, first, last, records = (some[name][below] for name in (*_VISIBLE, "records"))
         if not len(first):
             continue
         # Batches in log order: an offset is given those that end at it or after it.

@@ -16,6 +16,7 @@ from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.kafka.batch import believed_counts
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.quantities import many
@@ -185,7 +186,7 @@ def _around(segment: Segment, position: int, limits: Limits) -> tuple[int | None
             if before.any():
                 end = int(heads[buffers.LAST_OFFSET][before].max()) + 1
             is_data = (heads[buffers.ATTRIBUTES] & buffers.CONTROL_BIT == 0) | (heads[buffers.MAGIC] < 2)
-            records += int(heads[buffers.COUNT][~before & is_data].sum())
+            records += int(believed_counts(heads[:, ~before & is_data]).sum())
     except UnreadableError:
         pass  # reported when the file itself is read
     return end, records

@@ -21,7 +21,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
-from kafkalog.kafka.batch import CONTROL
+from kafkalog.kafka.batch import CONTROL, believed_counts
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
@@ -101,7 +101,7 @@ def _read(directory: PartitionDirectory, span: int, limits: Limits) -> _OfLog:
         producers = np.maximum(rows[buffers.PRODUCER_ID], _NO_PRODUCER)
         part = _Written(_OF_LOG)
         part.add(Columns({
-            "producer": producers, "start": begins, "batches": np.ones_like(time), "records": rows[buffers.COUNT],
+            "producer": producers, "start": begins, "batches": np.ones_like(time), "records": believed_counts(rows),
             "bytes": rows[buffers.SIZE], "first": time, "last": time,
         }))  # fmt: skip
         written.add(part.rows())

@@ -28,7 +28,7 @@ from kafkalog.folds import fold
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.fold import tally
 from kafkalog.folds.stable import visible_ranges
-from kafkalog.kafka.batch import CONTROL
+from kafkalog.kafka.batch import CONTROL, believed_counts
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.kernel import buffers
@@ -401,7 +401,7 @@ def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
     return found
 
 
-_HEADS: Final = {"producer_id": buffers.PRODUCER_ID, "last_offset": buffers.LAST_OFFSET, "records": buffers.COUNT}
+_HEADS: Final = {"producer_id": buffers.PRODUCER_ID, "last_offset": buffers.LAST_OFFSET}
 
 
 def _heads_from(partition: PartitionAudit, offset: int) -> Columns:
@@ -417,8 +417,9 @@ def _heads_from(partition: PartitionAudit, offset: int) -> Columns:
                 heads = chunk.heads.numpy()
                 mine = (heads[buffers.VALID] != 0) & (heads[buffers.LAST_OFFSET] >= offset)
                 mine &= (heads[buffers.PRODUCER_ID] >= 0) & (heads[buffers.ATTRIBUTES] & CONTROL == 0)
-                found.append(Columns({name: heads[column, mine] for name, column in _HEADS.items()}))
-    return Columns.concat(found, tuple(_HEADS))
+                records = {"records": believed_counts(heads[:, mine])}
+                found.append(Columns({name: heads[column, mine] for name, column in _HEADS.items()} | records))
+    return Columns.concat(found, (*_HEADS, "records"))
 
 
 def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:

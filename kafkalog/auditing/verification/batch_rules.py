@@ -263,6 +263,9 @@ _WORDS: Final[dict[str, Callable[[Batch], str]]] = {
     "records-count-above-offsets": lambda b: (
         f"its header counts {b.records_count} records, but its last offset is {b.last_offset}"
     ),
+    "records-end-early": lambda b: (
+        f"its header counts {b.records_count} records, more than can be in its {b.size} bytes"
+    ),
     "records-count-negative": lambda b: f"its header counts {b.records_count} records",
     "empty-batch-odd": lambda b: f"it has no record, but it has {b.size} bytes and codec {b.codec}",
     "leader-epoch-below-none": lambda b: f"its leader epoch is {b.partition_leader_epoch}",

@@ -142,7 +142,11 @@ def test_json_columns_are_json() -> None:
 # --csv-safe: no cell is a formula to a spreadsheet, and nothing is lost.
 
 
-FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'x", "plain", "", " =1", "a=b", '=HYPERLINK("x","y")']
+FORMULAS = [
+    "=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'x", "plain", "", " =1", "a=b", '=HYPERLINK("x","y")', "\n=1",
+    "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A1", "\ufeff=1",
+]  # fmt: skip
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\ufeff")
 
 
 def cells(out: bytes, column: str) -> list[str]:
@@ -162,7 +166,7 @@ def test_texts_get_a_mark_and_numbers_never(path: Path) -> None:
 
     assert cells(plain.out, "key") == FORMULAS
     marked = cells(safe.out, "key")
-    assert not [cell for cell in marked if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert not [cell for cell in marked if cell.startswith(STARTS)]
     assert [cell.removeprefix("'") for cell in marked] == FORMULAS
     for column in ("offset", "sequence", "timestamp_ms", "key_size"):
         assert cells(safe.out, column) == cells(plain.out, column)
@@ -187,4 +191,4 @@ def test_the_mark_is_reversible(text: str) -> None:
     (cell,) = next(csv.reader(io.StringIO(as_csv(text, safe=True) + "\r\n", newline="")), [""])
 
     assert cell.removeprefix("'") == text
-    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not cell.startswith(STARTS)

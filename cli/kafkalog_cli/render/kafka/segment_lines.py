@@ -251,7 +251,7 @@ class RecordText:
             return self._writer.text(data)
         decoded = decoder(data)
         if decoded is None:
-            self._count(what, kafkalog.key_undecodable(self.file, batch, record.offset, what, len(data)))
+            self._count(what, kafkalog.undecodable(self.file, batch, record.offset, what, len(data)))
         return decoded
 
     def _count(self, what: str, finding: Finding) -> None:
