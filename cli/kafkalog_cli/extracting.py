@@ -21,7 +21,7 @@ from kafkalog.queries.replays import Unfit, console_command, console_line, copy_
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.dumping_rows import dump_stream
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import NothingToWriteError, Target, say, write_provenance
 
 if TYPE_CHECKING:
     from kafkalog.segments.selection import Met
@@ -97,7 +97,10 @@ def write_rows(
 
 
 def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
-    """Write whole batches to a directory with one for each log; return how many other records they have."""
+    """Write whole batches to a directory with one for each log; return how many other records they have.
+
+    Raises NothingToWriteError where there is none.
+    """
 
     def report(finding: Finding) -> None:
         outcome.count(finding.code, finding.severity)
@@ -105,6 +108,8 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
 
     with target.folder(paths) as folder:
         others = copy_batches(found.given.values(), found.selection, limits, folder, report)
+        if not found.selection.met.records:
+            raise NothingToWriteError
         write_provenance(folder, target.command)
     return others
 
@@ -112,7 +117,8 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
 def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
     """Write lines that kafka-console-producer reads, of one topic, and say the command that does; no other records.
 
-    Raises UnsupportedError if a record would not survive it, or for several topics.
+    Raises UnsupportedError if a record would not survive it, UsageError for several topics, NothingToWriteError
+    where there is no record.
     """
     topics = {file.fates.topic for file in found.given.values() if file.fates is not None}
     if len(topics) > 1:
@@ -138,6 +144,8 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
                 f"{many(unfit, 'record')} can't be lines of kafka-console-producer, the first {first};"
                 " --format ndjson has every record"
             )
+        if not found.selection.met.records:
+            raise NothingToWriteError
     topic = next(iter(topics), None)
     command = None if topic is None else console_command(topic, str(target.path))
     if command is not None:
