@@ -397,7 +397,7 @@ def showing_options(
         *, form: Form | None, target: Target, tables: tuple[str, ...] = (), columns: tuple[str, ...] = (),
         everything: bool = False, findings: bool = False, zone: Zone = UTC,
     ) -> Showing:  # fmt: skip
-        form = form or (forms[0] if target.is_stream else form_of(target.path, forms, bare))
+        form = form or (forms[0] if target.path is None or target.is_stream else form_of(target.path, forms, bare))
         if form.misread and target.path is not None and target.path.suffix.lower() == form.misread:
             raise click.UsageError(f"--format {form} is lines of JSON: give the file a name that ends in .jsonl.")
         return Showing(form, target, tables, columns, everything, findings, zone)

@@ -149,7 +149,7 @@ class _Shown:
         """Return how it is shown, `below` directories or of files. Raises UsageError."""
         target, tables, columns = replace(self.target, raw=self.raw), self.tables, self.columns
         form = self.form or (FORMS["table"] if below else None)
-        form = form or (_FORMS[0] if target.is_stream else form_of(target.path, _FORMS))
+        form = form or (_FORMS[0] if target.path is None or target.is_stream else form_of(target.path, _FORMS))
         if below and form.has_rows:
             tables = tables or (() if internal else ("records",))
             columns = columns or (_SHOWN if form.draws else (EVERY_COLUMN,))
