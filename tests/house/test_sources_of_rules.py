@@ -35,6 +35,8 @@ OWN: Final = {
     "auditing/verification/result.py": "exit statuses are kafkalog's",
     "over_time/diff.py:Diff.outcome": "exit statuses are kafkalog's",
     "cli/kafkalog_cli/options.py": "exit statuses are kafkalog's",
+    "cli/kafkalog_cli/output.py": "brokers write none of these outputs",
+    "kafkalog/provenance.py": "brokers write none of these outputs",
     "cli/kafkalog_cli/render/showing.py": "output formats are kafkalog's",
     "cli/kafkalog_cli/main.py": "exit statuses are kafkalog's",
     "kafkalog/settle.py": "severities are kafkalog's",
