@@ -130,10 +130,9 @@ def dump_stream(
 ) -> None:
     """Write rows to a file or to standard output; of Arrow, Parquet and CSV one table.
 
-    Raises UsageError if the files or the options give it several, or none of its columns, NothingToWriteError if a
-    filter leaves nothing.
+    Raises UsageError if the files or the options give it several, or none of its columns.
     """
-    with showing.target.stream(inputs) as stream:
+    with showing.target.nothing_said(), showing.target.stream(inputs) as stream:
         sink = showing.sink(stream, _tables(showing, request), request.files)
         rows = _RowDump(request, sink, outcome, findings_as_rows=findings_as_rows)
         rows.all()
@@ -142,9 +141,9 @@ def dump_stream(
 
 
 def dump_folder(showing: Showing, request: DumpRequest, inputs: Sequence[str], outcome: Outcome) -> None:
-    """Write a directory with a file for each table. Raises NothingToWriteError if a filter leaves nothing."""
+    """Write a directory with a file for each table."""
     target = showing.target
-    with target.folder(inputs) as folder:
+    with target.nothing_said(), target.folder(inputs) as folder:
         with folder_sink(showing, folder, _expected(request), request.files) as sink:
             rows = _RowDump(request, sink, outcome, findings_as_rows=True)
             rows.all()

@@ -97,16 +97,14 @@ def write_rows(
 
 
 def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
-    """Write whole batches to a directory with one for each log; return how many other records they have.
-
-    Raises NothingToWriteError where there is none.
-    """
+    """Write whole batches to a directory with one for each log; return how many other records they have."""
 
     def report(finding: Finding) -> None:
         outcome.count(finding.code, finding.severity)
         say(str(finding))
 
-    with target.folder(paths) as folder:
+    others = 0
+    with target.nothing_said(), target.folder(paths) as folder:
         others = copy_batches(found.given.values(), found.selection, limits, folder, report)
         if not found.selection.met.records:
             raise NothingToWriteError
@@ -117,14 +115,13 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
 def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
     """Write lines that kafka-console-producer reads, of one topic, and say the command that does; no other records.
 
-    Raises UnsupportedError if a record would not survive it, UsageError for several topics, NothingToWriteError
-    where there is no record.
+    Raises UnsupportedError if a record would not survive it, UsageError for several topics.
     """
     topics = {file.fates.topic for file in found.given.values() if file.fates is not None}
     if len(topics) > 1:
         raise click.UsageError("--format console is of one topic: name it with --topic.")
     unfit, first = 0, ""
-    with target.stream(paths) as stream:
+    with target.nothing_said(), target.stream(paths) as stream:
         for file in found.given.values():
             for item in selected_blocks(file, found.selection, limits):
                 if isinstance(item, Finding):
@@ -146,7 +143,7 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
             )
         if not found.selection.met.records:
             raise NothingToWriteError
-    topic = next(iter(topics), None)
+    topic = next(iter(topics), None) if found.selection.met.records else None
     command = None if topic is None else console_command(topic, str(target.path))
     if command is not None:
         say(f"write them with: {command}")

@@ -242,8 +242,7 @@ def dump(
             if _silence(request.selection) is not None:
                 raise NothingToWriteError
     else:
-        with showing.target.nothing_said():
-            _dump_rows(showing, request, inputs, outcome)
+        _dump_rows(showing, request, inputs, outcome)
     tell_lost(found, outcome)
     _say_silence(request.selection, outcome)
     return failing.status(outcome)

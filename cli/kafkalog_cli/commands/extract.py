@@ -145,13 +145,12 @@ def extract(
     elif meant.view == "read-uncommitted":
         found = extracting.since_log_start(found)
     others = 0
-    with showing.target.nothing_said():
-        if showing.form.has_rows:
-            shown = replace(showing, columns=showing.columns or _REPLAYED)
-            extracting.write_rows(shown, found, limits, outcome, decoders=decoders)
-        else:
-            write = {_SEGMENT: extracting.write_segments, _CONSOLE: extracting.write_console}[showing.form]
-            others = write(found, limits, showing.target, paths, outcome)
+    if showing.form.has_rows:
+        shown = replace(showing, columns=showing.columns or _REPLAYED)
+        extracting.write_rows(shown, found, limits, outcome, decoders=decoders)
+    else:
+        write = {_SEGMENT: extracting.write_segments, _CONSOLE: extracting.write_console}[showing.form]
+        others = write(found, limits, showing.target, paths, outcome)
     met = found.selection.met
     for line in (extracting.counted(met, others), *extracting.groups_beside(found, paths, limits)):
         say(line)
