@@ -4,7 +4,7 @@ KafkaLogError
 ├── NothingMatchesError a filter leaves nothing to look at
 ├── OutputError         the output can't be written
 ├── UnreadableError     a file can't be opened or read, or is no file of the kind asked for
-└── UnsupportedError    a request that this version can't answer
+└── UnsupportedError    a request that this version can't answer, or an output that is not to be written or replaced
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class NothingMatchesError(KafkaLogError):
 
 
 class OutputError(KafkaLogError):
-    """The output could not be written, or is refused."""
+    """The output could not be written."""
 
 
 class UnreadableError(KafkaLogError):
@@ -29,4 +29,4 @@ class UnreadableError(KafkaLogError):
 
 
 class UnsupportedError(KafkaLogError):
-    """A request is understood and cannot be answered by this version."""
+    """A request is understood, and cannot be answered by this version or is refused, as an output that is there."""

@@ -6,9 +6,18 @@ bytes that are not UTF-8 as ``\\xNN``, a backslash as two.
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import Final, NewType
 
-__all__ = ["CommandLine", "command_line", "described", "escape", "escape_bytes", "escape_json", "escape_line"]
+__all__ = [
+    "CommandLine",
+    "command_line",
+    "described",
+    "escape",
+    "escape_bytes",
+    "escape_json",
+    "escape_line",
+    "saved_as",
+]
 
 CommandLine = NewType("CommandLine", str)  # only what `command_line` writes is one
 
@@ -21,6 +30,23 @@ def command_line(program: str, *arguments: str | tuple[object, ...], files: str 
     """
     line = " ".join([program, *(word for argument in arguments for word in _words(argument))]) + files
     return CommandLine(line) if line.isprintable() else None
+
+
+_NAME: Final = 100  # characters of a topic in a file's name
+
+
+def saved_as(what: str, identity: str, *place: object, suffix: str = "ndjson") -> str:
+    """Return a name, harmless for a shell, for the file of what a printed line saves: no other line has the same.
+
+    `place` is for people, as topic, partition and offset; the digest of it and of `identity` tells apart. Without a
+    place the name has the identity itself, which is one that a person can look up.
+    """
+    import re
+    from hashlib import sha256
+
+    digest = sha256(repr((identity, *place)).encode("utf-8", "surrogateescape")).hexdigest()[:8] if place else identity
+    words = (re.sub(r"[^A-Za-z0-9._-]", "_", str(one)[:_NAME]) for one in place)
+    return f"{'-'.join((what, *words, digest))}.{suffix}"
 
 
 def described(program: str, *arguments: str | tuple[object, ...]) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "listed",
     "mark",
     "new_folder",
+    "parents_made",
     "refusal",
     "remove_listed",
     "remove_written",
@@ -82,6 +83,19 @@ def refusal(name: str, command: str, *, overwrite: bool, provenance: Callable[[]
 
 
 @contextmanager
+def parents_made(place: Path) -> Iterator[None]:
+    """Make the directories that `place` is in; those that were missing, and are empty in the end, go again."""
+    missing = [folder for folder in place.parents if not folder.exists()]
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        for folder in missing:
+            with suppress(OSError):  # the output is there, or what somebody else put there meanwhile
+                folder.rmdir()
+
+
+@contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
     """Give a new directory beside `place`, for this user alone; it is removed if it still has its name in the end."""
     made, new = beside(place), None
@@ -108,9 +122,10 @@ def write_manifest(folder: Path, run: Run | None = None) -> None:
     others: list[TableFile] = []
     for path in sorted(found for found in folder.rglob("*") if found.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name.startswith("_"):
+        if name == SUCCESS or name.startswith(f"{WORK}/"):
             continue
-        table = name.partition("/")[0].partition(".")[0]
+        home, in_folder, _ = name.partition("/")
+        table = home if in_folder else name.partition(".")[0]
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         rows = row_count(path) if path.suffix == ".parquet" else None

@@ -378,6 +378,26 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "cli/test_output_target.py cli",
         ),
     ),
+    "When is an output that is there replaced?": (
+        Mutant(
+            "cli/kafkalog_cli/output.py:Target.refuse_replacing",
+            "if os.path.lexists(output) and not self.overwrite:",
+            "if os.path.lexists(output) and self.overwrite:",
+            "cli/test_output_target.py cli",
+        ),
+        Mutant(
+            "kafkalog/provenance.py:refusal",
+            'if about.get("command") != command:',
+            'if about.get("command") is None:',
+            "cli/test_replaced_outputs.py cli",
+        ),
+        Mutant(
+            "cli/kafkalog_cli/output.py:Target.is_stream",
+            "return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)",
+            "return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)",
+            "cli/test_output_file.py cli",
+        ),
+    ),
     "May the cleaner have been here?": (
         Mutant(
             "auditing/partition/cleaning.py:cleaned_to_of",

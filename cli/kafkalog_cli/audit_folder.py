@@ -39,6 +39,7 @@ from kafkalog.provenance import (
     is_linked,
     listed,
     new_folder,
+    parents_made,
     remove_listed,
     remove_written,
     write_manifest,
@@ -104,17 +105,18 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
             with target.folder(inputs) as temporary:
                 yield _begin(temporary, target.command, arguments)
             return
-        new = _begin_new(place, target.command, arguments) if begun is None else None
-        folder = new or AuditFolder(place, begun or 0, resumed=True)
-        with _locked(place, target.path):
-            if folder.resumed:
-                _clear(place)
-            try:
-                yield folder
-                place.chmod(0o755)
-            except BaseException:
-                _leave(place, target.path)
-                raise
+        with parents_made(place):
+            new = _begin_new(place, target.command, arguments) if begun is None else None
+            folder = new or AuditFolder(place, begun or 0, resumed=True)
+            with _locked(place, target.path):
+                if folder.resumed:
+                    _clear(place)
+                try:
+                    yield folder
+                    place.chmod(0o755)
+                except BaseException:
+                    _leave(place, target.path)
+                    raise
     except OSError as error:
         raise OutputError(f"{target.path}: {error.strerror or error}") from error
 

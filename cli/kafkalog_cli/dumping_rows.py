@@ -16,7 +16,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, name_of
-from kafkalog_cli.output import write_provenance
+from kafkalog_cli.output import NothingToWriteError, write_provenance
 from kafkalog_cli.render.sinks import folder_sink
 
 if TYPE_CHECKING:
@@ -58,11 +58,18 @@ class _RowDump(DumpRun):
         super().__init__(request, outcome)
         self._sink = sink
         self._finding_row = _FindingRows() if findings_as_rows else None
+        self._is_empty = True
+
+    def check(self) -> None:
+        """Raise NothingToWriteError if a filter left nothing, and no finding is a row either."""
+        if self._is_empty and not self.request.selection.everything:
+            raise NothingToWriteError
 
     def show(self, finding: Finding) -> None:
         if self._finding_row is None:
             super().show(finding)
         else:
+            self._is_empty = False
             self._sink.row(FINDINGS, self._finding_row(finding))
 
     def unreadable(self, file: str, message: str) -> None:
@@ -104,6 +111,7 @@ class _RowDump(DumpRun):
             room: int | None = left.get(table.name, 0)
             if room == 0:
                 continue
+            self._is_empty = False
             taken = 1
             if isinstance(item, Rows):
                 taken = len(item) if room is None else min(len(item), room)
@@ -124,19 +132,23 @@ def dump_stream(
 
     Raises UsageError if the files or the options give it several, or none of its columns.
     """
-    with showing.target.stream(inputs) as stream:
+    with showing.target.nothing_said(), showing.target.stream(inputs) as stream:
         sink = showing.sink(stream, _tables(showing, request), request.files)
-        _RowDump(request, sink, outcome, findings_as_rows=findings_as_rows).all()
+        rows = _RowDump(request, sink, outcome, findings_as_rows=findings_as_rows)
+        rows.all()
         sink.close()
+        rows.check()
 
 
 def dump_folder(showing: Showing, request: DumpRequest, inputs: Sequence[str], outcome: Outcome) -> None:
     """Write a directory with a file for each table."""
     target = showing.target
-    with target.folder(inputs) as folder:
+    with target.nothing_said(), target.folder(inputs) as folder:
         with folder_sink(showing, folder, _expected(request), request.files) as sink:
-            _RowDump(request, sink, outcome, findings_as_rows=True).all()
+            rows = _RowDump(request, sink, outcome, findings_as_rows=True)
+            rows.all()
             sink.close()
+        rows.check()
         write_provenance(folder, target.command)
 
 

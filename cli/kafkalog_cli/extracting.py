@@ -21,7 +21,7 @@ from kafkalog.queries.replays import Unfit, console_command, console_line, copy_
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.dumping_rows import dump_stream
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import NothingToWriteError, Target, say, write_provenance
 
 if TYPE_CHECKING:
     from kafkalog.segments.selection import Met
@@ -103,8 +103,11 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
         outcome.count(finding.code, finding.severity)
         say(str(finding))
 
-    with target.folder(paths) as folder:
+    others = 0
+    with target.nothing_said(), target.folder(paths) as folder:
         others = copy_batches(found.given.values(), found.selection, limits, folder, report)
+        if not found.selection.met.records:
+            raise NothingToWriteError
         write_provenance(folder, target.command)
     return others
 
@@ -112,13 +115,13 @@ def write_segments(found: FoundFiles, limits: Limits, target: Target, paths: Seq
 def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequence[str], outcome: Outcome) -> int:
     """Write lines that kafka-console-producer reads, of one topic, and say the command that does; no other records.
 
-    Raises UnsupportedError if a record would not survive it, or for several topics.
+    Raises UnsupportedError if a record would not survive it, UsageError for several topics.
     """
     topics = {file.fates.topic for file in found.given.values() if file.fates is not None}
     if len(topics) > 1:
         raise click.UsageError("--format console is of one topic: name it with --topic.")
     unfit, first = 0, ""
-    with target.stream(paths) as stream:
+    with target.nothing_said(), target.stream(paths) as stream:
         for file in found.given.values():
             for item in selected_blocks(file, found.selection, limits):
                 if isinstance(item, Finding):
@@ -138,7 +141,9 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
                 f"{many(unfit, 'record')} can't be lines of kafka-console-producer, the first {first};"
                 " --format ndjson has every record"
             )
-    topic = next(iter(topics), None)
+        if not found.selection.met.records:
+            raise NothingToWriteError
+    topic = next(iter(topics), None) if found.selection.met.records else None
     command = None if topic is None else console_command(topic, str(target.path))
     if command is not None:
         say(f"write them with: {command}")

@@ -160,25 +160,24 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
 
     Without `folders` a command writes no directories.
     """
-    again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
+    replaced = "a file that is there, or a directory that the same command wrote" if folders else "a file that is there"
     return as_one(
         "target", _target,
         click.option("-o", "--output", type=PathOrUri(), required=required, metavar="NAME",
                      help=f"{text} `-` is standard output."),
-        click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
-        *((again,) if folders else ()),
+        click.option("--overwrite", is_flag=True, help=f"Replace {replaced}."),
         click.option("--csv-safe", is_flag=True,
                      help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' blank or wide sign."),
     )  # fmt: skip
 
 
-def _target(*, output: str | None, no_clobber: bool, csv_safe: bool, overwrite: bool = False) -> Target:
-    if no_clobber and overwrite:
-        raise click.UsageError("--no-clobber and --overwrite exclude each other.")
-    path = None if output in (None, "-") else _path(output or "")
+def _target(*, output: str | None, overwrite: bool, csv_safe: bool) -> Target:
+    path = None if output in (None, "-", "/dev/stdout") else _path(output or "")
     remote = output if output and is_remote(output) else None
     name = click.get_current_context().command.name or ""
-    return Target(path, overwrite, no_clobber, csv_safe, remote, name)
+    target = Target(path, overwrite, csv_safe, remote, name)
+    target.refuse_replacing()  # before anything is read, which may take hours
+    return target
 
 
 def _path(output: str) -> Path:
@@ -410,7 +409,7 @@ def showing_options(
         *, form: Form | None, target: Target, tables: tuple[str, ...] = (), columns: tuple[str, ...] = (),
         everything: bool = False, findings: bool = False, zone: Zone = UTC,
     ) -> Showing:  # fmt: skip
-        form = form or (forms[0] if target.path is None else form_of(target.path, forms, bare))
+        form = form or (forms[0] if target.path is None or target.is_stream else form_of(target.path, forms, bare))
         if form.misread and target.path is not None and target.path.suffix.lower() == form.misread:
             raise click.UsageError(f"--format {form} is lines of JSON: give the file a name that ends in .jsonl.")
         return Showing(form, target, tables, columns, everything, findings, zone)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kafkalog.errors import OutputError
+from kafkalog.errors import OutputError, UnsupportedError
 from kafkalog.escape import escape, escape_line
 from kafkalog.files.names import local_path, unpacked_places
 from kafkalog.files.watch import watch
@@ -20,12 +21,14 @@ from kafkalog.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import TracebackType
 
     from _typeshed import SupportsWrite
 
 __all__ = [
     "STDOUT",
     "Buffer",
+    "NothingToWriteError",
     "PipeClosedError",
     "Target",
     "is_terminal",
@@ -39,6 +42,10 @@ __all__ = [
 
 class PipeClosedError(Exception):
     """The reader of the output has closed it. Not an OSError: click would turn that into a status of its own."""
+
+
+class NothingToWriteError(Exception):
+    """What was asked for is not there: an output that is being written leaves nothing, and an earlier one as it was."""
 
 
 def is_terminal() -> bool:
@@ -75,7 +82,7 @@ def _to_stderr(line: str) -> None:
 class _Checked:
     """A stream whose failures are OutputErrors and PipeClosedErrors: click treats an OSError in its own way."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: BinaryIO | _NewFile, name: str) -> None:
         self._stream = stream
         self._name = name
 
@@ -125,18 +132,101 @@ def _only_ours(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+class _NewFile:
+    """A file that is made, under a temporary name beside its own, when the first byte comes; `keep` gives it its name.
+
+    What is not kept leaves nothing: no file, and none of the directories that were made for it.
+    """
+
+    def __init__(self, path: Path, *, replaces: bool) -> None:
+        from kafkalog.provenance import beside
+
+        self._path = path
+        self._replaces = replaces
+        self._place = path.absolute().parent.resolve() / path.name
+        self._temporary = beside(self._place)
+        self._made = contextlib.ExitStack()
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> _NewFile:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._made.close()
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        return self._opened().write(data)
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def keep(self) -> None:
+        """Give the file its name; one without a byte is an answer, too. Raises OSError, UnsupportedError."""
+        file = self._opened()
+        file.flush()
+        os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(file.fileno(), 0o666 & ~mask)
+        if self._replaces:
+            os.replace(self._temporary, self._place)
+            return
+        try:
+            os.link(self._temporary, self._place)  # fails where a file of this name has come meanwhile
+        except FileExistsError as error:
+            raise _already(self._path) from error
+        except OSError:  # a file system without hard links
+            if os.path.lexists(self._place):
+                raise _already(self._path) from None
+            os.rename(self._temporary, self._place)
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            from kafkalog.provenance import parents_made
+
+            self._made.enter_context(parents_made(self._place))
+            self._made.callback(self._remove)  # before it is there: a signal may come between
+            opened = open(self._temporary, "xb", opener=_only_ours)  # noqa: SIM115  # the stack closes it
+            self._file = self._made.enter_context(opened)
+        return self._file
+
+    def _remove(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._temporary)
+
+
+def _already(path: Path) -> UnsupportedError:
+    return UnsupportedError(f"{path}: exists already; give a new name, or replace it with --overwrite")
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the descriptor that a name stands for, as ``/dev/stderr`` and ``/dev/fd/63`` do; None for other names."""
+    if str(path) == "/dev/stderr":
+        return 2
+    if str(path.parent) in ("/dev/fd", "/proc/self/fd") and path.name.isdecimal():
+        return int(path.name)
+    return None
+
+
+def _for_writing(path: Path) -> int:
+    """Open what is no file to write to it: nothing is created or emptied. Raises OSError."""
+    descriptor = _descriptor(path)
+    return os.open(path, os.O_WRONLY | os.O_NOCTTY) if descriptor is None else os.dup(descriptor)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
+    """What ``-o`` names, `path`, None for standard output; what is there is replaced only with `overwrite`.
 
-    A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that the same `command`
-    wrote. `csv_safe` says that a spreadsheet will open it, `raw` that nothing is escaped on a terminal. `remote` is the
-    URI of a place in an object store, where only Spark writes.
+    A directory only if the same `command` wrote it. `csv_safe` says that a spreadsheet will open it, `raw` that nothing
+    is escaped on a terminal. `remote` is the URI of a place in an object store, where only Spark writes.
     """
 
     path: Path | None = None
     overwrite: bool = False
-    no_clobber: bool = False
     csv_safe: bool = False
     remote: str | None = None
     command: str = ""
@@ -145,7 +235,29 @@ class Target:
     @property
     def on_terminal(self) -> bool:
         """Say whether the data goes to a terminal."""
-        return self.path is None and is_terminal()
+        if self.path is None:
+            return is_terminal()
+        if not self.path.is_char_device():
+            return False
+        try:
+            descriptor = _for_writing(self.path)
+        except OSError:
+            return False
+        try:
+            return os.isatty(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether it is no file: standard output, a pipe, a device, or another descriptor that the program has."""
+        if self.path is None or _descriptor(self.path) is not None:
+            return True
+        try:
+            mode = self.path.stat().st_mode
+        except OSError:
+            return False
+        return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
     @property
     def is_escaped(self) -> bool:
@@ -155,14 +267,34 @@ class Target:
     @property
     def is_folder(self) -> bool:
         """Say whether it is a directory, for a format that goes to one: the name has no suffix."""
-        return self.path is not None and (not self.path.suffix or self.path.is_dir())
+        return self.path is not None and not self.is_stream and (not self.path.suffix or self.path.is_dir())
+
+    @contextlib.contextmanager
+    def nothing_said(self) -> Iterator[None]:
+        """Say that the output was not written where there is nothing to write."""
+        try:
+            yield
+        except NothingToWriteError:
+            if not self.is_stream:
+                say(f"{self.path} was not written: there is nothing to write")
+
+    def refuse_replacing(self) -> None:
+        """Refuse a file that is there, unless it is to be replaced; a directory is for who writes one.
+
+        Raises UnsupportedError.
+        """
+        output = self.path
+        if output is None or self.is_stream or output.is_dir():
+            return
+        if os.path.lexists(output) and not self.overwrite:
+            raise _already(output)
 
     @contextlib.contextmanager
     def stream(self, inputs: Sequence[str]) -> Iterator[BinaryIO]:
         """Give the stream for the data of a command that reads the `inputs`.
 
-        A file is written under a temporary name beside it and renamed when it is complete. Raises OutputError if it
-        can't be written, UnsupportedError where nothing is.
+        A file gets its name when it is complete, and there is none before. Raises OutputError if it can't be written,
+        UnsupportedError where nothing is.
         """
         output = self.path
         if output is None:
@@ -174,41 +306,30 @@ class Target:
             yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
             stream.flush()
             return
-        self._refuse(output, inputs)
-        if output.exists() and not output.is_file():
-            raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
-        folder = output.absolute().parent.resolve()
-        from kafkalog.provenance import beside
-
-        name = beside(folder / output.name)
+        if _descriptor(output) is None:
+            self._refuse(output, inputs)
         try:
-            with open(name, "xb", opener=_only_ours) as file:
-                descriptor = file.fileno()
-                stream = _Checked(file, str(output))
-                yield stream  # type: ignore[misc]  # as above
-                stream.flush()
-                os.fsync(descriptor)
-                mask = os.umask(0)
-                os.umask(mask)
-                os.fchmod(descriptor, 0o666 & ~mask)
-            if self.no_clobber:
-                os.link(name, output)  # fails where a file of this name has come meanwhile
-            else:
-                os.replace(name, output)
+            if self.is_stream:
+                with open(output, "wb", opener=lambda _path, _flags: _for_writing(output)) as device:
+                    stream = _Checked(device, str(output))
+                    yield stream  # type: ignore[misc]  # as above
+                    stream.flush()
+                return
+            self._refuse_other_kinds(output)
+            with _NewFile(output, replaces=self.overwrite) as new:
+                yield _Checked(new, str(output))  # type: ignore[misc]  # as above
+                new.keep()
         except OSError as error:
             raise OutputError(f"{output}: {error.strerror}") from error
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
 
     @contextlib.contextmanager
     def folder(self, inputs: Sequence[str]) -> Iterator[Path]:
         """Give a directory that gets its name when it is complete, with a list of its files, or is removed.
 
         An output that it replaces stays until then. Raises OutputError if that can't be done, UnsupportedError
-        where nothing is written.
+        where nothing is written or replaced.
         """
-        from kafkalog.provenance import PROVENANCE, new_folder, refusal, replace_folder, write_manifest
+        from kafkalog.provenance import PROVENANCE, new_folder, parents_made, refusal, replace_folder, write_manifest
         from kafkalog.tables.manifest import MANIFEST
 
         assert self.path is not None
@@ -216,9 +337,9 @@ class Target:
         if os.path.lexists(place):
             about = (place / PROVENANCE).read_bytes
             if said := refusal(str(output), self.command, overwrite=self.overwrite, provenance=about):
-                raise OutputError(said)
+                raise UnsupportedError(said)
         try:
-            with new_folder(place) as temporary:
+            with parents_made(place), new_folder(place) as temporary:
                 yield temporary
                 if not (temporary / MANIFEST).exists():
                     write_manifest(temporary)
@@ -239,11 +360,16 @@ class Target:
         self._refuse(self.path, inputs)
         return self.path.resolve()
 
+    def _refuse_other_kinds(self, output: Path) -> None:
+        self.refuse_replacing()
+        if output.is_dir():
+            raise UnsupportedError(f"{output}: is a directory; give the name of a file")
+        if output.exists() and not output.is_file():
+            raise OutputError(f"{output}: is not a regular file")
+
     def _refuse(self, output: Path, inputs: Sequence[str]) -> None:
         if self.remote is not None:
             raise OutputError(f"{self.remote}: only txn-audit --engine spark writes to object stores")
-        if self.no_clobber and os.path.lexists(output):
-            raise OutputError(f"{output}: exists already (--no-clobber)")
         for archive in (root.removesuffix("!") for root in unpacked_places()):
             if output.exists() and output.samefile(local_path(archive)):
                 raise OutputError(f"{output}: is an input; kafkalog never writes there")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, as_text, begun_before, begun_text
-from kafkalog.errors import OutputError
+from kafkalog.errors import OutputError, UnsupportedError
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.object_stores import with_advice
 from kafkalog.files.off_limits import real_place
@@ -253,7 +253,7 @@ class Output:
         return real_place(self.name) == real_place(name)
 
     def refuse_existing(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> bool:
-        """Say whether there is a directory whose content goes. Raises OutputError where it may not.
+        """Say whether there is a directory whose content goes. Raises UnsupportedError where it may not, OutputError.
 
         The unfinished output of a run with the same `arguments` is gone on with, if there are any to compare.
         """
@@ -265,7 +265,7 @@ class Output:
             if not self.resumed:
                 said = refusal(self.name, self.command, overwrite=overwrite, provenance=partial(self._read, PROVENANCE))
                 if said:
-                    raise OutputError(said)
+                    raise UnsupportedError(said)
         return True
 
     def _is_nothing(self) -> bool:
@@ -279,7 +279,7 @@ class Output:
     def make_directory(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
         """Make the directory; one that is there is refused, gone on with, or replaced by the commit.
 
-        Raises OutputError.
+        Raises UnsupportedError where it is refused, OutputError.
         """
         with self._in_words():
             is_there = self.refuse_existing(overwrite=overwrite, arguments=arguments)

@@ -150,9 +150,9 @@ FIRST = [
     # Outputs.
     First("txn-audit hanging -o out.json", 1, "BLOCKED: 3 hanging transactions "),
     First("txn-audit hanging -o -", 1, " 1 ERROR  A hanging transaction of producer 3"),
-    First("txn-audit data -o logs", 4, "", "exists already; give a new name (--overwrite replaces only what kafkalog wrote)"),
-    First("txn-audit data -o logs --overwrite", 4, "", "kafkalog did not write it: it is not replaced"),
-    First("txn-audit data -o notes.txt --no-clobber --format json", 4, "", "exists already (--no-clobber)"),
+    First("txn-audit data -o logs", 2, "", "exists already; give a new name (--overwrite replaces only what kafkalog wrote)"),
+    First("txn-audit data -o logs --overwrite", 2, "", "kafkalog did not write it: it is not replaced"),
+    First("txn-audit data -o notes.txt --format json", 2, "", "notes.txt: exists already; give a new name, or replace it"),
     First("txn-audit hanging --format json", 1, '"verdict": "BLOCKED: 3 hanging transactions'),
     First("txn-audit hanging --format ndjson", 1, '{"table":"summary","schema_version":2,"verdict":"BLOCKED: '),
     First("txn-audit hanging --format markdown", 1, "# BLOCKED: 3 hanging transactions "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import resource
 import signal
 import stat
@@ -116,34 +117,69 @@ def test_nothing_is_written_where_evidence_lies(tmp_path: Path, evidence: Path, 
 
 
 def test_a_link_to_evidence_is_not_written_through(evidence: Path, out: Path) -> None:
-    """An output name that is a link, symbolic or hard, to the evidence is replaced; what it pointed at is not touched."""
+    """A name that is a symbolic link to the evidence is refused, a hard one replaced; the evidence is not touched."""
     data = evidence.read_bytes()
     (out / "soft").symlink_to(evidence)
     os.link(evidence, out / "hard")
-    for name in ("soft", "hard"):
-        kafkalog("dump", evidence, "-o", out / name)
+    for name, status in (("soft", 2), ("hard", 0)):
+        ended = kafkalog("dump", evidence, "-o", out / name, "--format", "csv", "--overwrite")
+        assert ended.status == status, ended.err
 
+    assert (out / "hard").read_bytes() != data
     assert evidence.read_bytes() == data
 
 
 @pytest.mark.process
 def test_what_is_no_regular_file_is_not_replaced(evidence: Path, out: Path) -> None:
-    """A FIFO or device, as in ``-o /dev/null``, is written to or refused, and is there afterwards."""
+    """A FIFO or a device, as /dev/null, is written to as standard output is, and is there afterwards."""
     os.mkfifo(out / "fifo")
     with process("dump", evidence, "-o", out / "fifo") as running:
-        reader = os.open(out / "fifo", os.O_RDONLY | os.O_NONBLOCK)
-        finish(running)
-        os.close(reader)
+        data = (out / "fifo").read_bytes()
+        ended = finish(running)
 
+    assert (ended.status, data) == (0, kafkalog("dump", evidence).out)
     assert stat.S_ISFIFO((out / "fifo").stat().st_mode)
+    assert kafkalog("dump", "--format", "ndjson", evidence, "-o", os.devnull).status == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
-def test_a_folder_that_is_not_there_is_4(evidence: Path, out: Path) -> None:
-    """The output's path is named."""
-    ended = kafkalog("dump", evidence, "-o", out / "no" / "a.txt")
+@pytest.mark.process
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr", "/dev/fd/1"])
+def test_a_descriptor_is_written_to_where_it_stands(evidence: Path, out: Path, name: str) -> None:
+    """Also where the shell appends it to a file: what is there stays, and so does the name in /dev."""
+    (out / "a.txt").write_bytes(b"the old one\n")
+    before = os.readlink("/dev/stdout"), os.readlink("/dev/stderr")
+    with (out / "a.txt").open("ab") as both:
+        ended = processed("dump", evidence, "-o", name, stdout=both, stderr=both)
 
+    assert ended.status == 0
+    assert (out / "a.txt").read_bytes() == b"the old one\n" + kafkalog("dump", evidence).out
+    assert (os.readlink("/dev/stdout"), os.readlink("/dev/stderr")) == before
+
+
+@pytest.mark.process
+def test_a_terminal_that_is_named_is_no_less_safe(tmp_path: Path) -> None:
+    """What acts on a terminal is escaped in ``-o /dev/pts/0`` as it is on standard output."""
+    path = segment(tmp_path, one(b"\x1b[2J"))
+    theirs, ours = pty.openpty()
+    ended = processed("dump", "--print-data-log", path, "-o", os.ttyname(ours))
+    shown = os.read(theirs, 10_000)
+    os.close(ours)
+    os.close(theirs)
+
+    assert ended.status == 0, ended.err
+    assert b"\\x1b[2J" in shown
+    assert b"\x1b[2J" not in shown
+
+
+def test_folders_that_are_not_there_are_made(evidence: Path, out: Path) -> None:
+    """All that the output is in; where they can't be, the output's path is named."""
+    assert kafkalog("dump", evidence, "-o", out / "a" / "b" / "c.txt").status == 0
+    assert names(out) == ["a", "a/b", "a/b/c.txt"]
+
+    ended = kafkalog("dump", evidence, "-o", out / "a" / "b" / "c.txt" / "d.txt")
     assert ended.status == 4
-    assert f"kafkalog: error: {out / 'no' / 'a.txt'}: " in ended.err
+    assert f"kafkalog: error: {out / 'a' / 'b' / 'c.txt' / 'd.txt'}: " in ended.err
 
 
 @pytest.mark.some(every=5)
@@ -159,7 +195,7 @@ def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, out: Path, form: str
     def small() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    with process("dump", "--format", form, path, "-o", target, preexec_fn=small) as running:
+    with process("dump", "--format", form, path, "-o", target, "--overwrite", preexec_fn=small) as running:
         ended = finish(running)
 
     assert ended.status == 4
@@ -173,7 +209,7 @@ def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, out: Path, form: str
 def test_a_signal_leaves_no_partial_file(out: Path, number: int, status: int) -> None:
     """Who is stopped while writing leaves the old file and no temporary one."""
     (out / "a.txt").write_bytes(b"the old one\n")
-    with process("dump", "-", "-o", out / "a.txt", stdin=subprocess.PIPE, bufsize=0) as running:
+    with process("dump", "-", "-o", out / "a.txt", "--overwrite", stdin=subprocess.PIPE, bufsize=0) as running:
         assert running.stdin
         running.stdin.write(SEGMENT.read_bytes())
         deadline = time.monotonic() + 10
@@ -190,7 +226,7 @@ def test_a_signal_leaves_no_partial_file(out: Path, number: int, status: int) ->
 def test_a_usage_error_leaves_the_old_file(evidence: Path, out: Path) -> None:
     """Whatever is wrong with the request, an existing file is not touched."""
     (out / "a.csv").write_bytes(b"the old one\n")
-    ended = kafkalog("dump", "--table", "batches", "--table", "control", evidence, "-o", out / "a.csv")
+    ended = kafkalog("dump", "--table", "batches", "--table", "control", evidence, "-o", out / "a.csv", "--overwrite")
 
     assert ended.status == 2
     assert names(out) == ["a.csv"]

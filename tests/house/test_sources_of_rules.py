@@ -34,6 +34,8 @@ OWN: Final = {
     "auditing/incidents/verdict.py": "words, sentences and exit statuses are kafkalog's",
     "reports/first_screen.py:first_screen": "what is shown first is kafkalog's",
     "cli/kafkalog_cli/options.py": "exit statuses are kafkalog's",
+    "cli/kafkalog_cli/output.py": "brokers write none of these outputs",
+    "kafkalog/provenance.py": "brokers write none of these outputs",
     "cli/kafkalog_cli/render/showing.py": "output formats are kafkalog's",
     "cli/kafkalog_cli/main.py": "exit statuses are kafkalog's",
     "kafkalog/settle.py": "severities are kafkalog's",

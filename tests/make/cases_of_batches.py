@@ -26,7 +26,7 @@ NEXT: Final = written(f"t-0/{5:020}.log", batch(record(), base_offset=5))
 LIMIT: Final = len(LOG[-1])
 PACKED: Final = partition(*(batch(record(bytes(10_000)), codec=build.GZIP, base_offset=at) for at in range(3)))
 UNPACKED: Final = 3 * len(record(bytes(10_000)))
-SALVAGE: Final = ("salvage", NAME, "-o", "../whole.log", "--table", "findings")
+SALVAGE: Final = ("salvage", NAME, "-o", "../whole.log", "--overwrite", "--table", "findings")
 THINNED: Final = batch(record(), record(delta=2), last_offset_delta=2)
 
 

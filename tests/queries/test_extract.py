@@ -240,6 +240,38 @@ def test_lines_for_the_console_producer(tmp_path: Path) -> None:
     assert [line[1:] for line in lines] == [[row["key"] or "\\N", row["value"] or "\\N"] for row in rows]
 
 
+@pytest.mark.parametrize("form", ["ndjson", "json", "csv", "arrow", "parquet", "segment", "console"])
+def test_what_matches_nothing_writes_nothing(form: str, tmp_path: Path) -> None:
+    """No file or directory, none of those above it, and what an earlier run wrote stays: status 3 and a sentence."""
+    out, more = tmp_path / "new" / "out", ("--topic", TOPIC) if form == "console" else ()
+    arguments = ("extract", "--format", form, *more, HANGING, "-o", out)
+    ended = kafkalog(*arguments, "--offset", "99999")
+    assert (ended.status, list(tmp_path.iterdir())) == (3, [])
+    assert f"{out} was not written: there is nothing to write" in ended.err
+
+    assert kafkalog(*arguments).status == 0
+    before = {path: path.stat().st_ino for path in tmp_path.rglob("*")}
+    assert kafkalog(*arguments, "--offset", "99999", "--overwrite").status == 3
+    assert {path: path.stat().st_ino for path in tmp_path.rglob("*")} == before
+
+
+def test_segments_of_internal_topics_are_listed_and_replaced(tmp_path: Path) -> None:
+    """A log whose name begins with an underscore is part of the output as any other."""
+    out = tmp_path / "out"
+    arguments = ("extract", "--view", "read-uncommitted", "--format", "segment", HANGING, "-o", out, "--overwrite")
+    assert kafkalog(*arguments).status == 0
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    said = json.loads((out / "manifest.json").read_text())
+    listed = {file["file"] for files in (*said["tables"].values(), said["others"]) for file in files}
+    assert files - listed == {"manifest.json"}
+    assert any(name.startswith("__transaction_state-") and name.endswith(".log") for name in listed)
+
+    (out / "mine").touch()
+    again = kafkalog(*arguments)
+    assert again.status == 0, again.err
+    assert {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()} == {*files, "mine"}
+
+
 class Broker:
     """What ``confluent_kafka.Producer`` is to the script: it holds few messages until it is polled for longer."""
 

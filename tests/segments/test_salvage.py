@@ -277,7 +277,7 @@ def test_a_copy_that_exists_stays_where_the_salvage_fails(tmp_path: Path) -> Non
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / NAME).write_bytes(b"before")
 
-    assert run("salvage", tmp_path / NAME, "-o", tmp_path / "out" / NAME).status == 3
+    assert run("salvage", tmp_path / NAME, "-o", tmp_path / "out" / NAME, "--overwrite").status == 3
     assert (tmp_path / "out" / NAME).read_bytes() == b"before"
 
 
@@ -290,5 +290,5 @@ def test_isolated_batches_are_taken_where_asked_for(form: str, tmp_path: Path) -
 
     assert "no-witness" in run(*arguments).text
     assert FORGED not in (tmp_path / NAME).read_bytes()
-    assert run(*arguments, "--include", "isolated").status == 1
+    assert run(*arguments, "--include", "isolated", "--overwrite").status == 1
     assert FORGED in (tmp_path / NAME).read_bytes()

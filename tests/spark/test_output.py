@@ -52,14 +52,13 @@ def test_an_output_is_refused_before_a_session_starts(
     monkeypatch.setattr(session, "open_session", never)
     (tmp_path / "out").mkdir()
     assert bulk(HANGING, "-o", tmp_path / "out") == (
-        Exit.OUTPUT_FAILED,
-        f"kafkalog: error: {tmp_path}/out: exists already; give a new name"
-        " (--overwrite replaces only what kafkalog wrote)\n",
+        Exit.USAGE,
+        f"Error: {tmp_path}/out: exists already; give a new name (--overwrite replaces only what kafkalog wrote)\n",
     )
     assert bulk(HANGING, "-o", f"{HANGING}/out")[0] == Exit.USAGE
     assert bulk(HANGING, "-o", tmp_path / "out", "--overwrite") == (
-        Exit.OUTPUT_FAILED,
-        f"kafkalog: error: {tmp_path}/out: exists already, and kafkalog did not write it: it is not replaced\n",
+        Exit.USAGE,
+        f"Error: {tmp_path}/out: exists already, and kafkalog did not write it: it is not replaced\n",
     )
 
 

@@ -200,10 +200,10 @@ def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path)
     (out / "mine").write_text("mine")
     arguments = ("--input", HEALTHY, "--output", out, "--table", "gaps")
     refused = kafkalog(*arguments, command=bulk_audit)
-    assert refused.status == Exit.OUTPUT_FAILED
+    assert refused.status == Exit.USAGE
     assert "--overwrite" in refused.err
     not_ours = kafkalog(*arguments, "--overwrite", command=bulk_audit)
-    assert not_ours.status == Exit.OUTPUT_FAILED
+    assert not_ours.status == Exit.USAGE
     assert "kafkalog did not write it" in not_ours.err
     assert [path.name for path in out.iterdir()] == ["mine"]
 

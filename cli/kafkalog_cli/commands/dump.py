@@ -37,7 +37,7 @@ from kafkalog_cli.options import (
     unpacked_option,
     value_format_options,
 )
-from kafkalog_cli.output import Target, parquet_engine, say
+from kafkalog_cli.output import NothingToWriteError, Target, parquet_engine, say
 from kafkalog_cli.render.forms import FORMS, ROWS
 from kafkalog_cli.render.kafka.tool_options import DECODERS, KafkaTextOptions
 from kafkalog_cli.render.showing import Form, Showing
@@ -149,7 +149,7 @@ class _Shown:
         """Return how it is shown, `below` directories or of files. Raises UsageError."""
         target, tables, columns = replace(self.target, raw=self.raw), self.tables, self.columns
         form = self.form or (FORMS["table"] if below else None)
-        form = form or (_FORMS[0] if target.path is None else form_of(target.path, _FORMS))
+        form = form or (_FORMS[0] if target.path is None or target.is_stream else form_of(target.path, _FORMS))
         if below and form.has_rows:
             tables = tables or (() if internal else ("records",))
             columns = columns or (_SHOWN if form.draws else (EVERY_COLUMN,))
@@ -237,8 +237,10 @@ def dump(
     if is_official:
         from kafkalog_cli.dumping_text import dump_text
 
-        with showing.target.stream(inputs) as stream:
+        with showing.target.nothing_said(), showing.target.stream(inputs) as stream:
             dump_text(request, stream, outcome)
+            if _silence(request.selection) is not None:
+                raise NothingToWriteError
     else:
         _dump_rows(showing, request, inputs, outcome)
     tell_lost(found, outcome)
@@ -261,9 +263,14 @@ def _dump_rows(showing: Showing, request: DumpRequest, inputs: Sequence[str], ou
         dump_stream(showing, request, inputs, outcome, findings_as_rows=as_rows)
 
 
+def _silence(selection: Selection) -> str | None:
+    """Say that a filter left nothing, and what there is; None where it left something."""
+    return None if selection.everything else selection.met.words(of_records=selection.looks_at_records)
+
+
 def _say_silence(selection: Selection, outcome: Outcome) -> None:
-    """Say that a filter left nothing, and what there is: then not what was asked for was found."""
-    words = None if selection.everything else selection.met.words(of_records=selection.looks_at_records)
+    """Say that a filter left nothing: then not what was asked for was found."""
+    words = _silence(selection)
     if words is not None:
         outcome.nothing_matched()
         say(f"error: {words}")

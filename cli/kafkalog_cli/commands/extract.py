@@ -115,7 +115,7 @@ def extract(
     \b
         kafkalog extract --topic orders -o orders.ndjson /copy/of/log.dirs
         kafkalog extract --outcome aborted --since 2026-11-21T03:00:00Z /copy/of/log.dirs | jq .value
-        kafkalog extract --incident 4e5db4f538ae -o saved.ndjson /copy/of/log.dirs
+        kafkalog extract --incident 4e5db4f538ae -o saved-4e5db4f538ae.ndjson /copy/of/log.dirs
         kafkalog extract --lost --format console --topic orders -o orders.txt broker-1 broker-2
     """
     meant.check(filters)

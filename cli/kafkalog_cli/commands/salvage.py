@@ -26,7 +26,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, say
+from kafkalog_cli.output import STDOUT, NothingToWriteError, say
 from kafkalog_cli.params import FormChoice
 from kafkalog_cli.render.forms import ROWS
 from kafkalog_cli.render.showing import Showing
@@ -92,7 +92,7 @@ def salvage(segment: str, include: tuple[str, ...], showing: Showing, limits: Li
     except UnreadableError as error:
         outcome.unread()
         say(f"error: {error}")
-    except _NothingError:
+    except NothingToWriteError:
         say(f"no batch is whole: {output} was not written")
     else:
         for line in (*rows.lines(output), *_next_steps(segment, output, rows, limits)):
@@ -129,10 +129,6 @@ def _next_steps(segment: str, output: Path, rows: _SalvagedRows, limits: Limits)
         "then give the copy the segment's name, delete the segment's .index, .timeindex and .txnindex, and run kafkalog"
         " txn-audit on the directory before the broker starts"
     )
-
-
-class _NothingError(Exception):
-    """No batch can be written."""
 
 
 def _has_place(finding: Finding) -> bool:
@@ -176,9 +172,9 @@ class _SalvagedRows:
                 say(str(finding))
 
     def nothing_whole(self) -> None:
-        """Raise _NothingError if a file that has bytes gave none."""
+        """Raise NothingToWriteError if a file that has bytes gave none."""
         if self.sums.left and not self.sums.batches:
-            raise _NothingError
+            raise NothingToWriteError
 
     def lines(self, output: Path) -> Iterator[str]:
         """Say how much was copied, and how much was not and why."""

@@ -334,7 +334,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
             " them. Aborted records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
-        steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes), name="lost.ndjson"))
+        steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes)))
     return steps
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.certainty import PROVED, first_doubt, is_proved
-from kafkalog.escape import CommandLine, command_line, described
+from kafkalog.escape import CommandLine, command_line, described, saved_as
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, capital, iso, listed, many
@@ -109,13 +109,14 @@ class Event(NamedTuple):
 class Step(NamedTuple):
     """What to do, and the command that does it.
 
-    One that saves records of its incident has in `saves` the filters of its command and the file that it writes: the
-    incident's id and the directories come when the row is made.
+    One that `saves` records of its incident has the filters of its command, and in `place` what these leave, nothing
+    for all: the incident's id, the directories and the file's name come when the row is made.
     """
 
     text: str
     command: CommandLine | None = None
-    saves: tuple[tuple[object, ...], ...] = ()
+    saves: tuple[tuple[object, ...], ...] | None = None
+    place: tuple[object, ...] = ()
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
@@ -124,15 +125,18 @@ class Step(NamedTuple):
         return cls(text if line is not None else f"{text} {described(program, *arguments)}.", line)
 
     @classmethod
-    def saving(cls, text: str, *filters: tuple[object, ...], name: str = "saved.ndjson") -> Step:
+    def saving(cls, text: str, *filters: tuple[object, ...], place: tuple[object, ...] = ()) -> Step:
         """Make a step that writes the records of its incident to a file, those that the filters leave."""
-        return cls(text, saves=(*filters, ("-o", name)))
+        return cls(text, saves=filters, place=place)
 
     def of(self, incident_id: str, directories: Iterable[str]) -> Step:
         """Return the step with the line that it has in an incident."""
-        if not self.saves:
+        if self.saves is None:
             return self
-        return Step.running(self.text, "kafkalog extract", ("--incident", incident_id), *self.saves, *directories)
+        output = ("-o", saved_as("saved", incident_id, *self.place))
+        return Step.running(
+            self.text, "kafkalog extract", ("--incident", incident_id), *self.saves, output, *directories
+        )
 
 
 class LostCopy(NamedTuple):

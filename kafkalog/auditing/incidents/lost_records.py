@@ -6,6 +6,8 @@ between, belongs to the loss.
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -33,8 +35,9 @@ from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import kind_of
 from kafkalog.certainty import POSSIBLE, is_proved
+from kafkalog.escape import saved_as
 from kafkalog.few_of_many import few_groups, grouped
-from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range
@@ -380,7 +383,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
         steps.append(Step.running(text, *OTHER_BROKERS))
     if first.cause == "damaged-bytes":
-        steps += _salvage(first)
+        steps += _salvage(tables, first, incident.id)
         if incident.last_offset is not None and not first.elsewhere:
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in ("log-cut-short", "log-missing"):
@@ -421,14 +424,19 @@ def _is_loss(row: Row) -> bool:
     return kind_of(row["code"]).kind in ("records-lost", "records-unreadable", "copy-incomplete")
 
 
-def _salvage(loss: Loss) -> Iterator[Step]:
+def _salvage(tables: ClusterTables, loss: Loss, incident_id: str) -> Iterator[Step]:
     """Yield the steps that save what can be read of each damaged segment."""
-    files = sorted({row["file"] for row in loss.findings if row["file"] and row["log"] in loss.seen})
+    logs = {row["file"]: row["log"] for row in loss.findings if row["file"] and row["log"] in loss.seen}
+    files, named = sorted(logs), Counter[tuple[object, ...]]()
     for number, file in enumerate(files[:SHOWN], 1):
         text = "If no replica is whole, save what can be read of the segment."
         if len(files) > 1:
             text = f"If no replica is whole, save what can be read of damaged segment {number} of {len(files)}."
-        name = "SALVAGED.log" if len(files) == 1 else f"SALVAGED-{number}.log"
+        node = tables.node_of(logs[file])
+        of_broker = () if node is None else ("broker", node)
+        place = (*loss.place, *of_broker, parse_name(os.path.basename(file)).offset)
+        name = saved_as("salvaged", f"{incident_id}.{named[place]}", *place, suffix="log")
+        named[place] += 1  # in another log directory of the same broker
         yield Step.running(text, "kafkalog salvage", file, ("-o", name))
     if len(files) > SHOWN:
         yield Step(f"Then the same for {listed(files[SHOWN:], EVENTS)}.")

@@ -208,7 +208,6 @@ _NOT_KNOWN: Final = {
 def abort_steps(every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
-    to_save = [one for one in every[:EVENTS] if one.is_committed]
     for one in every[:EVENTS]:
         place = offset_range(one.row["first_offset"], one.row["last_offset"])
         records = many(one.row["records"] or 0, "record")
@@ -220,8 +219,8 @@ def abort_steps(every: list[Open]) -> list[Step]:
                 ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
                 ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
             )  # fmt: skip
-            name = "saved.ndjson" if len(to_save) == 1 else f"saved-{to_save.index(one) + 1}.ndjson"
-            steps.append(Step.saving(text, *which, name=name))
+            saved = (row["topic"], row["partition"], row["first_offset"])
+            steps.append(Step.saving(text, *which, place=saved))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         text = f"{text} at {place}."
         end = Step.running(

@@ -24,7 +24,7 @@ from kafkalog.catalogue.code import Trait
 from kafkalog.certainty import UNLESS_COPIED, cut, is_proved
 from kafkalog.columns.sorted_rows import among
 from kafkalog.columns.table import NONE, Columns
-from kafkalog.escape import command_line, described
+from kafkalog.escape import command_line, described, saved_as
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
@@ -208,7 +208,8 @@ def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:
     if one.was_committed:
         program = _SAVE
         offsets = ("--offset", f"{one.first}..{one.row['last_offset']}")
-        arguments = (("--producer-id", one.producer), offsets, ("-o", "saved.ndjson"), directory.log)
+        name = saved_as("saved", directory.log, directory.topic, directory.partition, one.first)
+        arguments = (("--producer-id", one.producer), offsets, ("-o", name), directory.log)
     line = command_line(program, *arguments)
     return line, "" if line is not None else f" {described(program, *arguments)}."
 

@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,6 +145,57 @@ def test_what_is_saved_first_is_what_would_be_lost(case: str, tmp_path: Path) ->
     assert sorted(saved) == sorted(SAVED[case])
 
 
+def outputs_of(lines: Iterable[str]) -> list[str]:
+    """The files that lines write."""
+    words = map(shlex.split, lines)
+    return [after for line in words for before, after in pairwise(line) if before == "-o"]
+
+
+def written_here(lines: Iterable[str]) -> list[str]:
+    """The lines that write a file, each once."""
+    return [line for line in dict.fromkeys(lines) if outputs_of([line])]
+
+
+@pytest.mark.process
+def test_no_two_lines_of_a_screen_write_the_same_file(tmp_path: Path) -> None:
+    """Incidents of two clusters with the same topics, remedies of findings, damaged segments: each has its own name."""
+    roots = []
+    for case, cluster in product(("k4-g-foreign-markers", "remedies/fork-dead-leader", "made-damaged"), "ab"):
+        for root in sorted((FIXTURES / case).glob("data*")):
+            copy = Path(shutil.copytree(root, tmp_path / case / cluster / root.name))
+            about = copy / "meta.properties"
+            about.write_text(re.sub(r"cluster\.id=.*", f"cluster.id={case}-{cluster}", about.read_text()))
+            roots.append(copy)
+    found = audit(roots, AuditOptions(now=1795330800000))
+    steps = [step["command"] for row in table(found, "incidents") for step in row["next_steps"]]
+    remedies = [row["remedy"] for row in table(found, "findings")]
+    names = outputs_of(written_here(line for line in (*steps, *remedies) if line))
+
+    assert len(names) > 10
+    assert len(set(names)) == len(names)
+    assert {name.partition("-")[0] for name in names} == {"saved", "salvaged"}
+
+
+@pytest.mark.parametrize("case", ["k4-g-foreign-markers", "remedies/fork-dead-leader", "made-damaged"])
+def test_a_second_run_of_the_lines_changes_nothing(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line refuses what the first run saved: status 2, no file is new, each has the same bytes and times."""
+    monkeypatch.chdir(tmp_path)
+    lines = written_here(step["command"] for step in steps_before(case) if step["command"])
+    first = [kafkalog(*shlex.split(line)[1:]).status for line in lines]
+    assert first
+    assert not set(first) - {0, 1}
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
+    assert sorted(path.name for path in before) == sorted(outputs_of(lines))
+    for line in lines:
+        again = kafkalog(*shlex.split(line)[1:])
+        assert (again.status, "exists already; give a new name, or replace it with --overwrite" in again.err) == (
+            2,
+            True,
+        )
+
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
+
+
 HARMFUL: Final = (";>P;#{}", "$(>P){}", "`>P`;{}", "a'>P'\"{}", "-h>P;{}", "&>P \\{}")  # as code some make the file P
 UNSHOWN: Final = ("\x1b]0;\x07{}", "\x7f>P;#{}", "a\u202eb{}")
 FOLDERS: Final = "".join(HARMFUL).format(*"123456"), "a\nb", "\udcff"  # what a path may be besides
@@ -264,11 +317,14 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
     names = re.compile("|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)")
 
     def known(line: str) -> tuple[str, ...]:
-        """The arguments of a line, an option joined with its value as two; an incident's id is made of names."""
+        """The arguments of a line, an option joined with its value as two; an incident's id is made of names.
+
+        So is the name of an output, which no shell changes.
+        """
         found = arguments_of(line, stubs, tmp_path / "empty")
-        found = tuple(
-            "ID" if before == "--incident" else word for before, word in zip(("", *found), found, strict=False)
-        )
+        made = {"--incident": "ID", "-o": "OUTPUT"}
+        assert all(re.fullmatch(r"[A-Za-z0-9._-]+", word) for before, word in pairwise(found) if before in made)
+        found = tuple(made.get(before, word) for before, word in zip(("", *found), found, strict=False))
         return tuple(part for word in found for part in (word.split("=", 1) if word.startswith("--") else [word]))
 
     lines = [[step["command"] for step in steps if step["command"]] for steps in (steps_before(case), steps_of(root))]
