@@ -22,11 +22,9 @@ __all__ = ["Line", "also", "listed"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
-_TABLES: Final = {
-    "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "open": "transactions",
-    "waiting": "findings", "log start": "partitions", "remote": "findings", "to copy": "findings",
-    "to delete": "findings", "not read": "findings",
-    "cleaning": "findings", "new id": "coordinator", "torn": "incidents",
+_TABLES: Final = {  # which has them all, if not the findings
+    "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "torn": "incidents",
+    "open": "transactions", "log start": "partitions", "new id": "coordinator",
 }  # fmt: skip
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
 
@@ -56,7 +54,7 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         [_open(one, ends, starts) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
-        list(_tiers(source)),
+        list(_noted(source)),
         list(_cleanings(source, source.rows("partitions"), about)),
         [
             Line("new id", f"{name} has producer id {producer} since {iso(time)}: the old one's epochs were used up")
@@ -74,7 +72,11 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
     for label, some in by_label.items():
         yield from some[:_MOST]
         if rest := some[_MOST:]:
-            yield Line(label, f"and {len(rest):,} more: --table {_TABLES[label]}", sum(one.counts for one in rest))
+            yield Line(
+                label,
+                f"and {len(rest):,} more: --table {_TABLES.get(label, 'findings')}",
+                sum(one.counts for one in rest),
+            )
         if seen := _SEEN.get(label):
             yield Line("", seen, 0)
 
@@ -229,13 +231,14 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         yield Line("log start", f"{text}, {by}{since}")
 
 
-def _with_line(*labels: str) -> frozenset[str]:
-    return frozenset(code for code, about in CATALOGUE.items() if about.line in labels)
+_CLEANING: Final = "cleaning"
+_WITH_LINE: Final = frozenset(code for code, about in CATALOGUE.items() if about.line is not None)
+_CLEANINGS: Final = frozenset(code for code in _WITH_LINE if CATALOGUE[code].line == _CLEANING)
 
 
-def _tiers(source: AuditSource) -> Iterator[Line]:
-    """Yield what was read of a remote store, and what waits to be copied there or deleted."""
-    for row in source.notes(_with_line("to copy", "to delete", "remote", "not read")):
+def _noted(source: AuditSource) -> Iterator[Line]:
+    """Yield notes whose code has a line: what was read of a remote store, what waits to be copied there or deleted."""
+    for row in source.notes(_WITH_LINE - _CLEANINGS):
         place = "" if row["topic"] is None else f"{row['topic']}-{row['partition']}: "
         yield Line(
             str(CATALOGUE[row["code"]].line), f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1
@@ -261,7 +264,7 @@ def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, in
 
 def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[ClusterRead]) -> Iterator[Line]:
     """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
-    left = {row["log"]: row["message"] for row in source.notes(_with_line("cleaning"))}
+    left = {row["log"]: row["message"] for row in source.notes(_CLEANINGS)}
     checkpoints = {log: offset for one in about for log, offset in one.cleanings}
     for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
         log = row["log"]
@@ -274,7 +277,7 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         )  # fmt: skip
         order = (said, far) if log in left else (far, said)
         where = f"{row['topic']}-{row['partition']}"
-        yield Line("cleaning", f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]")
+        yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]")
 
 
 def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:
