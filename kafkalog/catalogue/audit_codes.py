@@ -69,6 +69,16 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "key-undecodable": _undecodable("key"),
     "value-undecodable": _undecodable("value"),
+    "decoding-over-budget": Code(
+        WARNING,
+        "What one run may spend on schemas and on what they expand to is spent, so this key or value stayed bytes.",
+        "Certain; nothing is said of whether it could be decoded.",
+        "No effect: a broker decodes no values.",
+        "Decode fewer records in one run, for example with --offset, or look for the schema that expands so far.",
+        kind="copy-incomplete",
+        cause="not-read",
+        traits=Trait.NOT_READ,
+    ),
     "sequence-broken": Code(
         WARNING,
         "A producer's sequence does not continue from its previous batch, in a part of the log that was not cleaned.",

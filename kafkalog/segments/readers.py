@@ -34,6 +34,7 @@ from kafkalog.kernel import buffers
 from kafkalog.segments.indexes import check_offset_index, check_time_index
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Selection, all_rows
+from kafkalog.values.budget import OVER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,7 +154,7 @@ def undecodable(
     'key-undecodable'
     """
     return Finding.of(
-        f"{what}-undecodable",
+        "decoding-over-budget" if why.startswith(OVER) else f"{what}-undecodable",
         file,
         f"the {what} at offset {offset} has {size} bytes, {why}",
         position=batch.position,

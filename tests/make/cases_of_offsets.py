@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
 import struct
 from pathlib import Path
 from typing import Final
+
+import fastavro
 
 import handmade
 import plain
@@ -63,6 +67,21 @@ def _kept(later: int) -> Maker:
     return make
 
 
+def _nulls(records: int) -> Maker:
+    """Write values that an array of nulls makes large."""
+    fields = [{"name": "p", "type": "bytes"}, {"name": "a", "type": {"type": "array", "items": "null"}}]
+    value = struct.pack(">bi", 0, 1) + _long(66_000) + bytes(66_000) + _long(1_000_000) + _long(0)
+    log = partition(*(handmade.one(b"k", value, base_offset=number) for number in range(records)))
+    return several(log, written("1.avsc", json.dumps({"type": "record", "name": "R", "fields": fields})))
+
+
+def _long(number: int) -> bytes:
+    """Write a long as Avro does."""
+    found = io.BytesIO()
+    fastavro.schemaless_writer(found, "long", number)
+    return found.getvalue()
+
+
 OF_OFFSETS: Final[dict[str, CodeCase]] = {
     "offset-gap-lost": case_of(
         "a segment between others is missing", _of_damaged(lambda folder: removed(2)(folder / "data" / LOG)),
@@ -99,6 +118,10 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
     "value-undecodable": case_of(
         "a value of three bytes for a decoder of four", partition(handmade.one(b"k", b"\0\0\0")), "a value of four bytes",
         partition(handmade.one(b"k", b"\0\0\0\1")), "dump", f"t-0/{0:020}.log", "--table", "records", "--value-format", "int",
+    ),
+    "decoding-over-budget": case_of(
+        "two values of a million nulls each, which take no bytes", _nulls(2), "one such value", _nulls(1),
+        "dump", f"t-0/{0:020}.log", "--table", "records", "--value-format", "avro", "--schema", "1.avsc",
     ),
     "topic-missing": case_of(
         "a broker without the topic", lambda folder: (folder / "data").mkdir() or plain.write_mark(folder / "data"),
