@@ -12,7 +12,7 @@ from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
 from kafkalog.kernel import buffers
 from kafkalog.segments.selection import Selection
-from kafkalog_cli.inputs import STDIN, check_segment, chunks_of, known_size, name_of
+from kafkalog_cli.inputs import STDIN, check_segment, check_there, chunks_of, known_size, name_of
 from kafkalog_cli.output import say
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
 
@@ -25,7 +25,7 @@ __all__ = ["DumpRequest", "DumpRun", "counted_of"]
 
 @dataclass(frozen=True, slots=True)
 class DumpRequest:
-    """What to dump and how far."""
+    """What to dump and how far. Of `listed` files a line comes before they are opened, as in the official tool."""
 
     files: tuple[str, ...]
     limits: Limits
@@ -35,6 +35,7 @@ class DumpRequest:
     tables: tuple[str, ...] = ()
     decoders: Mapping[str, Decode] = field(default_factory=dict)
     given: Mapping[str, GivenFile] = field(default_factory=dict)
+    listed: frozenset[str] = frozenset()
 
     def selection_of(self, file: str) -> Selection:
         """Return which of a file's records are meant."""
@@ -93,6 +94,8 @@ class DumpRun(ABC):
         try:
             for file in self.request.files:
                 try:
+                    if file not in self.request.listed:
+                        check_there(file)
                     self.one(file, name_of(file))
                 except UnreadableError as error:
                     self.outcome.unread()

@@ -9,7 +9,7 @@ from kafkalog.files.names import SEGMENTS
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
 from kafkalog_cli.dumping import DumpRequest, DumpRun
-from kafkalog_cli.inputs import check_side_file, check_there, check_unknown
+from kafkalog_cli.inputs import check_side_file, check_unknown
 from kafkalog_cli.output import say_official
 from kafkalog_cli.render.kafka.segment_lines import KafkaText
 from kafkalog_cli.render.kafka.writer import java_path
@@ -53,7 +53,6 @@ class _TextDump(DumpRun):
             super().show(finding)
 
     def one(self, file: str, name: FileName) -> None:
-        check_there(file)  # the official tool writes a line of it first
         self.text.begin(file)
         if name.kind in SEGMENTS:
             self._segment(file, name)

@@ -151,11 +151,14 @@ def check_there(file: str) -> None:
 
 
 def check_unknown(file: str) -> Finding:
-    """Return the finding for a file whose name Kafka does not use.
+    """Return the finding for a file, or a missing file, whose name Kafka does not use.
 
-    Raises UnreadableError if it is not a file, or looks like something else.
+    Raises UnreadableError if the path exists and is not a file, or looks like something else.
     """
-    head = _head(file)
-    if head:
-        _refuse(file, head)
+    from kafkalog.files.directories import exists
+
+    if exists(file):
+        head = _head(file)
+        if head:
+            _refuse(file, head)
     return Finding.of("file-unknown", file, "its name is not that of a Kafka file; it was ignored")

@@ -66,6 +66,7 @@ DIFFER = {
     "--incident": {"help"},
     "--now": {"help"},  # of an audit; of what is due to be deleted
     "--output": {"help"},  # what is written
+    "--overwrite": {"help"},  # what may be replaced
     "--producer-id": {"arity", "help"},  # some rows of an audit; one producer's batches
     "--split-bytes": {"help"},
     "--state": {"help"},  # of a transaction; of the coordinator's record

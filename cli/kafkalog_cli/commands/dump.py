@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -77,9 +77,16 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
         return DECODERS[value]
 
 
-def _listed(*, paths: tuple[str, ...], listed: tuple[str, ...]) -> tuple[str, ...]:
-    files = (*paths, *(file for one in listed for file in one.split(",") if file))
-    if not files:
+class _Files(NamedTuple):
+    """What to dump: paths, and the files of --files."""
+
+    paths: tuple[str, ...]
+    listed: tuple[str, ...]
+
+
+def _listed(*, paths: tuple[str, ...], listed: tuple[str, ...]) -> _Files:
+    files = _Files(paths, tuple(file for one in listed for file in one.split(",") if file))
+    if not any(files):
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
     return files
 
@@ -191,7 +198,7 @@ class _Part:
 @unpacked_option
 @status_options(Severity.ERROR)
 def dump(
-    files: tuple[str, ...], tool: KafkaTextOptions, formats: ValueFormats, shown: _Shown, filters: RecordFilters,
+    files: _Files, tool: KafkaTextOptions, formats: ValueFormats, shown: _Shown, filters: RecordFilters,
     part: _Part, limits: Limits, failing: Failing,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
@@ -208,10 +215,10 @@ def dump(
         kafkalog dump --print-data-log --since -5m 00000000000000000000.log.gz
         kafkalog dump --topic orders --outcome aborted --format ndjson /copy/of/log.dirs
     """
-    files = unpacked(files)
-    showing = shown.of(tool.internal, below=any(map(is_folder, files)))
+    given = unpacked((*files.paths, *files.listed))
+    showing = shown.of(tool.internal, below=any(map(is_folder, given)))
     is_official, tables = not showing.form.has_rows, showing.tables
-    decoders = formats.decoders(files)
+    decoders = formats.decoders(given)
     if decoders:
         if is_official:
             raise click.UsageError("--key-format and --value-format need a --format of rows, for example ndjson.")
@@ -220,7 +227,7 @@ def dump(
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
     besides = Selection(control_only=part.control_only)
-    found = filters.find_files(files, limits, with_fates=with_fates, besides=besides)
+    found = filters.find_files(given, limits, with_fates=with_fates, besides=besides)
     request = DumpRequest(
         files=found.files,
         limits=limits,
@@ -230,6 +237,7 @@ def dump(
         options=replace(tool, escape=showing.target.is_escaped),
         tables=tables,
         decoders=decoders,
+        listed=frozenset(files.listed),
     )
     outcome = failing.outcome()
     tell_unreadable(found, outcome)
