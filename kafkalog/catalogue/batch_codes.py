@@ -178,7 +178,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Clients can't write control batches; brokers write no other kind in such a topic.",
         "Compare with another replica; find out what wrote the file.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
     ),
     "attributes-unused": Code(
         NOTE,
@@ -235,7 +235,7 @@ BATCHES: Final[dict[str, Code]] = {
         "No broker since 1.1 writes that: files were mixed, or the offset field changed, which the CRC does not cover.",
         "Compare with another replica and with the segment's .index.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
         follows=("base-offset-wrong", "segment-foreign"),
         lowered_by=(Reason.COPY_EXPLAINS,),
     ),
@@ -246,7 +246,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Reads by offset miss it.",
         "Compare with another replica, and find out what wrote the batch: its CRC does not cover the offset.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
         follows=("base-offset-wrong", "segment-foreign"),
     ),
     "base-offset-wrong": Code(
@@ -256,7 +256,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Reads by offset go wrong at this batch; consumers see its records under wrong offsets.",
         "Compare with another replica; `needed` is the offset that fits: the bytes around it are whole.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
     ),
     "leader-epoch-wrong": Code(
         ERROR,
@@ -265,7 +265,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Followers truncate by leader epochs.",
         "Compare with another replica; `needed` is the epoch that fits.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
     ),
     "leader-epoch-decreasing": Code(
         ERROR,
@@ -274,7 +274,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Epochs only grow with offsets; followers truncate by them.",
         "Compare with leader-epoch-checkpoint: the CRC does not cover the field.",
         kind="records-unreadable",
-        cause="malformed-batches",
+        cause="odd-batches",
         follows=("leader-epoch-wrong", "segment-foreign"),
         lowered_by=(Reason.COPY_EXPLAINS,),
     ),
