@@ -187,6 +187,22 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _blocked(rows: Sequence[Row], ends: int | None) -> str:
+    """Say which partitions have no leader, then which transactions hold consumers back."""
+    without = [row for row in rows if row["cause"] == "leader-lost"]
+    others = [row for row in rows if row["cause"] != "leader-lost"]
+    said = [_leaderless(without, ends)] if without else []
+    return "; ".join([*said, _held_back(others, ends)] if others else said)
+
+
+def _leaderless(rows: Sequence[Row], ends: int | None) -> str:
+    is_one = len(rows) == 1 and rows[0]["partitions_total"] == 1
+    number = sum(row["transactions"] or 0 for row in rows)
+    waits = f"; {number_of(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker"
+    have = "has" if is_one else "have"
+    return f"{_places(rows)} {have} had no leader{_when(rows, ends)}{waits * bool(number)}"
+
+
+def _held_back(rows: Sequence[Row], ends: int | None) -> str:
     sure = [row for row in rows if is_proved(row["certainty"])]
     unsure = [row for row in rows if not is_proved(row["certainty"])]
     if not sure:
@@ -213,8 +229,7 @@ def _holding(rows: Sequence[Row]) -> str:
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
     if not number:  # they are on brokers that were not given
-        has_leaders = all(row["cause"] != "no-leader" for row in rows)
-        return what if has_leaders else "partitions without a leader"
+        return what
     return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 
