@@ -23,14 +23,11 @@ from kafkalog.quantities import by_number, iso, listed, many
 __all__ = ["Outage", "outages", "without_leader"]
 
 _WORDS: Final = Words(
-    "{where} {have} had no leader since {since}{led}.{waits}{needed}",
-    "Nobody can read or write a partition without a leader.{stop}{coordinated}",
-    "Nobody can read or write a partition without a leader.{coordinated}",
+    "{where} {have} had no leader since {since}{led}.{waits}{coordinated}{needed}",
+    "Nobody can read or write a partition without a leader.{stop}",
+    "Nobody can read or write a partition without a leader.",
 )
-_COORDINATED: Final = {  # by topic: whom its partitions coordinate, and what these can't do
-    STATE_TOPIC: ("transactional id", "No transaction of theirs can begin or end."),
-    OFFSETS_TOPIC: ("group", "They can't commit offsets, and their members get no partitions."),
-}
+_COORDINATED: Final = {STATE_TOPIC: "transactional id", OFFSETS_TOPIC: "group"}  # by topic: whom its partitions do
 
 
 class Outage(NamedTuple):
@@ -109,11 +106,11 @@ def _waits(incident: Incident, elsewhere: list[Row]) -> str:
 
 
 def _coordinated(tables: ClusterTables, found: Outage) -> Iterator[str]:
-    """Say whom the internal topics' partitions coordinate: the first few by name."""
-    for topic, (who, cannot) in _COORDINATED.items():
+    """Say who has no coordinator now: the first few by name."""
+    for topic, who in _COORDINATED.items():
         places = sorted(place for place in found.places if place.topic == topic)
-        if not places:
-            continue
         names = sorted({name for place in places for name in tables.coordinated(place)}, key=by_number)
-        whom = f"{many(len(names), who)}: {listed(names)}" if names else f"{who}s that these inputs do not name"
-        yield f" {listed(map(str, places))} coordinate{'s' * (len(places) == 1)} {whom}. {cannot}"
+        if names:
+            yield f" {many(len(names), who)} {'has' if len(names) == 1 else 'have'} no coordinator: {listed(names)}."
+        elif places:
+            yield f" The {who}s of {listed(map(str, places))} have no coordinator; these inputs do not name them."

@@ -17,7 +17,7 @@ from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 
-__all__ = ["LEADERLESS", "directories_of", "leaderless_findings", "named"]
+__all__ = ["LEADERLESS", "directories_of", "leaderless_findings", "named", "stop_began"]
 
 LEADERLESS: Final = "partition-leaderless"
 
@@ -38,7 +38,7 @@ def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given
 
     `given` are the brokers whose log directories are among the inputs: what the others have is needed, too.
     """
-    stopped = _stop_began(metadata, are_clean=all(node.clean_shutdown for node in nodes))
+    stopped = stop_began(metadata, are_clean=all(node.clean_shutdown for node in nodes))
     logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     log = next(logs, nodes[0].path)
     for topic_id, number in sorted(metadata.partitions):
@@ -51,10 +51,11 @@ def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given
             yield _finding(log, TopicPartition(topic.name, number), spans, first, given)
 
 
-def _stop_began(metadata: Metadata, *, are_clean: bool) -> int:
+def stop_began(metadata: Metadata, *, are_clean: bool) -> int:
     """Return the time (ms) from which on leaders are lost in order, `NEVER` while some broker is up.
 
-    It is the first time that a broker was asked to stop after the last one had started. The last broker's own stop may
+    It is the first time that a broker was asked to stop after the last one had started: the ReplicationControlManager
+    writes that (KIP-841) before its partitions lose their leader. The last broker's own stop may
     be in no record: its directory shows it, so that of the inputs all have to be `are_clean`. Where no broker is up
     and none was asked to stop, as before Kafka 3.3, nothing shows what was an outage.
     """
