@@ -36,18 +36,16 @@ def directories_of(brokers: Collection[int]) -> str:
 def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given: set[int]) -> Iterator[Finding]:
     """Yield each partition without a leader that an orderly stop of the brokers does not explain.
 
-    `given` are the brokers whose log directories are among the inputs: what the others have is needed, too.
+    No leader is -1 in its records, as in LeaderConstants. `given` are the brokers whose log directories are among the inputs: what the others have is needed, too.
     """
     stopped = stop_began(metadata, are_clean=all(node.clean_shutdown for node in nodes))
     logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     log = next(logs, nodes[0].path)
-    for topic_id, number in sorted(metadata.partitions):
+    for topic_id, number in sorted(metadata.partitions.leaderless):
         spans = metadata.partitions[topic_id, number]
         topic = metadata.topic_of(topic_id)
-        if topic is None or spans[-1].until is not None or spans[-1].value.leader >= 0:
-            continue  # it was deleted, or has a leader
         first = _leaderless_from(spans)
-        if spans[first].since < stopped:
+        if topic is not None and spans[first].since < stopped:
             yield _finding(log, TopicPartition(topic.name, number), spans, first, given)
 
 
@@ -55,9 +53,9 @@ def stop_began(metadata: Metadata, *, are_clean: bool) -> int:
     """Return the time (ms) from which on leaders are lost in order, `NEVER` while some broker is up.
 
     It is the first time that a broker was asked to stop after the last one had started: the ReplicationControlManager
-    writes that (KIP-841) before its partitions lose their leader. The last broker's own stop may
-    be in no record: its directory shows it, so that of the inputs all have to be `are_clean`. Where no broker is up
-    and none was asked to stop, as before Kafka 3.3, nothing shows what was an outage.
+    writes that (KIP-841) before its partitions lose their leader. The last broker's own stop may be in no record: its
+    directory shows it, so that the inputs have to be `are_clean`, all of them. Where no broker is up and none was asked
+    to stop, as before Kafka 3.3, nothing shows what was an outage.
     """
     brokers = [
         spans
