@@ -36,7 +36,8 @@ def directories_of(brokers: Collection[int]) -> str:
 def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given: set[int]) -> Iterator[Finding]:
     """Yield each partition without a leader that an orderly stop of the brokers does not explain.
 
-    No leader is -1 in its records, as in LeaderConstants. `given` are the brokers whose log directories are among the inputs: what the others have is needed, too.
+    No leader is -1 in its records, as in LeaderConstants. `given` are the brokers whose log directories are among the
+    inputs: what the others have is needed, too.
     """
     stopped = stop_began(metadata, are_clean=all(node.clean_shutdown for node in nodes))
     logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
