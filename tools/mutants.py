@@ -329,8 +329,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/incidents/verdict.py:Verdict.status",
-            'if self.word == "NO" or',
-            'if self.word != "NO" or',
+            "if self.word in _NO or",
+            "if self.word not in _NO or",
             "auditing/incidents/test_verdict.py auditing/starting/test_restorable.py cli",
         ),
         Mutant(
@@ -410,6 +410,26 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "and cleaned_to >= 0)",
             "and cleaned_to < 0)",
             "auditing/partition auditing/transactions",
+        ),
+    ),
+    "When is a partition without a leader an outage?": (
+        Mutant(
+            "auditing/transactions/lost_leaders.py:leaderless_findings",
+            "spans[first].since < stopped:",
+            "spans[first].since <= stopped:",
+            "auditing/transactions/test_lost_leaders.py auditing/transactions",
+        ),
+        Mutant(
+            "auditing/transactions/lost_leaders.py:stop_began",
+            "if is_up and not are_clean:",
+            "if is_up:",
+            "auditing/transactions/test_lost_leaders.py auditing/transactions",
+        ),
+        Mutant(
+            "auditing/transactions/lost_leaders.py:stop_began",
+            "for time in asked if time >= started)",
+            "for time in asked)",
+            "auditing/transactions/test_lost_leaders.py auditing/transactions",
         ),
     ),
     "What does compaction keep?": (

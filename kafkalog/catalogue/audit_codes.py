@@ -643,15 +643,17 @@ AUDITS: Final[dict[str, Code]] = {
         story="brokers not given",
         lowered_by=(Reason.MAY_BE_THERE,),
     ),
-    "leaderless-elsewhere": Code(
-        WARNING,
-        "A partition has no leader by the metadata log, and replicas of it are not among the inputs.",
-        "Certain for the end of this metadata log; not said where all brokers were stopped.",
-        "Nobody can read or write the partition, and no marker can end its transactions.",
-        "Start the broker that led it; add the directories that it names, and audit all together.",
+    "partition-leaderless": Code(
+        ERROR,
+        "A partition lost its leader and has had none since, although other brokers were up.",
+        "Certain for the end of the metadata log that was read; not said of what lost its leader in an orderly stop of"
+        " all brokers.",
+        "Nobody can read or write the partition, and no marker can end its transactions. Transactional ids and groups"
+        " that a partition of an internal topic coordinates get no answer.",
+        "Start the broker that led it. If it names directories, add them, and audit all together.",
         kind="consumers-stopped",
-        cause="no-leader",
-        story="brokers not given",
+        cause="leader-lost",
+        story="outages",
     ),
     "election-elsewhere": Code(
         WARNING,

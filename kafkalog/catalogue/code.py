@@ -12,7 +12,7 @@ from kafkalog.severity import Bytes, Severity
 __all__ = ["ERROR", "NOTE", "WARNING", "Bytes", "Code", "KindWords", "Reason", "StoryName", "Trait"]
 
 StoryName = Literal[
-    "several clusters", "elections", "losses", "lost objects", "torn transactions", "open transactions",
+    "several clusters", "elections", "losses", "lost objects", "torn transactions", "outages", "open transactions",
     "brokers not given",
 ]  # fmt: skip
 

@@ -41,9 +41,10 @@ _REFUSED: Final = (
 INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
     "consumers-stopped": IncidentKind(
         "An open transaction holds the last stable offset of a partition: it hangs, waits for its marker, or is older"
-        " than its timeout.",
+        " than its timeout. Or partitions have no leader, so that nobody can read them.",
         "See the column `certainty`. A copy of a running broker can miss the marker: then the title says `may`.",
-        "read_committed consumers get nothing from its first offset on; read_uncommitted ones get everything.",
+        "read_committed consumers get nothing from its first offset on; read_uncommitted ones get everything. Without a"
+        " leader nobody gets anything.",
         "Follow the steps in their order. Only a proved hanging transaction has an abort command, after what it"
         " discards.",
         title="An open transaction stops read_committed consumers of",

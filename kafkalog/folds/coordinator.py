@@ -143,6 +143,13 @@ class Coordinator:
         last: NDArray[np.int64] = self._bounds[ids + 1] - 1
         return last
 
+    def ids_in(self, partition: int) -> list[str]:
+        """Return the transactional ids that a state partition knows, those that have expired left out."""
+        last = self.last_records(np.arange(len(self.states.ids)))
+        is_there = np.isin(self.of_log[last], [at for at, one in enumerate(self.partitions) if one == partition])
+        is_there &= self.states["state"][last] != TOMBSTONE
+        return [self.states.ids[at] for at in np.flatnonzero(is_there).tolist()]
+
     def by_name(self) -> Iterator[tuple[NDArray[np.int64], StateColumns]]:
         """Yield all records, ids in order, with their numbers; some thousand at a time."""
         if len(self.states) >= _MANY:

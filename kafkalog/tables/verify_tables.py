@@ -116,7 +116,8 @@ RESTORABLE: Final = Table(
         Column("subject", "string", "what it is about",
                words=("cluster", "broker", "partition", "transaction", "group")),
         Column("what", "string", "what becomes of it", words=tuple(words.BECOMES)),
-        Column("severity", "string", "an error makes the answer no; null for what is as it should be",
+        Column("severity", "string", "an error makes the answer no, a transaction that hangs `YES, BUT`; null for what"
+               " is as it should be",
                words=("note", "warning", "error")),
         Column("cluster_id", "string", "from meta.properties; null if that file is missing"),
         Column("node_id", "string", "from meta.properties; null if it is about no broker"),

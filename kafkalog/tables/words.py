@@ -98,7 +98,8 @@ OPEN_CAUSES: Final = {cause: words.meaning for cause, words in OF_OPEN.items()}
 NO_LEADER: Final = "the partition had no leader to write its marker"  # in a title; of other causes what `OF_OPEN` has
 CAUSES: Final = {**_ENDED_CAUSES, **OPEN_CAUSES}
 INCIDENT_CAUSES: Final = {
-    "no-leader": "The partition had no leader to write the marker, or has none now.",
+    "leader-lost": "Partitions lost their leader and have had none since, although other brokers were up.",
+    "no-leader": "The partition had no leader to write the marker; if it has none now, all brokers are stopped.",
     "decided": "The coordinator decided the transaction; its marker is not here, and the partition has a leader.",
     "overdue": "The transaction is older than its timeout, and the coordinator has not aborted it.",
     "other": "None of the causes that have a word; the findings say more.",

@@ -47,6 +47,7 @@ OWN: Final = {
     "auditing/incidents/incident.py": "incidents are kafkalog's",
     "auditing/incidents/runner.py": "incidents are kafkalog's",
     "auditing/incidents/held_bytes.py": "incidents are kafkalog's",
+    "auditing/incidents/outages.py": "incidents are kafkalog's",
     "catalogue/incident_kinds.py": "incidents are kafkalog's",
     "reports/lanes.py": "the timeline is kafkalog's",
     "auditing/pipeline/kept_scans.py": "scans are kafkalog's",

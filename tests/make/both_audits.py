@@ -28,7 +28,7 @@ Key = tuple[str, str]
 # Transactions, their coordinator, groups' commits, replicas' histories: verify asks whether files are whole.
 AUDIT_ALONE: Final = frozenset(
     {
-        "atomicity-broken", "decision-elsewhere", "election-elsewhere", "late-data-adopted", "leaderless-elsewhere",
+        "atomicity-broken", "decision-elsewhere", "election-elsewhere", "late-data-adopted", "partition-leaderless",
         "not-all-judged", "offsets-aborted", "offsets-pending", "replicas-fork",
         "sequence-broken", "state-partitions-guessed", "state-replicas-differ", "state-transition-illegal",
         "snapshot-contradicted", "transaction-hanging", "transaction-overdue", "transaction-pending",

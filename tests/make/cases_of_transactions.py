@@ -96,6 +96,7 @@ ONGOING, PREPARED, COMPLETED = (
 DECIDED: Final = (ONGOING, PREPARED, COMPLETED)
 WELL_ENDED: Final = coordinated(ENDED, *DECIDED)
 LEADERLESS: Final = copied("k4-f-marker-pending")
+STOPPED: Final = copied("k4-f-marker-leaderless")
 FORK: Final = copied("remedies/fork-dead-leader")
 LATE: Final = [*ENDED, _data(2, at=3500, sequence=1)]
 OPEN: Final = [_data(0, at=1500)]
@@ -172,9 +173,9 @@ OF_TRANSACTIONS: Final[dict[str, CodeCase]] = {
         "the same of a broker that ran", coordinated([], value(State.PREPARE_COMMIT, partitions=[("u", [0])]), mark=".lock"),
         *JUDGED, lowered="note",
     ),
-    "leaderless-elsewhere": CodeCase(
-        "partitions without a leader, whose broker is not there", Evidence(LEADERLESS, ("txn-audit", "data-1")),
-        "the same with their broker", Evidence(LEADERLESS, ("txn-audit", "data-1", "data-2")),
+    "partition-leaderless": CodeCase(
+        "partitions whose broker was killed while another was up", Evidence(LEADERLESS, ("txn-audit", "data-1", "data-2")),
+        "brokers that were stopped one after the other", Evidence(STOPPED, ("txn-audit", "data-1", "data-2")),
     ),
     "election-elsewhere": CodeCase(
         "an unclean election, whose replicas are not there", Evidence(FORK, ("txn-audit", "data-1")),

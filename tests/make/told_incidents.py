@@ -82,10 +82,13 @@ TOLD: Final = (
     Told("k4-f-marker-leaderless-44", "consumers-stopped", "no-leader", ("invoices-seats.7-1",),
          ("coupons-stock.0-5", "clicks-stock.70-6"), (9, 12), 1795251789657,
          f"{_ABORT} --topic invoices-seats.7 --partition 1 --start-offset 11"),
-    Told("k4-f-marker-pending", "consumers-stopped", "no-leader", ("coupons-meters.71-1",),
-         ("orders-stock.28-4", "claims-riders.4-5"), (9, 13), 1795251841897, None),
-    Told("k4-f-marker-pending-tv0", "consumers-stopped", "no-leader", ("orders-coupons.90-1",),
-         ("refunds-audit.85-0", "parcels-invoices.70-4"), (9, 12), 1795251834888, None),
+    # Their broker was killed, and the other one was up.
+    Told("k4-f-marker-pending", "consumers-stopped", "leader-lost",
+         ("__transaction_state-0", "__transaction_state-2", "coupons-meters.71-1"),
+         ("orders-stock.28-4", "claims-riders.4-5"), None, 1795251854102, None),
+    Told("k4-f-marker-pending-tv0", "consumers-stopped", "leader-lost",
+         ("__transaction_state-0", "__transaction_state-2", "orders-coupons.90-1"),
+         ("refunds-audit.85-0", "parcels-invoices.70-4"), None, 1795251846399, None),
     # Broker 3 was elected uncleanly; broker 2 alone has what ledger-fares.57 and coupons-clicks.60 wrote after it died.
     Told("k4-k-unclean-election", "records-lost", "unclean-election", ("trades-coupons.95-0",),
          ("coupons-clicks.60", "ledger-fares.57"), (6, 15), 1795252924840,

@@ -1,6 +1,6 @@
 """Consumers that stop: open transactions that hold the last stable offset, one incident for each cause.
 
-And partitions on brokers whose directories were not given: without a leader, or without the markers of decisions.
+And partitions on brokers whose directories were not given, without the markers of decisions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
-    SHOWN,
     STOPS,
     Event,
     Incident,
@@ -39,9 +38,9 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["Blocked", "blocked", "describe", "not_given", "stopped"]
+__all__ = ["LET_END", "Blocked", "blocked", "describe", "not_given", "stable_offsets", "stopped"]
 
-_LET_END: Final = (
+LET_END: Final = (
     "Let the coordinator end it: it was pending{pending}. The coordinator sends the marker again until the partition's"
     " leader takes it, also after a start. Do not abort it: it is decided."
 )
@@ -57,12 +56,12 @@ _WORDS: Final = {
     "transaction-pending": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} does not have its marker.",
         *_GET,
-        (Step(_LET_END),),
+        (Step(LET_END),),
     ),
     "no-leader": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} has no leader to take the marker.",
         *_GET,
-        (Step("Give {where} a leader{broker}."), Step(_LET_END)),
+        (Step("Give {where} a leader{broker}."), Step(LET_END)),
     ),
     "transaction-overdue": Words(
         "{who}, open for longer than the timeout allows at {now}, {stop_them}.",
@@ -192,14 +191,14 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     if not is_proved(incident.certainty) and words in ("transaction-hanging", "transaction-overdue", "prepared"):
         incident.steps = [COPY_AGAIN]
     if incident.kind == "consumers-stopped":
-        incident.steps += waiting(tables, _stable(tables, every))
+        incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
     incident.findings += [row["id"] for row in held]
     incident.events += [Event(since, "broker", row["file"], None, f"{row['message']}.") for row in held]
     return incident
 
 
-def _stable(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, int]:
+def stable_offsets(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, int]:
     """Return the partitions of open transactions with their last stable offsets."""
     at: dict[TopicPartition, int] = {}
     for one in every:
@@ -325,38 +324,20 @@ def not_given(tables: ClusterTables, findings: list[Row], _following: list[Row])
         yield _of_brokers(tables, needed, rows)
 
 
-_NOBODY: Final = "Nobody can read a partition without a leader."
-_NOTHING: Final = "Nothing from a transaction on whose marker is missing."
-_NOT_GIVEN: Final = {  # by whether partitions have no leader, and whether decisions wait
-    (True, False): Words("These inputs show {leaderless}, and lack {needed}: {where}.", _NOBODY),
-    (False, True): Words("These inputs show {decided}, and lack {needed}: {where}.", _NOTHING, "Everything."),
-    (True, True): Words(
-        "These inputs show {leaderless} and {decided}, and lack {needed}: {where}.", f"{_NOBODY} {_NOTHING}", _NOBODY
+_NOT_GIVEN: Final = Words(
+    "These inputs show {decided}, and lack {needed}: {where}.",
+    "Nothing from a transaction on whose marker is missing.",
+    "Everything.",
+    (
+        Step.running("Read {needed} together with these.", *OTHER_BROKERS),
+        Step("Do not abort these transactions before all is read together: they are decided."),
     ),
-}
+)
 
 
 def _of_brokers(tables: ClusterTables, needed: str, rows: list[Row]) -> Incident:
-    decided = [row for row in rows if row["code"] == "decision-elsewhere"]
-    leaderless = [row for row in rows if row["code"] == "leaderless-elsewhere"]
-    cause = "no-leader" if leaderless else "decided"
-    incident = tables.incident("consumers-stopped", cause, Subject(*min(map(TopicPartition.of, rows))), rows)
-    states = (tables.leadership.get(TopicPartition.of(row), ()) for row in leaderless[:EVENTS])
-    times = [one for one in map(leaderless_now, states) if one is not None]
-    incident.since = Since.of_brokers(one.since for one in times)
-    incident.events = [one.event() for one in times]
-    incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in decided[:EVENTS]]
-    incident.say(
-        _NOT_GIVEN[bool(leaderless), bool(decided)],
-        leaderless=f"{many(len(leaderless), 'partition')} without a leader",
-        decided=f"{many(len(decided), 'partition')} without the markers of decided transactions",
-        needed=needed,
-    )
-    incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
-    led = sorted({one.leader for one in times if one.leader is not None})
-    if leaderless:
-        who = f": start {', '.join(f'broker {leader}' for leader in led[:SHOWN])}, which led before" if led else ""
-        incident.steps.append(Step(f"Give these partitions a leader{who}."))
-    if decided:
-        incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
+    incident = tables.incident("consumers-stopped", "decided", Subject(*min(map(TopicPartition.of, rows))), rows)
+    incident.events = [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in rows[:EVENTS]]
+    decided = f"{many(len(rows), 'partition')} without the markers of decided transactions"
+    incident.say(_NOT_GIVEN, decided=decided, needed=needed)
     return incident

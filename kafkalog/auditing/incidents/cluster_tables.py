@@ -19,6 +19,7 @@ from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import CommittedGroups, Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
+    LEADERLESS,
     NEWEST_ABORTED,
     ClusterAudit,
     LogSummary,
@@ -29,7 +30,7 @@ from kafkalog.auditing.transactions import (
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.few_of_many import grouped
-from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -127,6 +128,9 @@ class ClusterTables:
     leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
     replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
     groups: CommittedGroups = field(default_factory=CommittedGroups)
+    ids_of: dict[TopicPartition, list[str]] = field(
+        default_factory=dict
+    )  # by the leaderless partition with their state
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def incident(
@@ -142,6 +146,10 @@ class ClusterTables:
         """Return the broker that a log was copied from, None where its directory does not say it."""
         node: str | None = self.logs.get(log or "", {}).get("node_id")
         return node
+
+    def coordinated(self, place: TopicPartition) -> Sequence[str]:
+        """Return whom a leaderless partition of an internal topic coordinates: transactional ids or groups."""
+        return self.groups.coordinated(place.partition) if place.topic == OFFSETS_TOPIC else self.ids_of.get(place, ())
 
     def transaction_of(self, finding: Row) -> Row | None:
         """Return the row of the transaction that a finding is about, None where none begins at its offset."""
@@ -212,6 +220,8 @@ def tables_of_rows(
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
     tables.groups = CommittedGroups(nodes, _places_of(tables))
+    leaderless = (TopicPartition.of(row) for row in tables.findings if row["code"] == LEADERLESS)
+    tables.ids_of = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}
     return tables
 
 

@@ -18,6 +18,7 @@ from kafkalog.auditing.incidents.elections import Elected, elected, elections, m
 from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_objects
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
+from kafkalog.auditing.incidents.outages import Outage, outages, without_leader
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.catalogue import codes_of_story
 from kafkalog.catalogue.code import StoryName
@@ -134,6 +135,11 @@ def opened_by_loss(tables: ClusterTables, found: _Partitions[Sequence[Loss]], ro
     return bool(row["certainty"] == DAMAGE_BETWEEN or row_of(tables, row)["cause"] == "marker-missing")
 
 
+def waits_for_leader(_tables: ClusterTables, found: Sequence[Outage], row: Row) -> bool:
+    """What the coordinator decided of a partition that has no leader to take the marker."""
+    return any(TopicPartition.of(row) in one.places for one in found)
+
+
 def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
     """The offset commits of a transaction that is open."""
     return any(one.holds(row) for one in found)
@@ -183,6 +189,13 @@ STORIES: Final = (
         make=lost_objects,
     ),
     Story(name="torn transactions", about=each, find=_as_found, make=torn),
+    Story(
+        name="outages",
+        about=each,
+        find=outages,
+        follow=dict.fromkeys(("transaction-pending", "decision-elsewhere"), waits_for_leader),
+        make=without_leader,
+    ),
     Story(
         name="open transactions",
         about=each,

@@ -34,6 +34,8 @@ _OF_KIND: Final = {
 
 _INCOMPLETE: Final = "INCOMPLETE"
 
+_NO: Final = ("NO", "YES, BUT")  # answers that fail a command
+
 _SEVERITIES: Final = ("error", "warning", "note")
 
 # Of a transaction that ended differently in its partitions, by the cause: how it ended, and why it should not have.
@@ -93,7 +95,7 @@ class Verdict:
         outcome = Outcome(fail_on)
         if not self.complete:
             outcome.unread()
-        if self.word == "NO" or (self.severity is not None and self.severity >= fail_on):
+        if self.word in _NO or (self.severity is not None and self.severity >= fail_on):
             outcome.answered_no()
         return outcome.status(exit_zero=exit_zero)
 
@@ -131,7 +133,10 @@ def verdict_of(
 
 
 def answered(word: str, reasons: str, *, unread: str | None = None, counts: str = "") -> Verdict:
-    """Return the answer to a question as a verdict: YES, NO or INCOMPLETE; it is never yes where not all was read."""
+    """Return the answer to a question as a verdict: YES, with or without a but, NO or INCOMPLETE.
+
+    It is never yes where not all was read.
+    """
     if unread is None:
         return Verdict(word, None, tuple(reasons.split("; ")), counts=counts)
     if word == "NO":
@@ -154,8 +159,10 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
     if not words:
         return [], []
     said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
-    if stopped and "BLOCKED" not in by_word:
-        said.insert(words.index("BLOCKED"), f"read_committed consumers of {_places(stopped)} are blocked")
+    if stopped and all(map(_is_outage, by_word.get("BLOCKED", ()))):  # else others say where consumers stop
+        at, before = words.index("BLOCKED"), "BLOCKED" in by_word
+        blocked = f"read_committed consumers of {_places(stopped)} are blocked"
+        said[at : at + before] = ["; ".join([*said[at : at + before], blocked])]
     if unread is not None and not (unread == NOT_ALL and by_word["INCOMPLETE"]):  # whose incidents say more
         said[words.index("INCOMPLETE")] = unread
     if "BLOCKED" not in by_word:
@@ -187,6 +194,27 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _blocked(rows: Sequence[Row], ends: int | None) -> str:
+    """Say which partitions have no leader, then which transactions hold consumers back."""
+    without = [row for row in rows if _is_outage(row)]
+    others = [row for row in rows if not _is_outage(row)]
+    said = [_leaderless(without, ends)] if without else []
+    return "; ".join([*said, _held_back(others, ends)] if others else said)
+
+
+def _is_outage(row: Row) -> bool:
+    """Say whether it is about partitions without a leader: nobody reads these."""
+    return bool(row["cause"] == "leader-lost")
+
+
+def _leaderless(rows: Sequence[Row], ends: int | None) -> str:
+    is_one = len(rows) == 1 and rows[0]["partitions_total"] == 1
+    number = sum(row["transactions"] or 0 for row in rows)
+    waits = f"; {number_of(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker"
+    have = "has" if is_one else "have"
+    return f"{_places(rows)} {have} had no leader{_when(rows, ends)}{waits * bool(number)}"
+
+
+def _held_back(rows: Sequence[Row], ends: int | None) -> str:
     sure = [row for row in rows if is_proved(row["certainty"])]
     unsure = [row for row in rows if not is_proved(row["certainty"])]
     if not sure:
@@ -213,8 +241,7 @@ def _holding(rows: Sequence[Row]) -> str:
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
     if not number:  # they are on brokers that were not given
-        has_leaders = all(row["cause"] != "no-leader" for row in rows)
-        return what if has_leaders else "partitions without a leader"
+        return what
     return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
 
 

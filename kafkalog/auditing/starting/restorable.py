@@ -58,13 +58,14 @@ _FORGOTTEN: Final = (
     "no producer snapshot is here after a clean stop: the broker forgets it, and gives its records to read_committed"
     " consumers",
 )
-_SEVERITIES: Final = {"hangs": Severity.NOTE, "forgotten": Severity.ERROR}
+_SEVERITIES: Final = {"hangs": Severity.WARNING, "forgotten": Severity.ERROR}
 
 
 class CanGoOn(Enum):
     """The answer to whether brokers can go on."""
 
     YES = "YES"
+    BUT = "YES, BUT"  # read_committed consumers stop where a transaction hangs
     NO = "NO"
     INCOMPLETE = "INCOMPLETE"
 
@@ -155,14 +156,16 @@ class _Foreseen:
         if counts["cluster", "no-metadata"]:
             why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
+        hanging = self._counted(_HANGS)
         kept = sum(counts["partition", what] for what in ("loads", "recovers"))
         parts = [
+            *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
             f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
         ]
-        parts += [text for text in map(self._counted, _SAID) if text]
-        return AnswerWithReasons(CanGoOn.YES, "; ".join(parts))
+        parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
+        return AnswerWithReasons(CanGoOn.BUT if hanging else CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
@@ -199,6 +202,9 @@ _SAID: Final = {
     ("group", "waits"): ("waits for an open transaction", "wait for open transactions"),
     ("group", "out-of-range"): ("has an offset that is out of range", "have offsets that are out of range"),
 }
+
+
+_HANGS: Final = ("transaction", "hangs")
 
 
 class _OfCluster:

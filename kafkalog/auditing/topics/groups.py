@@ -459,13 +459,21 @@ class CommittedGroups:
                 continue
         return before, None
 
+    def coordinated(self, partition: int) -> Sequence[str]:
+        """Return the groups that a partition of ``__consumer_offsets`` has records of."""
+        return list(dict.fromkeys(name for number, one in self._logs if number == partition for name in one.names))
+
     @cached_property
-    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
+    def _logs(self) -> list[tuple[int, GroupLog]]:
         cluster = Cluster(None, list(self._nodes))
         chosen = ChosenGroups(Moment(), (), ())
+        logs = topic_logs([cluster], OFFSETS_TOPIC, self._limits, lambda _: None, optional=True)
+        return [(log.partition.directory.partition, read_groups(log, chosen, self._limits)[0]) for log in logs]
+
+    @cached_property
+    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
         found: dict[TopicPartition, list[GroupAt]] = {}
-        for log in topic_logs([cluster], OFFSETS_TOPIC, self._limits, lambda _: None, optional=True):
-            groups, _ = read_groups(log, chosen, self._limits)
+        for _, groups in self._logs:
             commits = groups.in_force()
             names, group_of = groups.names, commits.keys.group
             for topic, partition, rows in commits.by_partition():

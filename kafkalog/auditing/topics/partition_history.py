@@ -227,6 +227,14 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         return self._of_topic.get(topic_id, [])
 
     @property
+    def leaderless(self) -> Iterator[Key]:
+        """Yield the partitions that have no leader now; those that were deleted are not there."""
+        for key, number in self._keys.items():
+            state, _, _, is_there = self._now[number]
+            if is_there and self._states[state].leader < 0:
+                yield key
+
+    @property
     def topic_ids(self) -> list[str]:
         """Return the ids of topics that ever had a partition."""
         return list(self._of_topic)

@@ -17,6 +17,7 @@ from kafkalog.auditing.transactions.atomicity import (
 from kafkalog.auditing.transactions.audit_result import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.judging import Judgement, LogAudit, judge_replicas, with_own_epoch
+from kafkalog.auditing.transactions.lost_leaders import LEADERLESS
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
@@ -49,6 +50,7 @@ __all__ = [
     "ABORT",
     "COLUMN_TABLES",
     "KEY_COLUMNS",
+    "LEADERLESS",
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",

@@ -1,17 +1,18 @@
 """What the files of some brokers show to be open on brokers whose directories were not given.
 
 The state topic has decisions whose markers other brokers take, and the metadata log says who led which partition. That
-other replicas exist is nothing to report; that a partition there waits for a leader or a marker, or lost records, is.
+other replicas exist is nothing to report; that a partition there waits for a marker, or lost records, is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
+from kafkalog.auditing.transactions.lost_leaders import directories_of, named
 from kafkalog.certainty import NEVER, cut
 from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.table import Columns
@@ -25,9 +26,9 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
+__all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings", "given_brokers"]
 
-ELSEWHERE: Final = ("decision-elsewhere", "leaderless-elsewhere", "election-elsewhere")
+ELSEWHERE: Final = ("decision-elsewhere", "election-elsewhere")
 _SHOWN: Final = 3
 _MARKERS_MS: Final = 60_000  # by then a healthy cluster has all markers of a decision, whatever its clocks say
 _PREPARE: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
@@ -37,10 +38,10 @@ def brokers_of(clusters: Iterable[tuple[Sequence[LogDirectory], Metadata | None]
     """Say of each cluster which of its brokers were given, where it is not all of them."""
     found = []
     for nodes, metadata in clusters:
-        given = _given(nodes)
+        given = given_brokers(nodes)
         every = set() if metadata is None else _brokers(metadata)
         if given and every - given:
-            found.append(f"{_named(given)} of {len(every | given)}: the other replicas were not read")
+            found.append(f"{named(given)} of {len(every | given)}: the other replicas were not read")
     return found
 
 
@@ -52,7 +53,7 @@ def elsewhere_findings(
     All files were copied after the time `until` (ms). Records of a state partition are of one moment with what happened
     elsewhere only if their broker was stopped, unless they are a `snapshot`.
     """
-    given = _given(nodes)
+    given = given_brokers(nodes)
     if not given:
         return
     found = _Elsewhere(nodes, metadata, given)
@@ -61,7 +62,8 @@ def elsewhere_findings(
         yield from found.partitions(metadata)
 
 
-def _given(nodes: Sequence[LogDirectory]) -> set[int]:
+def given_brokers(nodes: Sequence[LogDirectory]) -> set[int]:
+    """Return the brokers of which log directories were given, not only directories of partitions."""
     numbers = (node.node_id for node in nodes if not node.alone)
     return {int(number) for number in numbers if number is not None and number.isdecimal()}
 
@@ -74,15 +76,6 @@ def _brokers(metadata: Metadata) -> set[int]:
     }
 
 
-def _named(brokers: Collection[int]) -> str:
-    *most, last = sorted(brokers)
-    return f"brokers {', '.join(map(str, most))} and {last}" if most else f"broker {last}"
-
-
-def _directories(brokers: Collection[int]) -> str:
-    return f"the {'directory' if len(brokers) == 1 else 'directories'} of {_named(brokers)}"
-
-
 class _Elsewhere:
     """The partitions that are not among the inputs, by what the inputs say of them."""
 
@@ -91,36 +84,16 @@ class _Elsewhere:
         self._given = given
         self._homes = {one.log: node for node in nodes for one in node.partitions}
         self._present = {(one.topic, one.partition) for node in nodes for one in node.partitions if not one.suffix}
-        self._are_clean = all(node.clean_shutdown for node in nodes)
         logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
         self._metadata_log = next(logs, nodes[0].path)
 
     def partitions(self, metadata: Metadata) -> Iterator[Finding]:
-        """Yield the partitions without a leader, and those with an unclean election, whose replicas are elsewhere."""
-        states = (spans[-1].value.state for (role, _), spans in metadata.brokers.items() if role == "broker")
-        is_up = "active" in states  # else the cluster was stopped, and nothing has a leader
+        """Yield the partitions with an unclean election whose replicas are elsewhere."""
         for topic_id, number in sorted(metadata.partitions):
             spans = metadata.partitions[topic_id, number]
             topic, now = metadata.topic_of(topic_id), spans[-1].value
-            missing = set(now.replicas) - self._given
-            if topic is None or spans[-1].until is not None or not missing:
-                continue
-            if is_up and now.leader < 0 and not (self._are_clean and all(map(self._was_stopped, missing))):
-                yield self._leaderless(TopicPartition(topic.name, number), spans, missing)
-            yield from self._unclean(TopicPartition(topic.name, number), spans)
-
-    def _was_stopped(self, broker: int) -> bool:
-        """Say whether a broker left in order: the next to go may be those that were given."""
-        spans = [] if self._metadata is None else self._metadata.brokers.get(("broker", broker), [])
-        return any(span.value.state == "stopping" for span in spans[-2:])
-
-    def _leaderless(self, place: TopicPartition, spans: Sequence[Span], missing: set[int]) -> Finding:
-        at = len(spans) - 1
-        while at and spans[at - 1].value.leader < 0:
-            at -= 1
-        led = f"; broker {spans[at - 1].value.leader} had led it" if at else ""
-        said = f"{place} has had no leader since {iso(spans[at].since)}{led}"
-        return self._of("leaderless-elsewhere", self._metadata_log, place, missing, said)
+            if topic is not None and spans[-1].until is None and set(now.replicas) - self._given:
+                yield from self._unclean(TopicPartition(topic.name, number), spans)
 
     def _unclean(self, place: TopicPartition, spans: Sequence[Span]) -> Iterator[Finding]:
         """Yield the newest unclean election after which a replica that was in sync has not come back.
@@ -140,7 +113,7 @@ class _Elsewhere:
         if missing:
             said = (
                 f"Broker {elected} became leader of {place} at {iso(spans[at].since)} without being in sync;"
-                f" {_named(in_sync)} had been"
+                f" {named(in_sync)} had been"
             )
             yield self._of("election-elsewhere", self._metadata_log, place, missing, said)
 
@@ -206,7 +179,7 @@ class _Elsewhere:
             yield finding if is_certain else lowered(finding, Reason.MAY_BE_THERE)
 
     def _of(self, code: str, file: str, place: TopicPartition, missing: set[int], said: str) -> Finding:
-        needed = _directories(missing) if missing else "the directory of a broker that has the partition"
+        needed = directories_of(missing) if missing else "the directory of a broker that has the partition"
         message = f"{said}. The inputs lack {needed}"
         return Finding.of(code, file, message, needed=needed)._replace(topic=place[0], partition=place[1])
 

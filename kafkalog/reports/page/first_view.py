@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 _CALM: Final = frozenset({"OK", "YES"})
 
-_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY"})
+_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY", "YES, BUT"})
 
 
 class Night(NamedTuple):

@@ -27,6 +27,7 @@ def of(*incidents: dict[str, Any], **about: Any) -> Verdict:
 
 LOST, DAMAGED = incident("records-lost", lost_records=4), incident("records-unreadable")
 BLOCKED, ABSENT = incident("consumers-stopped", transactions=1), incident("copy-incomplete", "warning")
+OUTAGE = incident("consumers-stopped", cause="leader-lost", partitions=["o-0"], partitions_total=1, transactions=2)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,8 @@ BLOCKED, ABSENT = incident("consumers-stopped", transactions=1), incident("copy-
         (of(unread="1 input could not be read"), "INCOMPLETE", 3, 3),
         (of(LOST, BLOCKED, unread="1 input could not be read"), "LOST and incomplete", 3, 3),
         (answered("YES", "all start"), "YES", 0, 0),
+        (answered("YES, BUT", "a transaction hangs"), "YES, BUT", 1, 0),
+        (answered("YES, BUT", "a transaction hangs", unread="1 file could not be read"), "INCOMPLETE", 3, 3),
         (answered("NO", "one does not start"), "NO", 1, 0),
         (answered("INCOMPLETE", "no metadata"), "INCOMPLETE", 3, 3),
         (answered("YES", "all start", unread="1 file could not be read"), "INCOMPLETE", 3, 3),
@@ -81,6 +84,18 @@ def test_what_could_not_be_read_is_said() -> None:
 
     assert verdict.parts[-1] == "2 inputs could not be read"
     assert "4 records of t-0 are lost" in verdict.sentence
+
+
+def test_partitions_without_a_leader_come_before_what_hangs() -> None:
+    """And beside lost records it is still said whose consumers are blocked."""
+    outage = "o-0 has had no leader; 2 decided transactions wait there for the marker"
+    held = "1 hanging transaction holds back read_committed consumers of t-0"
+    assert of(BLOCKED, OUTAGE).parts == (f"{outage}; {held}",)
+    stopped = LOST | {"consumers": {"read_committed": "They stop at offset 4 of t-0."}}
+    blocked = "read_committed consumers of t-0 are blocked"
+    assert of(stopped, OUTAGE, ABSENT).parts[1] == f"{outage}; {blocked}"
+    assert of(stopped).parts[1] == blocked
+    assert of(stopped, BLOCKED).parts[1] == held
 
 
 def test_the_row_is_the_same_value() -> None:

@@ -19,6 +19,7 @@ from metadata_topic import add_values, metadata_value
 from official import FIXTURES
 
 WHOLE = FIXTURES / "k4-c-group-offsets-tv0" / "data"  # stopped cleanly; an open transaction has commits of a group
+HANGING = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
 KILLED = FIXTURES / "k4-l-idempotent" / "data"
 LOG = "fares-refunds.18-1"
 
@@ -55,6 +56,15 @@ def test_a_whole_directory_is_restorable() -> None:
     assert {what: len(rows) for what, rows in told(ended, "transaction").items()} == {"times-out": 2}
     assert "waits" in told(ended, "group")
     assert kafkalog("verify", "--restorable", WHOLE).text.startswith("YES  1 broker starts; 11 logs keep all ")
+
+
+def test_a_transaction_that_hangs_after_the_start_is_a_but() -> None:
+    """Status 1: no broker ends it, and consumers stop there, although no record is lost."""
+    ended = kafkalog("verify", "--restorable", HANGING)
+    wanted = "YES, BUT  3 transactions hang: read_committed consumers stop there; 1 broker starts; 10 logs keep all "
+    assert (ended.status, ended.text.startswith(wanted)) == (1, True)
+    assert kafkalog("verify", "--restorable", "--exit-zero", HANGING).status == 0
+    assert [row["severity"] for row in told(asked(HANGING), "transaction")["hangs"]] == ["warning"] * 3
 
 
 def test_the_answer_is_in_the_machine_formats(tmp_path: Path) -> None:

@@ -57,14 +57,28 @@ def test_a_partition_elsewhere_without_a_leader_is_open(tmp_path: Path) -> None:
     case = materialize(FIXTURES / "k4-f-marker-pending", tmp_path)
     ended = audit(case / "data-1")
     assert ended.status == 1
-    codes = [row[0] for row in findings(ended)]
-    assert (codes.count("decision-elsewhere"), codes.count("leaderless-elsewhere")) == (1, 3)
-    [incident] = [row for row in ended.table("incidents") if row["cause"] == "no-leader"]
+    codes = [row["code"] for row in ended.table("findings")]
+    assert (codes.count("decision-elsewhere"), codes.count("partition-leaderless")) == (1, 3)
+    [incident] = [row for row in ended.table("incidents") if row["cause"] == "leader-lost"]
     assert len(incident["findings"]) == 4
     assert not any("abort" in (step["command"] or "") for step in incident["next_steps"])
     first = kafkalog("txn-audit", case / "data-1").text.partition("\n")[0]
-    assert first.startswith("BLOCKED  partitions without a leader hold back read_committed consumers of 3 partitions")
-    assert not findings(audit(case / "data-1", case / "data-2"))  # all of it was read
+    assert first.startswith("BLOCKED  3 partitions have had no leader since 2026-11-21T09:04:14.102Z")
+
+
+def test_an_outage_stays_one_with_the_dead_brokers_directory(tmp_path: Path) -> None:
+    """It says more: which transactional ids have no coordinator, and how many decisions wait."""
+    case = materialize(FIXTURES / "k4-f-marker-pending", tmp_path)
+    both = case / "data-1", case / "data-2"
+    ended = audit(*both)
+    assert (ended.status, findings(ended)) == (1, [])
+    [incident] = [row for row in ended.table("incidents") if row["severity"] == "error"]
+    assert incident["partitions"] == ["__transaction_state-0", "__transaction_state-2", "coupons-meters.71-1"]
+    assert incident["transactional_ids"] == ["claims-riders.4-5", "orders-stock.28-4"]
+    assert "10 transactional ids have no coordinator: audit-fares.20-0, " in incident["title"]
+    assert "They stop at offset 9 of coupons-meters.71-1" in incident["consumers"]["read_committed"]
+    first = kafkalog("txn-audit", *both).text.partition("\n")[0]
+    assert first.endswith("; 2 decided transactions wait there for the marker.")
 
 
 @pytest.mark.corpus

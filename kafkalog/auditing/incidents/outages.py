@@ -1,0 +1,116 @@
+"""Outages: partitions without a leader while brokers are up, one incident for each broker that led them.
+
+What waits for the leader is part of it: decided transactions, and what partitions of internal topics coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kafkalog.auditing.incidents.blocked_consumers import LET_END, describe, stable_offsets
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Since, Step, Subject, Words
+from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_now
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, open_transaction
+from kafkalog.auditing.incidents.resume import waiting
+from kafkalog.certainty import PROVED
+from kafkalog.few_of_many import few_groups, grouped
+from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
+from kafkalog.kafka.topic_partition import TopicPartition
+from kafkalog.quantities import by_number, iso, listed, many
+
+__all__ = ["Outage", "outages", "without_leader"]
+
+_WORDS: Final = Words(
+    "{where} {have} had no leader since {since}{led}.{waits}{coordinated}{needed}",
+    "Nobody can read or write a partition without a leader.{stop}",
+    "Nobody can read or write a partition without a leader.",
+)
+_COORDINATED: Final = {STATE_TOPIC: "transactional id", OFFSETS_TOPIC: "group"}  # by topic: whom its partitions do
+
+
+class Outage(NamedTuple):
+    """Partitions that have no leader, and since when; one broker led them all, but for very many brokers."""
+
+    findings: list[Row]
+    times: list[Leaderless]
+    places: frozenset[TopicPartition]
+
+
+def outages(tables: ClusterTables, findings: list[Row]) -> list[Outage]:
+    """Return the partitions without a leader, by who led them before."""
+    found = []
+    since = {row["id"]: leaderless_now(tables.leadership.get(TopicPartition.of(row), ())) for row in findings}
+
+    def led(row: Row) -> tuple[object, ...]:
+        one = since[row["id"]]
+        return row["code"], None if one is None else one.leader, row["needed"]
+
+    for _, some in few_groups(findings, led, 1):
+        times = [one for row in some if (one := since[row["id"]]) is not None]
+        found.append(Outage(some, times, frozenset(map(TopicPartition.of, some))))
+    return found
+
+
+def without_leader(tables: ClusterTables, found: list[Outage], following: list[Row]) -> Iterator[Incident]:
+    """Yield the incidents of partitions without a leader, with the decisions that wait for one."""
+    by_place = grouped(following, TopicPartition.of)
+    for one in found:
+        yield _incident(tables, one, [row for place in sorted(one.places) for row in by_place.get(place, ())])
+
+
+def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Incident:
+    pending = [open_transaction(tables, row) for row in waits if row["code"] == "transaction-pending"]
+    elsewhere = [row for row in waits if row["code"] == "decision-elsewhere"]
+    rows = [*found.findings, *waits]
+    incident = tables.incident("consumers-stopped", "leader-lost", Subject(*min(found.places)), rows, PROVED)
+    stop = f" {describe(tables, incident, pending)}" if pending else ""
+    incident.since = Since.of_brokers(one.since for one in found.times)
+    told = {event[:4] for event in incident.events}
+    incident.events += [one.event() for one in found.times[:EVENTS] if one.event()[:4] not in told]
+    incident.events += [Event(None, "broker", row["file"], None, f"{row['message']}.") for row in elsewhere[:EVENTS]]
+    is_one = len(found.places) == 1
+    leaders = {one.leader for one in found.times}
+    leader = leaders.pop() if len(leaders) == 1 else None
+    needed = found.findings[0]["needed"]
+    incident.say(
+        _WORDS,
+        have="has" if is_one else "have",
+        since="the metadata log begins" if incident.since is None else iso(incident.since.time),
+        led="" if leader is None else f": broker {leader} had led {'it' if is_one else 'them'}",
+        waits=_waits(incident, elsewhere),
+        needed="" if needed is None else f" The inputs lack {needed}.",
+        stop=stop,
+        coordinated="".join(_coordinated(tables, found)),
+    )
+    start = "" if leader is None else f": start broker {leader}, which led {'it' if is_one else 'them'}"
+    incident.steps = [Step(f"Give {incident.where()} a leader{start}.")]
+    if needed is not None:
+        incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
+    if pending:
+        at = "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
+        incident.steps.append(Step(LET_END.format(pending=at)))
+        incident.steps += waiting(tables, stable_offsets(tables, pending))
+    if elsewhere:
+        incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
+    return incident
+
+
+def _waits(incident: Incident, elsewhere: list[Row]) -> str:
+    """Say how many decided transactions wait for a leader."""
+    number = incident.transactions or 0
+    said = f" {many(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker." if number else ""
+    places = listed(str(TopicPartition.of(row)) for row in elsewhere)
+    return said + f" Markers of decided transactions are missing in {places}, not among the inputs." * bool(elsewhere)
+
+
+def _coordinated(tables: ClusterTables, found: Outage) -> Iterator[str]:
+    """Say who has no coordinator now: the first few by name."""
+    for topic, who in _COORDINATED.items():
+        places = sorted(place for place in found.places if place.topic == topic)
+        names = sorted({name for place in places for name in tables.coordinated(place)}, key=by_number)
+        if names:
+            yield f" {many(len(names), who)} {'has' if len(names) == 1 else 'have'} no coordinator: {listed(names)}."
+        elif places:
+            yield f" The {who}s of {listed(map(str, places))} have no coordinator; these inputs do not name them."
