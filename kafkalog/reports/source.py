@@ -398,7 +398,7 @@ class WrittenAudit:
             raise UnreadableError(f"{self._folder}/{PROVENANCE}: can't be read: {error}") from error
 
     def check_command(self) -> None:
-        """Raise UnreadableError where another command wrote it: a verification has no transactions, which is not good news."""
+        """Raise UnreadableError where another command wrote it: a verification has no transactions to judge."""
         command = self.origin().get("command", _COMMAND)
         if command != _COMMAND:
             raise UnreadableError(f"{self._folder}: kafkalog {command} wrote it, and this needs what {_COMMAND} writes")

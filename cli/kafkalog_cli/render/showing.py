@@ -95,7 +95,7 @@ class Showing:
 
     @property
     def tells_findings(self) -> bool:
-        """Say whether findings go to standard error: one other table, or what a program draws, has no place for them."""
+        """Say whether findings go to standard error: one other table or a program's picture has no place for them."""
         return not (self.form.people or self.form.has_findings or self.is_folder) and self.tables != (FINDINGS.name,)
 
     def sink(self, stream: BinaryIO, tables: Sequence[str | Table], files: Sequence[str] = ()) -> BlockSink:
