@@ -14,6 +14,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import TABLES_OF, BlockShape, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, name_of
 from kafkalog_cli.output import NothingToWriteError, write_provenance
@@ -164,7 +165,7 @@ def _tables(showing: Showing, request: DumpRequest) -> list[str]:
             else f"--format {form} takes exactly one --table."
         )
     name = request.tables[0] if request.tables else _only_table(request, form)
-    if form.is_lines and columns and not set(columns) & set(TABLES[name].names):
+    if form.is_lines and columns and not set(columns) & {EVERY_COLUMN, *TABLES[name].names}:
         raise click.UsageError(f"The table {name} has none of these columns: kafkalog schema {name} lists its own.")
     return [name]
 

@@ -99,6 +99,7 @@ def facts_of(name: str, paths: Sequence[str], options: AuditOptions) -> Facts:
     """
     if len(paths) == 1 and not is_remote(paths[0]) and os.path.isdir(paths[0]) and is_output(paths[0]):
         written = WrittenAudit(Path(paths[0]))
+        written.check_command()
         return _facts(name, written, None, _listed(written.origin().get("files", ())))
     made = audit(paths, options)
     if made.unreadable and not made.clusters:

@@ -360,6 +360,8 @@ _STATES: Final = {state.word: int(state) for state in TransactionState}
 
 _OF_LOGS: Final = ("trimmed", "cleanings")
 
+_COMMAND: Final = "txn-audit"  # which the bulk audit on Spark says, too
+
 
 class WrittenAudit:
     """An audit that was written as a directory of Parquet tables, by this process, another one, or Spark."""
@@ -394,6 +396,12 @@ class WrittenAudit:
             return _as_written(dict(untrusted_json(self._content(PROVENANCE))))
         except (ValueError, TypeError) as error:
             raise UnreadableError(f"{self._folder}/{PROVENANCE}: can't be read: {error}") from error
+
+    def check_command(self) -> None:
+        """Raise UnreadableError where another command wrote it: a verification has no transactions to judge."""
+        command = self.origin().get("command", _COMMAND)
+        if command != _COMMAND:
+            raise UnreadableError(f"{self._folder}: kafkalog {command} wrote it, and this needs what {_COMMAND} writes")
 
     def _content(self, name: str) -> bytes:
         """Read a file that is no table. Raises UnreadableError where it is not what was written."""

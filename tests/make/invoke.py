@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from unittest import mock
 
 from official import FIXTURES
@@ -52,16 +52,21 @@ class Ended:
 
 
 def kafkalog(
-    *arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None, command: click.Command | None = None
+    *arguments: str | Path,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    command: click.Command | None = None,
+    stdout: BinaryIO | None = None,
 ) -> Ended:
     """Run ``kafkalog ARGUMENTS`` in this process, `main` and its exit statuses included, not on a terminal.
 
-    `command` is another program's.
+    `command` is another program's; `stdout` is written to instead of what is returned.
     """
     from kafkalog_cli.main import main
 
     data, messages = io.BytesIO(), io.BytesIO()
-    out, err = io.TextIOWrapper(data, "utf-8"), io.TextIOWrapper(messages, "utf-8", "backslashreplace")
+    out = io.TextIOWrapper(stdout or data, "utf-8")
+    err = io.TextIOWrapper(messages, "utf-8", "backslashreplace")
     argv = ["kafkalog", *(str(argument) for argument in arguments)]
     before = signal.getsignal(signal.SIGTERM)
     with contextlib.ExitStack() as stack:
@@ -74,7 +79,7 @@ def kafkalog(
             main(command)
         except SystemExit as stop:
             status = stop.code
-    for stream in (out, err):
+    for stream in (out, err) if stdout is None else (err,):
         stream.flush()
     assert isinstance(status, int)
     return Ended(int(status), data.getvalue(), messages.getvalue().decode())

@@ -44,6 +44,7 @@ def report(audit: str, showing: Showing, nights: Path | None) -> int:
     if nights is not None and not showing.form.nights:
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
     source = WrittenAudit(audit)
+    source.check_command()
     strip = () if nights is None else _strip(nights, source, showing.zone)
     write_form(Told(source, screen_of(source), source.origin, nights=strip), showing, [audit])
     return 0

@@ -20,7 +20,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import STDOUT, is_terminal, say
+from kafkalog_cli.output import STDOUT, is_terminal, say, say_findings
 
 __all__ = ["timeline"]
 
@@ -108,6 +108,7 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
     source = source_of(found, summary := Summary.of(found))
     for line in found.unreadable:
         say(f"error: {line}")
+    say_findings(found.findings())
     chosen = _partitions(source.rows("incidents"), about.incident)
 
     def wanted(row: Mapping[str, Any]) -> bool:

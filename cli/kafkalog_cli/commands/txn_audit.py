@@ -198,6 +198,8 @@ def txn_audit(
             write_form(told, showing, paths)
         else:
             _write(found, screen.verdict, showing, chosen, paths)
+        if showing.tells_findings:
+            say_findings(found.findings())
         if showing.target.path is not None:
             print_headline(screen.verdict)
         return status
@@ -257,8 +259,6 @@ def _write(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, pa
             stream.write(f"{verdict.headline}\n\n".encode("utf-8", "surrogateescape"))
             showing = replace(showing, tables=("transactions",))
         _write_rows(found, verdict, showing, chosen, stream)
-    if showing.tells_findings:
-        say_findings(found.findings())
 
 
 def _write_rows(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, stream: BinaryIO) -> None:

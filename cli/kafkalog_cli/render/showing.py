@@ -95,8 +95,8 @@ class Showing:
 
     @property
     def tells_findings(self) -> bool:
-        """Say whether findings go to standard error: a text of one other table has no place for them."""
-        return self.form.is_lines and self.form.one_table and self.tables != (FINDINGS.name,)
+        """Say whether findings go to standard error: one other table or a program's picture has no place for them."""
+        return not (self.form.people or self.form.has_findings or self.is_folder) and self.tables != (FINDINGS.name,)
 
     def sink(self, stream: BinaryIO, tables: Sequence[str | Table], files: Sequence[str] = ()) -> BlockSink:
         """Return the sink of a command that has these tables; `files` are those that a dump's rows name.
