@@ -91,6 +91,10 @@ TRANSACTIONS: Final = Table(
         "producer_id",
     ),
     filled=(*_IN_LOG, "producer_id", "state", "batches", "records", "size_bytes", "certainty"),
+    together=(
+        ("first_offset", "last_offset"),
+        ("marker_offset", "marker_epoch", "coordinator_epoch", "marker_timestamp_ms"),
+    ),
 )
 
 PARTITIONS: Final = Table(

@@ -7,7 +7,7 @@ declaration says, so that is checked, column by column, as the cells come in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -59,12 +59,13 @@ def bad_cell(table: Table, batch: pa.RecordBatch) -> BadCell | None:
     The columns have the types that are declared. Each is checked at once: rows are looked at only where one is bad.
     """
     declared = {column.name: column for column in table.columns}
-    some = (
+    some = [
         found
         for name, cells in zip(batch.schema.names, batch.columns, strict=True)
         if name in declared
         for found in _bad_cells(declared[name], cells, filled=name in table.filled)
-    )
+    ]
+    some += (found for names in table.together for found in _apart(declared, batch, names))
     return min(some, key=lambda found: found.row, default=None)
 
 
@@ -87,6 +88,25 @@ def _bad_cells(column: Column, cells: pa.Array, *, filled: bool) -> Iterator[Bad
         if wrong:
             yield _first(
                 column, cells, pc.is_in(cells, value_set=pa.array(wrong)), f"JSON like {column.shape or 'any'}"
+            )
+
+
+def _apart(declared: Mapping[str, Column], batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[BadCell]:
+    """Yield the first cell that is null where another one of its row is not, or the other way round."""
+    import pyarrow.compute as pc
+
+    there = [name for name in names if name in batch.schema.names]
+    if len(there) < 2:
+        return
+    first, *others = there
+    absent = batch.column(first).is_null()
+    for name in others:
+        cells = batch.column(name)
+        differ = pc.xor(absent, cells.is_null())
+        if differ.true_count:
+            found = _first(declared[name], cells, differ, "")
+            yield found._replace(
+                needed=f"null, as {first} is" if found.cell is not None else f"a value, as {first} has"
             )
 
 

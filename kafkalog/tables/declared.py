@@ -17,10 +17,10 @@ class Column(NamedTuple):
     """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string``, ``json`` or ``headers``.
 
     ``headers`` is a list of structures of strings, in JSON a list of objects. Cells that are no `words` are only in a
-    column that is `open`. One that is made `only_asked` is left out where no columns are named. `shape` is JSON like
-    that in each cell of ``json``, with types in the place of values: a list has any number of values like its one, an
-    object all these fields, or with ``*`` any fields; a type that ends in ``?`` may be null. One that is `signed` repeats a
-    number that evidence has, whatever it is.
+    column that is `open`. One that is made `only_asked` is left out where no columns are named. `signed` numbers are
+    repeated from evidence, whatever they are. Each cell of ``json`` is like `shape`, JSON with types in the place of
+    values: a list has any number of values like its one, an object all these fields, or with ``*`` any fields; a type
+    that ends in ``?`` may be null.
     """
 
     name: str
@@ -57,7 +57,8 @@ class Table:
     """A table: what one row is, and its columns in order.
 
     `answers` are the columns that people read first, the most important one first: where there is no room for all, they
-    stay longest. `filled` are the columns without which a row says nothing: none of their cells is null.
+    stay longest. `filled` are the columns without which a row says nothing: none of their cells is null. Of each
+    of `together` a row has all cells or none.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Table:
     columns: tuple[Column, ...]
     answers: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
