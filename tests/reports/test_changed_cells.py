@@ -212,10 +212,10 @@ def test_nights_none_of_which_can_be_read_are_shown(one_audit: Path, tmp_path: P
 
 def test_a_time_after_the_year_9999_of_a_zone_is_in_utc() -> None:
     """No calendar has it there."""
-    last = 253_402_300_799_999
+    last = 253_402_300_799_000
 
-    assert Zone(ZoneInfo("Asia/Tokyo")).time(last) == "9999-12-31T23:59:59.999Z"
-    assert Zone(ZoneInfo("Asia/Tokyo")).time(last - 9 * 3_600_000) == "9999-12-31T23:59:59.999+09:00"
+    assert Zone(ZoneInfo("Asia/Tokyo")).time(last) == "9999-12-31T23:59:59.000Z"
+    assert Zone(ZoneInfo("Asia/Tokyo")).time(last - 9 * 3_600_000) == "9999-12-31T23:59:59.000+09:00"
 
 
 def test_every_column_of_json_in_an_audit_has_a_shape() -> None:
