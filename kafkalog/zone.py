@@ -63,10 +63,10 @@ class Zone:
 
     def _written(self, written: str) -> str:
         try:
-            moment = datetime.fromisoformat(written)
-        except ValueError:  # an id that only looks like a time
+            moment = datetime.fromisoformat(written).replace(tzinfo=_UTC).astimezone(self.zone)
+        except (ValueError, OverflowError):  # an id that only looks like a time; a time after the zone's year 9999
             return written
-        return moment.replace(tzinfo=_UTC).astimezone(self.zone).isoformat(timespec="milliseconds")
+        return moment.isoformat(timespec="milliseconds")
 
 
 UTC: Final = Zone()

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import blocks
-from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.provenance import SCANS, is_linked
 from kafkalog.reports import Night, WrittenAudit, columns_of, first_screen
 from kafkalog.tables.change_tables import NIGHTS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST
+from kafkalog.untrusted import is_count
 from kafkalog.zone import Zone
 
 __all__ = ["History", "history", "prune"]
@@ -91,15 +91,23 @@ def _night(place: Path) -> tuple[Row, dict[str, Row]]:
         "word": verdict.words,
         "headline": verdict.headline,
         "logs": len(stable),
-        "size_bytes": int(counts["size_bytes"].sum()),
+        "size_bytes": _sum(place, "size_bytes", counts["size_bytes"].tolist()),
         "blocked": len({name for one in incidents if blocks(one) for name in one["partitions"] or ()}),
-        "lost": sum(one["lost_records"] or 0 for one in incidents),
+        "lost": _sum(place, "lost_records", (one["lost_records"] or 0 for one in incidents)),
         "damaged": sum(one["kind"] == _UNREADABLE for one in serious),
-        "open": int(counts["open"].sum()),
-        "lag": int((counts["log_end_offset"] - stable)[stable != NONE].sum()),
+        "open": _sum(place, "open", counts["open"].tolist()),
+        "lag": _sum(place, "log_end_offset - last_stable_offset", (counts["log_end_offset"] - stable).tolist()),
         "incidents": len(serious),
     }  # fmt: skip
     return row, {one["id"]: one for one in serious}
+
+
+def _sum(place: Path, of: str, numbers: Iterable[int]) -> int:
+    """Add up numbers of an audit. Raises UnreadableError where no cluster can have the sum."""
+    found = sum(numbers)
+    if not is_count(found):
+        raise UnreadableError(f"{place}: the sum of {of} is {found}: needs a number from 0 to {(1 << 63) - 1}")
+    return found
 
 
 def _history(cluster: str | None, nights: list[tuple[Row, dict[str, Row]]]) -> History:

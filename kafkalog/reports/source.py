@@ -423,11 +423,16 @@ class WrittenAudit:
         return [self._check(listed) for listed in self._files.get(table, ())]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
+        """Yield a table's batches, each cell as its column is declared.
+
+        Raises UnreadableError for a file that is damaged or of another table, and for a cell that its column can't
+        have.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         from kafkalog.files.object_stores import opened  # no part of what a report of an audit in memory needs
+        from kafkalog.tables.checked_cells import bad_cell, bad_column  # ditto
 
         for listed in self._files.get(table, ()):
             file, rows = self._check(listed), listed.rows
@@ -435,11 +440,15 @@ class WrittenAudit:
                 with opened(file) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
                     if parquet.metadata.num_rows != rows:
                         raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
-                    if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
-                        raise UnreadableError(f"{file}: it has no column {min(missing)}")
+                    if other := bad_column(TABLES[table], parquet.schema_arrow):
+                        raise UnreadableError(f"{file}: {other}")
+                    before = 0
                     for batch in parquet.iter_batches(columns=columns):
                         batch.validate(full=True)
+                        if bad := bad_cell(TABLES[table], batch):
+                            raise UnreadableError(f"{file}: {bad.at(before)}")
                         yield batch
+                        before += batch.num_rows
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
 
@@ -453,11 +462,7 @@ class WrittenAudit:
     def columns(self, table: str, names: tuple[str, ...]) -> Iterator[Columns]:
         """Yield columns of a table, some thousand rows at a time. Raises UnreadableError."""
         for batch in self.batches(table, names):
-            try:
-                found = Columns.from_arrow(batch.select(names))
-            except TypeError as error:
-                raise UnreadableError(f"{self._folder}: the table {table} is another one: {error}") from error
-            yield found
+            yield Columns.from_arrow(batch.select(names))
 
     def transactions(self) -> Iterator[Columns]:
         """Yield the table ``transactions`` as columns."""

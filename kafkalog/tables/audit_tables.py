@@ -49,6 +49,8 @@ _PARTITION: Final = Column("partition", "int32", "the partition's number")
 
 _WHERE: Final = (_LOG, _TOPIC, _PARTITION)
 
+_IN_LOG: Final = tuple(column.name for column in _WHERE)
+
 _PRODUCER: Final = Column("producer_id", "int64", "the producer id")
 
 _ID: Final = Column("transactional_id", "string", "the transactional id, from the state topic; null if it names none")
@@ -88,6 +90,11 @@ TRANSACTIONS: Final = Table(
         "transactional_id",
         "producer_id",
     ),
+    filled=(*_IN_LOG, "producer_id", "state", "batches", "records", "size_bytes", "certainty"),
+    together=(
+        ("first_offset", "last_offset"),
+        ("marker_offset", "marker_epoch", "coordinator_epoch", "marker_timestamp_ms"),
+    ),
 )
 
 PARTITIONS: Final = Table(
@@ -121,6 +128,24 @@ PARTITIONS: Final = Table(
         Column("findings", "int64", "findings above note"),
     ),
     answers=("topic", "partition", "node_id", "last_stable_offset", "hanging", "log_end_offset", "open", "findings"),
+    filled=(
+        *_IN_LOG,
+        "log_start_offset",
+        "local_log_start_offset",
+        "log_end_offset",
+        "last_stable_offset",
+        "segments",
+        "size_bytes",
+        "batches",
+        "records",
+        "control_records",
+        "committed",
+        "aborted",
+        "open",
+        "hanging",
+        "gaps",
+        "findings",
+    ),
 )
 
 GAPS: Final = Table(
@@ -137,6 +162,7 @@ GAPS: Final = Table(
         Column("position", "int64", "where the batch after the gap begins", "bytes"),
     ),
     answers=("topic", "partition", "first_offset", "last_offset", "kind", "cause"),
+    filled=(*_IN_LOG, "first_offset", "last_offset", "count", "kind", "cause"),
 )
 
 PRODUCERS: Final = Table(
@@ -160,6 +186,7 @@ PRODUCERS: Final = Table(
         Column("last_timestamp_ms", "int64", "the latest of its batches' newest timestamps", "ms"),
     ),
     answers=("topic", "partition", "producer_id", "transactional_id", "transactions", "committed", "aborted"),
+    filled=(*_IN_LOG, "producer_id", "batches", "records", "transactions", "first_offset", "last_offset"),
 )
 
 SEGMENTS: Final = Table(
@@ -198,13 +225,19 @@ REMOTE_SEGMENTS: Final = Table(
         Column("end_offset", "int64", "its last offset, from the metadata; null if nothing says it"),
         Column("size_bytes", "int64", "the size of its log by the metadata; null without metadata", "bytes"),
         Column("state", "string", "its newest state, in Kafka's words; null without metadata"),
-        Column("states", "json", "its states with their times in ms, oldest first"),
+        Column(
+            "states",
+            "json",
+            "its states with their times in ms, oldest first",
+            shape='[{"state": "string", "time_ms": "int64"}]',
+        ),
         Column("holds", "string", "what it is for the log now", words=tuple(words.REMOTE_HOLDS)),
-        Column("objects", "json", "the types of its objects in the store"),
+        Column("objects", "json", "the types of its objects in the store", shape='["string"]'),
         Column("object_bytes", "int64", "the size of its objects in the store", "bytes"),
         Column("file", "string", "its log object; null where the store has none"),
     ),
     answers=("topic", "partition", "start_offset", "end_offset", "holds", "state", "size_bytes", "segment_id"),
+    filled=(*_IN_LOG, "states", "holds", "objects"),
 )
 
 COORDINATOR: Final = Table(
@@ -233,11 +266,17 @@ COORDINATOR: Final = Table(
         Column("timeout_ms", "int64", "the client's transaction timeout; 2147483647: never", "ms"),
         Column("start_timestamp_ms", "int64", "when the transaction began; -1: not yet", "ms"),
         Column("last_update_timestamp_ms", "int64", "when the coordinator made this transition", "ms"),
-        Column("partitions", "json", "the transaction's partitions, as topic-partition; null in empty"),
+        Column(
+            "partitions",
+            "json",
+            "the transaction's partitions, as topic-partition; null in empty",
+            shape='["string"]',
+        ),
         Column("offset", "int64", "the offset of the record"),
         _LOG,
     ),
     answers=("transactional_id", "state", "last_update_timestamp_ms", "producer_id", "producer_epoch", "offset"),
+    filled=("transactional_id", "state", "offset", "log"),
 )
 
 LEADERS: Final = Table(
@@ -251,6 +290,7 @@ LEADERS: Final = Table(
         Column("change", "string", "what the metadata log's record did; null where there is none", words=CHANGES),
         Column("first_offset", "int64", "the log's first offset in it; without a batch in it, the next one's"),
     ),
+    filled=(*_IN_LOG, "leader_epoch", "first_offset"),
 )
 
 VISIBLE: Final = Table(
@@ -261,6 +301,7 @@ VISIBLE: Final = Table(
         Column("first_offset", "int64", "the first offset of the range"),
         Column("last_offset", "int64", "the last offset of the range"),
     ),
+    filled=(*_IN_LOG, "first_offset", "last_offset"),
 )
 
 FINDINGS: Final = Table(
@@ -278,8 +319,8 @@ FINDINGS: Final = Table(
         Column("file", "string", "the file, as it was named"),
         Column("position", "int64", "where in the file, or null", "bytes"),
         Column("length", "int64", "how many bytes it is about, or null", "bytes"),
-        Column("offset", "int64", "the log offset, or null"),
-        Column("last_offset", "int64", "the last log offset that it is about, or null"),
+        Column("offset", "int64", "the log offset, or null", signed=True),
+        Column("last_offset", "int64", "the last log offset that it is about, or null", signed=True),
         Column("needed", "string", "what the rule requires, or null"),
         Column("found", "string", "what is there, or null"),
         Column("message", "string", "the whole finding in words"),
@@ -291,6 +332,7 @@ FINDINGS: Final = Table(
         ),
     ),
     answers=("message", "offset", "topic", "partition", "code", "severity", "file"),
+    filled=("id", "code", "severity", "message"),
 )
 
 SUMMARY: Final = Table(

@@ -56,15 +56,16 @@ INCIDENTS: Final = Table(
         Column("until_ms", "int64", "until when; null if it still holds where the files end", "ms"),
         Column("until_clock", "string", "whose clock `until_ms` is; null without it", words=CLOCKS),
         Column("title", "string", "the incident in a sentence"),
-        Column("partitions", "json", "the partitions, as topic-partition; the first 100"),
+        Column("partitions", "json", "the partitions, as topic-partition; the first 100", shape='["string"]'),
         Column("partitions_total", "int64", "how many partitions there are"),
-        Column("transactional_ids", "json", "the transactional ids; the first 100"),
+        Column("transactional_ids", "json", "the transactional ids; the first 100", shape='["string"]'),
         Column("transactional_ids_total", "int64", "how many transactional ids there are"),
-        Column("producer_ids", "json", "the producer ids; the first 100"),
+        Column("producer_ids", "json", "the producer ids; the first 100", shape='["int64"]'),
         Column("producer_ids_total", "int64", "how many producer ids there are"),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
-        Column("first_offset", "int64", "the first offset affected; null if several partitions are"),
-        Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end"),
+        Column("first_offset", "int64", "the first offset affected; null if several partitions are", signed=True),
+        Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end",
+               signed=True),
         Column("records", "int64", "how many records are affected; null if no file shows it"),
         Column(
             "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"
@@ -73,14 +74,21 @@ INCIDENTS: Final = Table(
         Column(
             "kept_in", "json", "where copies of lost records are left: log, node_id, topic, partition, first_offset,"
             " last_offset",
+            shape='[{"log": "string", "node_id": "string?", "topic": "string", "partition": "int64",'
+            ' "first_offset": "int64", "last_offset": "int64?"}]',
         ),
         Column(
             "events", "json", "what happened, in order; the first 100: time_ms, time_source, file, offset, what",
+            shape='[{"time_ms": "int64?", "time_source": "string?", "file": "string?", "offset": "int64?",'
+            ' "what": "string"}]',
         ),
-        Column("consumers", "json", "what consumers get: read_committed, read_uncommitted"),
-        Column("next_steps", "json", "what to do, in order: text, and a command or null"),
-        Column("findings", "json", "the ids of the findings that it explains; the first 1,000"),
+        Column("consumers", "json", "what consumers get: read_committed, read_uncommitted", shape='{"*": "string"}'),
+        Column("next_steps", "json", "what to do, in order: text, and a command or null",
+               shape='[{"text": "string", "command": "string?"}]'),
+        Column("findings", "json", "the ids of the findings that it explains; the first 1,000", shape='["string"]'),
         Column("findings_total", "int64", "how many findings it explains"),
     ),
     answers=("title", "kind", "severity", "since_ms", "lost_records"),
+    filled=("id", "kind", "severity", "title", "partitions", "partitions_total", "transactional_ids", "producer_ids",
+            "findings"),
 )  # fmt: skip

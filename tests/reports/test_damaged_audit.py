@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from invoke import PARTITION, kafkalog
-from kafkalog.tables.manifest import sealed, unsealed
+from resealed import list_anew
 
 FORMS = ("table", "markdown", "html", "trace", "timesketch", "prometheus", "junit")
 
@@ -52,17 +51,6 @@ def _flipped(data: bytes, at: int) -> bytes:
     return bytes(found)
 
 
-def _list_anew(folder: Path, file: Path) -> None:
-    """Make the manifest say of a file what it is now, as somebody does who writes it on purpose."""
-    manifest = folder / "manifest.json"
-    lists = unsealed(manifest.read_bytes())
-    del lists["sha256"]
-    for entry in [*lists["others"], *(one for files in lists["tables"].values() for one in files)]:
-        if entry["file"] == file.relative_to(folder).as_posix():
-            entry |= {"size_bytes": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-    manifest.write_text(sealed(lists))
-
-
 def test_a_damaged_audit_is_no_internal_error(written: Path, tmp_path: Path) -> None:
     """Each file of it cut, emptied, changed: a report, or exit 3 and the file that can't be read."""
     statuses = set()
@@ -98,7 +86,7 @@ def test_a_file_of_another_table_is_refused(written: Path, tmp_path: Path) -> No
     (file,) = (folder / "incidents").glob("*.parquet")
     table = pq.read_table(file)
     pq.write_table(table.drop_columns(table.column_names[:1]), file)
-    _list_anew(folder, file)
+    list_anew(folder, file)
     ended = kafkalog("report", folder)
 
     assert ended.status == 3
@@ -113,7 +101,7 @@ def test_a_provenance_of_another_shape_is_refused(said: str, written: Path, tmp_
     folder = tmp_path / "audit"
     shutil.copytree(written, folder)
     (folder / "provenance.json").write_text(said)
-    _list_anew(folder, folder / "provenance.json")
+    list_anew(folder, folder / "provenance.json")
     ended = kafkalog("report", "--format", "html", folder)
 
     assert ended.status == 3

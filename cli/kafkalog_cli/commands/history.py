@@ -40,7 +40,8 @@ _STANDING: Final = 10  # incidents of the newest night that are listed
 def history(nights: Path, pruned: bool, showing: Showing) -> int:
     """Show how the audits in the directories below NIGHTS ended, a line a night, and since when something is there.
 
-    The exit status is 3 if one of them could not be read, not 1 if something is wrong: audits have their own.
+    One that can't be read is named beside the others, and the exit status is 3. It is not 1 if something is wrong:
+    audits have their own.
 
     \b
         kafkalog txn-audit /copy/of/log.dirs -o nights/2026-11-21
@@ -61,7 +62,7 @@ def history(nights: Path, pruned: bool, showing: Showing) -> int:
     rows = [tuple(row[name] for name in NIGHTS.names) for one in found for row in one.nights]
     if showing.form.draws and not showing.columns:
         with showing.target.stream([str(nights)]) as stream:
-            for line in _lines(found, showing.zone):
+            for line in _lines(found, unreadable, showing.zone):
                 stream.write(encoded(f"{line}\n"))
     else:
         write_output(showing, [(NIGHTS, rows)], [str(nights)])
@@ -74,11 +75,15 @@ def history(nights: Path, pruned: bool, showing: Showing) -> int:
     return outcome.status()
 
 
-def _lines(found: Sequence[History], zone: Zone) -> Iterator[str]:
+def _lines(found: Sequence[History], unreadable: Sequence[str], zone: Zone) -> Iterator[str]:
+    """Yield the nights of each cluster, then a line for each night that could not be read."""
     for number, one in enumerate(found):
         if number:
             yield ""
         yield from _of_cluster(one, zone)
+    if found and unreadable:
+        yield ""
+    yield from (escape(f"unreadable  {line}") for line in unreadable)
 
 
 def _of_cluster(one: History, zone: Zone) -> Iterator[str]:
