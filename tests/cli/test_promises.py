@@ -145,7 +145,7 @@ class Known:
 
     status: int
     what: str
-    but: str = ""  # the form in which it is kept
+    but: str | None = None  # the form in which it is kept
 
 
 KNOWN: Final = {

@@ -32,6 +32,8 @@ SAYS: Final[dict[str, dict[str, int]]] = {
     "k4-f-hanging-unregistered-while-ongoing-tv2": {"transaction-hanging": 1},
     "k4-f-marker-leaderless": {"transaction-hanging": 2},
     "k4-f-marker-leaderless-44": {"transaction-hanging": 2},
+    "k4-f-marker-pending": {"partition-leaderless": 3},
+    "k4-f-marker-pending-tv0": {"partition-leaderless": 3},
     "k4-f-misattributed": {"late-data-adopted": 1},
     "k4-f-misattributed-epoch": {"late-data-adopted": 1},
     "k4-g-admin-abort": {"transaction-hanging": 1, "atomicity-broken": 1},

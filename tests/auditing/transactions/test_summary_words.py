@@ -12,14 +12,25 @@ from official import FIXTURES
 
 
 def test_what_consumers_wait_for_is_in_an_ok() -> None:
-    """Two decided transactions whose markers are not written yet: exit 0, and the first line names them."""
-    data = sorted((FIXTURES / "k4-f-marker-pending").glob("data*"))
-    ended = kafkalog("txn-audit", *data)
+    """A transaction that may have gone on after the copy: exit 0, and the first line names it."""
+    ended = kafkalog("txn-audit", FIXTURES / "k4-j-preallocated" / "data")
 
     assert ended.status == 0
     assert ended.text.splitlines()[0] == (
-        "OK  6 transactions: 4 committed, 1 aborted, 1 open; read_committed consumers get what is before the open ones;"
-        " 2 decided transactions without a marker may hold back read_committed consumers of coupons-meters.71-1."
+        "OK  11 transactions: 8 committed, 2 aborted, 1 undecided; 1 undecided transaction may hold back read_committed"
+        " consumers of orders-ledger.27-0."
+    )
+
+
+def test_an_outage_is_said_with_what_waits_for_it() -> None:
+    """Two decided transactions wait for a leader: nobody reads the partition, and two have no coordinator."""
+    data = sorted((FIXTURES / "k4-f-marker-pending").glob("data*"))
+    ended = kafkalog("txn-audit", *data)
+
+    assert ended.status == 1
+    assert ended.text.splitlines()[0] == (
+        "BLOCKED  3 partitions have had no leader since 2026-11-21T09:04:14.102Z (2 s before the files end);"
+        " 2 decided transactions wait there for the marker."
     )
 
 
