@@ -13,7 +13,7 @@ from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.exit_status import NOT_ALL, Exit, Outcome
-from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
@@ -226,6 +226,7 @@ def _held_back(rows: Sequence[Row], ends: int | None) -> str:
 
 
 _HOLDS: Final = {
+    "state-partition-missing": "undecided {}",
     "overdue": "{} open for longer than the timeout",
     "decided": "decided {} without a marker",
     "no-leader": "decided {} without a marker",
@@ -252,8 +253,9 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
-    of_metadata = any(name.startswith(METADATA_TOPIC) for row in rows for name in row["partitions"] or ())
-    to = "" if of_metadata else " to consumers"  # brokers and controllers read it
+    names = [name for row in rows for name in row["partitions"] or ()]
+    is_internal = any(name.startswith((METADATA_TOPIC, STATE_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC)) for name in names)
+    to = "" if is_internal else " to consumers"  # brokers and controllers read it
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
@@ -267,6 +269,9 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
+        "copy-skewed": "files are of different moments, or changed since",
+        "clusters-mixed": "files are of several clusters",
+        "remote-store-behind": "the remote store does not have what the metadata says",
     }
 
     def key(row: Row) -> str:
