@@ -111,6 +111,7 @@ def test_a_pending_marker_is_not_hanging() -> None:
         ("abort-pending", 11, None),
     ]
     assert {finding.code for finding in serious(found)} == {"partition-leaderless"}
+    assert {finding.code for finding in serious(found)} == {"partition-leaderless"}
     assert [finding.remedy for finding in found.findings() if finding.code == "transaction-pending"] == [None, None]
 
 
