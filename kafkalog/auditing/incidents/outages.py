@@ -23,7 +23,7 @@ from kafkalog.quantities import by_number, iso, listed, many
 __all__ = ["Outage", "outages", "without_leader"]
 
 _WORDS: Final = Words(
-    "{where} {have} had no leader since {since}{led}.{waits}{coordinated}{needed}",
+    "{what} {where} {have} had no leader since {since}{led}.{waits}{coordinated}{needed}",
     "Nobody can read or write a partition without a leader.{stop}",
     "Nobody can read or write a partition without a leader.",
 )
@@ -76,6 +76,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     needed = found.findings[0]["needed"]
     incident.say(
         _WORDS,
+        what="Partition" if is_one else "Partitions",
         have="has" if is_one else "have",
         since="the metadata log begins" if incident.since is None else iso(incident.since.time),
         led="" if leader is None else f": broker {leader} had led {'it' if is_one else 'them'}",
