@@ -160,7 +160,7 @@ def _packed(root: Path, out: Path, chance: random.Random) -> Iterator[list[str]]
         packed.write_bytes(_damaged(data, chance) if chance.random() < 0.5 else data)
         yield ["dump", "--print-data-log", str(packed)]
         yield ["verify", str(packed)]
-        yield ["salvage", str(packed), "-o", str(out / "unpacked.log")]
+        yield ["salvage", str(packed), "--overwrite", "-o", str(out / "unpacked.log")]
 
 
 _LINKS: Final = ("/etc/passwd", "../../up", "t-0", ".", "", "a\0b", "x" * 300, "data")
@@ -214,7 +214,7 @@ def _of_files(root: Path, out: Path, form: str, chance: random.Random) -> Iterat
         yield ["dump", f"--{chance.choice(_DECODERS)}-decoder", *chance.choice(((), ("--format", form))), str(path)]
         if path.suffix == ".log":
             new = out / f"{path.stem[:40]}-{len(path.parts)}.log"
-            yield ["salvage", str(path), "--include", "isolated", "-o", str(new)]
+            yield ["salvage", str(path), "--include", "isolated", "--overwrite", "-o", str(new)]
             yield ["show", f"{path}@offset:{chance.choice((0, 1, 5, 20))}"]
             narrow = (("--offset", "2.."), ("--since", "-1h"), ("--limit", "3"), ("--key", "k"), ("--control-only",))
             yield ["dump", "--format", form, *chance.choice(narrow), str(path)]

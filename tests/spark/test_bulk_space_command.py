@@ -31,7 +31,7 @@ def test_an_output_is_refused_before_a_session_starts(
     monkeypatch.setattr(session, "open_session", never)
     (tmp_path / "out").mkdir()
     for more in (("-o", tmp_path / "out"), ("-o", tmp_path / "out", "--overwrite")):
-        assert kafkalog("--input", HANGING, *more, command=bulk_space).status == Exit.OUTPUT_FAILED
+        assert kafkalog("--input", HANGING, *more, command=bulk_space).status == Exit.USAGE
     assert kafkalog("--input", HANGING, "-o", HANGING / "out", command=bulk_space).status == Exit.USAGE
     assert list((tmp_path / "out").iterdir()) == []
 

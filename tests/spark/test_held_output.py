@@ -38,7 +38,7 @@ def test_a_second_job_is_refused_before_a_session_starts(
                     assert "exists already" in ended.err
                 else:
                     assert ended.err == f"kafkalog: error: {out}: another job is writing to it\n"
-                assert ended.status == Exit.OUTPUT_FAILED
+                assert ended.status == Exit.USAGE
             if not (out / "provenance.json").exists():
                 Output(str(out)).make_directory(overwrite=False)
     assert [found.name for found in out.iterdir()] == ["provenance.json"]

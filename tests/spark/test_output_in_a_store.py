@@ -54,7 +54,7 @@ def test_tables_are_written_to_a_store(
     with store.counting():
         ended = [kafkalog(*arguments, *more).status for more in ([], [], ["--overwrite"])]
     asked = [one.kind for one in store.asked if one.key.startswith("tiers/")]
-    assert ended == [Exit.FINDINGS, Exit.OUTPUT_FAILED, Exit.FINDINGS]
+    assert ended == [Exit.FINDINGS, Exit.USAGE, Exit.FINDINGS]
 
     keys = {"access_key": ENVIRONMENT["AWS_ACCESS_KEY_ID"], "secret_key": ENVIRONMENT["AWS_SECRET_ACCESS_KEY"]}
     there = fs.SubTreeFileSystem(
