@@ -36,9 +36,10 @@ def test_a_second_job_is_refused_before_a_session_starts(
                 ended = kafkalog("txn-audit", "--engine", "spark", HANGING, "-o", out, *more)
                 if (out / "provenance.json").exists() and not more:
                     assert "exists already" in ended.err
+                    assert ended.status == Exit.USAGE
                 else:
                     assert ended.err == f"kafkalog: error: {out}: another job is writing to it\n"
-                assert ended.status == Exit.USAGE
+                    assert ended.status == Exit.OUTPUT_FAILED
             if not (out / "provenance.json").exists():
                 Output(str(out)).make_directory(overwrite=False)
     assert [found.name for found in out.iterdir()] == ["provenance.json"]
