@@ -1,5 +1,6 @@
 from kafkalog.kernel.buffers cimport *
-from kafkalog.kernel.numbers cimport add64, believed, minus64
+from kafkalog.kernel.headers cimport believed
+from kafkalog.kernel.numbers cimport add64, minus64
 
 cdef struct Extent:
     long long first_offset

@@ -25,7 +25,8 @@ if not cython.compiled:  # else they come with the .pxd
     from collections import namedtuple
 
     from kafkalog.kernel.buffers import *
-    from kafkalog.kernel.numbers import add64, believed, minus64
+    from kafkalog.kernel.headers import believed
+    from kafkalog.kernel.numbers import add64, minus64
 
     # They are structs, and so in registers: a row of cells would be read right after it is written.
     Extent = namedtuple("Extent", EXTENT_COLUMNS[E_FIRST_OFFSET:E_MARKER_TYPE])

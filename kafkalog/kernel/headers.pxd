@@ -17,3 +17,4 @@ cpdef long long leads_to(const unsigned char[::1] buf, Py_ssize_t head) except? 
 cpdef bint may_follow(
     const unsigned char[::1] buf, Py_ssize_t head, const unsigned char[::1] after, Py_ssize_t end, Py_ssize_t shown,
     bint whole) except -1
+cpdef long long believed(const long long[:, ::1] heads, Py_ssize_t row) noexcept

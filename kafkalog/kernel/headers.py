@@ -21,11 +21,11 @@ if not cython.compiled:  # else they come with the .pxd
     from kafkalog.kernel.numbers import (
         add64,
         add_sequence,
-        believed,
         end_marker,
         int16,
         int32,
         int64,
+        minus64,
         unsigned32,
         varint,
         varlong,
@@ -48,6 +48,7 @@ __all__ = [
     "at_offsets",
     "at_times",
     "believe",
+    "believed",
     "broken_rules",
     "crc32",
     "crc32c",
@@ -809,6 +810,25 @@ def sums(
     found[SUM_SHORT] = short
     found[SUM_CRCS] = stands_for
     found[SUM_PLAIN] = plain
+
+
+def believed(heads: cython.const[cython.longlong][:, ::1], row: cython.Py_ssize_t) -> cython.longlong:
+    """Return how many records a batch's header counts; 0 where that can't be true, NONE where no header says it.
+
+    It can't be more than the offsets that the header gives, or more than its bytes can hold, decompressed as far as any
+    codec can: a count is four bytes that anybody can write.
+    """
+    number: cython.longlong = heads[COUNT, row]
+    size: cython.longlong = heads[SIZE, row] - BATCH_OVERHEAD
+    if heads[MAGIC, row] < 2 or number == NONE:
+        return number
+    if heads[ATTRIBUTES, row] & CODEC_BITS:
+        size *= MOST_EXPANSION
+    if number < 0 or number * SMALLEST_RECORD > size:
+        return 0
+    if number - 1 > minus64(heads[LAST_OFFSET, row], heads[BASE_OFFSET, row]):
+        return 0
+    return number
 
 
 def believe(heads: cython.const[cython.longlong][:, ::1], counts: cython.longlong[::1]) -> None:

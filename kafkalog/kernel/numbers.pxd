@@ -1,10 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # How the compiled loops read numbers and markers; ``numbers.py`` says the same for Python and explains it.
 
-from kafkalog.kernel.buffers cimport (
-    ATTRIBUTES, BASE_OFFSET, BATCH_OVERHEAD, CODEC_BITS, COUNT, KEY_SHORT, KEY_VERSION_NEGATIVE, LAST_OFFSET, MAGIC,
-    MOST_EXPANSION, NO_END, NONE, SIZE, SMALLEST_RECORD, VALUE_SHORT, VALUE_VERSION_NEGATIVE,
-)
+from kafkalog.kernel.buffers cimport KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE
 
 cdef inline long long add64(long long a, long long b) noexcept:
     return a + b  # compiled with -fwrapv
@@ -40,20 +37,6 @@ cdef inline long long add_sequence(long long sequence, long long delta) noexcept
     if sequence > wrap32(2147483647 - delta):
         return wrap32(delta - (2147483647 - sequence) - 1)
     return sequence + delta
-
-
-cdef inline long long believed(const long long[:, ::1] heads, Py_ssize_t row) noexcept:
-    cdef long long number = heads[COUNT, row]
-    cdef long long size = heads[SIZE, row] - BATCH_OVERHEAD
-    if heads[MAGIC, row] < 2 or number == NONE:
-        return number
-    if heads[ATTRIBUTES, row] & CODEC_BITS:
-        size *= MOST_EXPANSION
-    if number < 0 or number > size // SMALLEST_RECORD:
-        return 0
-    if number - 1 > minus64(heads[LAST_OFFSET, row], heads[BASE_OFFSET, row]):
-        return 0
-    return number
 
 
 cdef inline (long long, Py_ssize_t) varint(const unsigned char[::1] buf, Py_ssize_t p, Py_ssize_t end) noexcept:

@@ -5,30 +5,11 @@ Sums of offsets and timestamps wrap at 64 bits, as in Java. The tests compare bo
 
 from __future__ import annotations
 
-from kafkalog.kernel.buffers import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BATCH_OVERHEAD,
-    CODEC_BITS,
-    COUNT,
-    KEY_SHORT,
-    KEY_VERSION_NEGATIVE,
-    LAST_OFFSET,
-    MAGIC,
-    MOST_EXPANSION,
-    NO_END,
-    NONE,
-    SIZE,
-    SMALLEST_RECORD,
-    VALUE_SHORT,
-    VALUE_VERSION_NEGATIVE,
-    Bytes,
-)
+from kafkalog.kernel.buffers import KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE, Bytes
 
 __all__ = [
     "add64",
     "add_sequence",
-    "believed",
     "end_marker",
     "int16",
     "int32",
@@ -83,25 +64,6 @@ def add_sequence(sequence: int, delta: int) -> int:
     if sequence > wrap32(2147483647 - delta):
         return wrap32(delta - (2147483647 - sequence) - 1)
     return sequence + delta
-
-
-def believed(heads: memoryview, row: int) -> int:
-    """Return how many records a batch's header counts; 0 where that can't be true, NONE where no header says it.
-
-    It can't be more than the offsets that the header gives, or more than its bytes can hold, decompressed as far as any
-    codec can: a count is four bytes that anybody can write.
-    """
-    number = heads[COUNT, row]
-    if heads[MAGIC, row] < 2 or number == NONE:
-        return number
-    size = heads[SIZE, row] - BATCH_OVERHEAD
-    if heads[ATTRIBUTES, row] & CODEC_BITS:
-        size *= MOST_EXPANSION
-    if number < 0 or number > size // SMALLEST_RECORD:
-        return 0
-    if number - 1 > minus64(heads[LAST_OFFSET, row], heads[BASE_OFFSET, row]):
-        return 0
-    return number
 
 
 def varint(buf: Bytes, p: int, end: int) -> tuple[int, int]:

@@ -77,7 +77,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_no_total_counts_records_that_cannot_be_there(log: Path) -> None:
-    """A header is four bytes that anybody can write: its count is told as wrong, and not added up."""
+    """Anybody can write a false count of records: no total includes it."""
     there = 3003
     [partition] = kafkalog("txn-audit", "--format", "ndjson", log).table("partitions")
     [file] = [row for row in kafkalog("verify", "--format", "ndjson", log).table("files") if row["kind"] == "log"]
