@@ -34,6 +34,8 @@ _OF_KIND: Final = {
 
 _INCOMPLETE: Final = "INCOMPLETE"
 
+_OF_BROKERS: Final = {METADATA_TOPIC, STATE_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC}  # topics whose consumers these are
+
 _NO: Final = ("NO", "YES, BUT")  # answers that fail a command
 
 _SEVERITIES: Final = ("error", "warning", "note")
@@ -208,7 +210,7 @@ def _is_outage(row: Row) -> bool:
 
 def _leaderless(rows: Sequence[Row], ends: int | None) -> str:
     is_one = len(rows) == 1 and rows[0]["partitions_total"] == 1
-    number = sum(row["transactions"] or 0 for row in rows)
+    number = _transactions(rows)
     waits = f"; {number_of(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker"
     have = "has" if is_one else "have"
     return f"{_places(rows)} {have} had no leader{_when(rows, ends)}{waits * bool(number)}"
@@ -218,11 +220,13 @@ def _held_back(rows: Sequence[Row], ends: int | None) -> str:
     sure = [row for row in rows if is_proved(row["certainty"])]
     unsure = [row for row in rows if not is_proved(row["certainty"])]
     if not sure:
-        return f"{_holding(unsure)} hold back read_committed consumers of {_places(unsure)}{_when(unsure, ends)}"
-    number = sum(row["transactions"] or 0 for row in sure)
-    said = f"{_holding(sure)} {'holds' if number == 1 else 'hold'} back read_committed consumers of {_places(sure)}"
-    more = f"; {sum(row['transactions'] or 0 for row in unsure):,} more may, in {_places(unsure)}" if unsure else ""
-    return f"{said}{_when(sure, ends)}{more}"
+        return f"{_holding(unsure)}{_when(unsure, ends)}"
+    more = f"; {_transactions(unsure):,} more may, in {_places(unsure)}" if unsure else ""
+    return f"{_holding(sure)}{_when(sure, ends)}{more}"
+
+
+def _transactions(rows: Sequence[Row]) -> int:
+    return sum(row["transactions"] or 0 for row in rows)
 
 
 _HOLDS: Final = {
@@ -235,15 +239,15 @@ _HOLDS: Final = {
 
 
 def _holding(rows: Sequence[Row]) -> str:
-    """Say which transactions hold, or may hold, consumers back."""
-    number = sum(row["transactions"] or 0 for row in rows)
+    """Say which transactions hold consumers of which partitions back, or may."""
+    number = _transactions(rows)
     is_sure = is_proved(rows[0]["certainty"])
     words = {_HOLDS.get(row["cause"], "hanging {}" if is_sure else "{}") for row in rows}
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
-    if not number:  # they are on brokers that were not given
-        return what
-    return f"{number:,} {what}" if is_sure else f"{number:,} {what} may"
+    who = f"{number:,} {what}" if number else what  # without a number they are on brokers that were not given
+    may = " may" if number and not is_sure else ""
+    return f"{who}{may} hold{'s' * (number == 1 and not may)} back read_committed consumers of {_places(rows)}"
 
 
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
@@ -253,9 +257,8 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
-    names = [name for row in rows for name in row["partitions"] or ()]
-    is_internal = any(name.startswith((METADATA_TOPIC, STATE_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC)) for name in names)
-    to = "" if is_internal else " to consumers"  # brokers and controllers read it
+    topics = {name.rpartition("-")[0] for row in rows for name in row["partitions"] or ()}
+    to = "" if topics and topics <= _OF_BROKERS else " to consumers"
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
@@ -348,8 +351,4 @@ def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
 def may_wait(incidents: Sequence[Row]) -> list[str]:
     """Say which transactions may hold consumers back, where that is a note."""
     waiting = [row for row in incidents if row["kind"] == "consumers-stopped"]
-    if not waiting:
-        return []
-    held = _holding(waiting)
-    verb = "holds" if held.startswith("1 ") and not held.endswith(" may") else "hold"
-    return [f"{held} {verb} back read_committed consumers of {_places(waiting)}"]
+    return [_holding(waiting)] if waiting else []

@@ -98,6 +98,35 @@ def test_partitions_without_a_leader_come_before_what_hangs() -> None:
     assert of(stopped, BLOCKED).parts[1] == held
 
 
+@pytest.mark.parametrize(
+    ("partitions", "whom"),
+    [
+        (["t-0"], " to consumers"),
+        (["__transaction_state-0"], ""),
+        (["__cluster_metadata-0", "__consumer_offsets-1"], ""),
+        (["__consumer_offsets-1", "t-0"], " to consumers"),
+        (["__consumer_offsets_copy-0"], " to consumers"),
+    ],
+)
+def test_records_that_brokers_read_are_not_lost_to_consumers(partitions: list[str], whom: str) -> None:
+    """Where a partition of an application's topic is among them, they are."""
+    number = len(partitions)
+    found = of(incident("records-lost", lost_records=4, partitions=partitions, partitions_total=number))
+
+    assert found.sentence == f"4 records of {' and '.join(partitions)} are lost{whom}."
+
+
+def test_one_holds_and_several_hold() -> None:
+    """The verb is that of the number, whether it is the verdict or stands beside it."""
+    note = incident("consumers-stopped", "note", cause="decided", transactions=1)
+    two = incident("consumers-stopped", "note", "possible", transactions=2)
+
+    assert (
+        of(LOST, note).parts[-1] == "1 decided transaction without a marker holds back read_committed consumers of t-0"
+    )
+    assert of(LOST, two).parts[-1] == "2 transactions may hold back read_committed consumers of t-0"
+
+
 def test_the_row_is_the_same_value() -> None:
     """What JSON, an audit's directory and the library have."""
     verdict = of(DAMAGED, ABSENT, counts="1 log")
