@@ -17,20 +17,20 @@ from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 
-__all__ = ["LEADERLESS", "directories_of", "leaderless_findings", "named", "stop_began"]
+__all__ = ["LEADERLESS", "leaderless_findings", "name_brokers", "name_directories", "stop_began"]
 
 LEADERLESS: Final = "partition-leaderless"
 
 
-def named(brokers: Collection[int]) -> str:
+def name_brokers(brokers: Collection[int]) -> str:
     """Name some brokers."""
     *most, last = sorted(brokers)
     return f"brokers {', '.join(map(str, most))} and {last}" if most else f"broker {last}"
 
 
-def directories_of(brokers: Collection[int]) -> str:
+def name_directories(brokers: Collection[int]) -> str:
     """Name the directories of some brokers."""
-    return f"the {'directory' if len(brokers) == 1 else 'directories'} of {named(brokers)}"
+    return f"the {'directory' if len(brokers) == 1 else 'directories'} of {name_brokers(brokers)}"
 
 
 def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given: set[int]) -> Iterator[Finding]:
@@ -83,6 +83,6 @@ def _finding(log: str, place: TopicPartition, spans: Sequence[Span], first: int,
     led = f"; broker {spans[first - 1].value.leader} had led it" if first else ""
     message = f"{place} has had no leader since {iso(spans[first].since)}{led}"
     missing = set(spans[-1].value.replicas) - given
-    needed = directories_of(missing) if missing else None
+    needed = name_directories(missing) if missing else None
     message += "" if needed is None else f". The inputs lack {needed}"
     return Finding.of(LEADERLESS, log, message, needed=needed)._replace(topic=place.topic, partition=place.partition)

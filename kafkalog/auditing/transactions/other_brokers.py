@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.topics import Metadata, Span, leaderless
-from kafkalog.auditing.transactions.lost_leaders import directories_of, named
+from kafkalog.auditing.transactions.lost_leaders import name_brokers, name_directories
 from kafkalog.certainty import NEVER, cut
 from kafkalog.columns.sorted_rows import group_ends
 from kafkalog.columns.table import Columns
@@ -41,7 +41,7 @@ def brokers_of(clusters: Iterable[tuple[Sequence[LogDirectory], Metadata | None]
         given = given_brokers(nodes)
         every = set() if metadata is None else _brokers(metadata)
         if given and every - given:
-            found.append(f"{named(given)} of {len(every | given)}: the other replicas were not read")
+            found.append(f"{name_brokers(given)} of {len(every | given)}: the other replicas were not read")
     return found
 
 
@@ -113,7 +113,7 @@ class _Elsewhere:
         if missing:
             said = (
                 f"Broker {elected} became leader of {place} at {iso(spans[at].since)} without being in sync;"
-                f" {named(in_sync)} had been"
+                f" {name_brokers(in_sync)} had been"
             )
             yield self._of("election-elsewhere", self._metadata_log, place, missing, said)
 
@@ -179,7 +179,7 @@ class _Elsewhere:
             yield finding if is_certain else lowered(finding, Reason.MAY_BE_THERE)
 
     def _of(self, code: str, file: str, place: TopicPartition, missing: set[int], said: str) -> Finding:
-        needed = directories_of(missing) if missing else "the directory of a broker that has the partition"
+        needed = name_directories(missing) if missing else "the directory of a broker that has the partition"
         message = f"{said}. The inputs lack {needed}"
         return Finding.of(code, file, message, needed=needed)._replace(topic=place[0], partition=place[1])
 
