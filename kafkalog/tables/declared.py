@@ -17,10 +17,10 @@ class Column(NamedTuple):
     """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string``, ``json`` or ``headers``.
 
     ``headers`` is a list of structures of strings, in JSON a list of objects. Cells that are no `words` are only in a
-    column that is `open`. One that is made `only_asked` is left out where no columns are named. `signed` numbers are
-    repeated from evidence, whatever they are. Each cell of ``json`` is like `shape`, JSON with types in the place of
-    values: a list has any number of values like its one, an object all these fields, or with ``*`` any fields; a type
-    that ends in ``?`` may be null.
+    column that is `open`. One that is made `only_asked` is left out where no columns are named. `least` is the least
+    number that kafkalog writes, None where it repeats what evidence says, whatever that is. Each cell of ``json`` is
+    like `shape`, JSON with types in the place of values: a list has any number of values like its one, an object all
+    these fields, or with ``*`` any fields; a type that ends in ``?`` may be null.
     """
 
     name: str
@@ -31,23 +31,13 @@ class Column(NamedTuple):
     open: bool = False
     only_asked: bool = False
     shape: str = ""
-    signed: bool = False
-
-    @property
-    def least(self) -> int | None:
-        """Return the least number that kafkalog writes into it; None where a batch or a record can say any number."""
-        if not self.type.startswith("int") or self.signed or self.name.endswith(_OF_EVIDENCE):
-            return None
-        return -1 if _NONE in self.meaning else 0
+    least: int | None = 0
 
     @property
     def is_time(self) -> bool:
         """Say whether it is a moment, in ms since 1970, and no duration."""
         return self.unit == "ms" and not self.name.startswith(_DURATIONS)
 
-
-_OF_EVIDENCE: Final = ("_ms", "epoch", "leader", "producer_id", "sequence")
-_NONE: Final = "-1: none"  # in a meaning
 
 _DURATIONS: Final = ("ahead_", "duration_", "marker_max_", "marker_p", "timeout_")
 

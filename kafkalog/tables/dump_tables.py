@@ -215,11 +215,11 @@ PRODUCER_STATES: Final = Table(
         Column("producer_epoch", "int16", "the newest epoch"),
         Column("first_sequence", "int32", "the first sequence of its last batch"),
         Column("last_sequence", "int32", "the last sequence of its last batch; -1: none"),
-        Column("last_offset", "int64", "the last offset of its last batch; -1: none"),
+        Column("last_offset", "int64", "the last offset of its last batch; -1: none", least=-1),
         Column("offset_delta", "int32", "the number of offsets of its last batch, minus one"),
         Column("timestamp_ms", "int64", "the time of its last batch or marker; -1: none", "ms"),
         Column("coordinator_epoch", "int32", "the coordinator epoch of its last marker; -1: none"),
-        Column("current_txn_first_offset", "int64", "where its open transaction begins; -1: none"),
+        Column("current_txn_first_offset", "int64", "where its open transaction begins; -1: none", least=-1),
     ),
 )
 

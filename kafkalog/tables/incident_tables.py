@@ -63,9 +63,9 @@ INCIDENTS: Final = Table(
         Column("producer_ids", "json", "the producer ids; the first 100", shape='["int64"]'),
         Column("producer_ids_total", "int64", "how many producer ids there are"),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
-        Column("first_offset", "int64", "the first offset affected; null if several partitions are", signed=True),
+        Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),
         Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end",
-               signed=True),
+               least=None),
         Column("records", "int64", "how many records are affected; null if no file shows it"),
         Column(
             "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"

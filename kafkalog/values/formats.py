@@ -12,7 +12,7 @@ from typing import Final
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.values.budget import OVER
-from kafkalog.values.format_names import FORMATS, WITH_SCHEMA
+from kafkalog.values.format_names import FORMATS, MAY_HAVE_SCHEMA, WITH_SCHEMA
 from kafkalog.values.schemas import JSON, Framed, Schemas, framed
 from kafkalog.values.value import Decode, Undecoded, Value
 
@@ -37,7 +37,7 @@ def decoder(form: str, schemas: Schemas | None = None) -> Decode:
     known = Schemas() if schemas is None else schemas
     if form in _PLAIN:
         read = _PLAIN[form]
-    elif form == "json-schema":
+    elif form == MAY_HAVE_SCHEMA:
         read = _json_of(known)
     elif form == "avro":
         from kafkalog.values.avro import AvroReader
