@@ -167,7 +167,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
                      help=f"{text} `-` is standard output."),
         click.option("--overwrite", is_flag=True, help=f"Replace {replaced}."),
         click.option("--csv-safe", is_flag=True,
-                     help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' blank or wide sign."),
+                     help="In CSV for a spreadsheet: put ' before each text that one may take for a formula."),
     )  # fmt: skip
 
 

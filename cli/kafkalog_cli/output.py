@@ -293,7 +293,7 @@ class Target:
     def stream(self, inputs: Sequence[str]) -> Iterator[BinaryIO]:
         """Give the stream for the data of a command that reads the `inputs`.
 
-        A file gets its name when it is complete, and there is none before. Raises OutputError if it can't be written,
+        A file is under a temporary name beside its own until it is complete. Raises OutputError if it can't be written,
         UnsupportedError where nothing is.
         """
         output = self.path

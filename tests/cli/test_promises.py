@@ -203,15 +203,20 @@ def tried() -> Iterator[tuple[Hazard, str, list[str]]]:
                 yield hazard, call, forms
 
 
-def cases(*, pairs: bool) -> list[object]:
-    """Each command with each hazard once, the forms in turn; or all others."""
+def cases() -> list[object]:
+    """Each command with each hazard, in one form after the other; in its other forms as sweeps."""
     made = []
     for number, (hazard, call, forms) in enumerate(tried()):
         first = forms[number % len(forms)]
         made += [
-            pytest.param(hazard, call, form, id=f"{hazard.name}, {call}, {form}".replace(" ", "_"))
+            pytest.param(
+                hazard,
+                call,
+                form,
+                id=f"{hazard.name}, {call}, {form}".replace(" ", "_"),
+                marks=() if form == first else pytest.mark.sweep,
+            )
             for form in forms
-            if (form == first) is pairs
         ]
     return made
 
@@ -305,7 +310,7 @@ def run(hazard: Hazard, call: str, form: str, made: Path, folder: Path, patch: p
     hold(hazard, call, form, ended, named, where)
 
 
-@pytest.mark.parametrize(("hazard", "call", "form"), cases(pairs=True))
+@pytest.mark.parametrize(("hazard", "call", "form"), cases())
 def test_each_command_keeps_each_promise(
     hazard: Hazard,
     call: str,
@@ -315,20 +320,6 @@ def test_each_command_keeps_each_promise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The status, the thing named, nothing of what is outside, the inputs as they were, in time."""
-    run(hazard, call, form, made, tmp_path_factory.mktemp("run"), monkeypatch)
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize(("hazard", "call", "form"), cases(pairs=False))
-def test_and_in_every_form(
-    hazard: Hazard,
-    call: str,
-    form: str,
-    made: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The same in each other form that the command takes."""
     run(hazard, call, form, made, tmp_path_factory.mktemp("run"), monkeypatch)
 
 

@@ -297,7 +297,7 @@ HAZARDS: Final = (
 
 @contextlib.contextmanager
 def watched() -> Iterator[threading.Event]:
-    """Terminate a run that does not end; the event tells of it."""
+    """End a run after 20 seconds with SIGTERM; the event is set where that was needed."""
     late = threading.Event()
 
     def end() -> None:
