@@ -67,7 +67,7 @@ def test_sums_are_those_of_whole_batches(form: ModuleType, rows: list[tuple[int,
     short = sum(row[5] > 1 and 0 <= row[7] <= numbers.add64(row[3], -row[2]) for _, row in whole)
 
     assert found[:6].tolist() == [
-        len(whole), sum(max(0, numbers.believed(heads.cells, at)) for at, _ in whole), sum(row[1] for _, row in whole),
+        len(whole), sum(max(0, PLAIN.believed(heads.cells, at)) for at, _ in whole), sum(row[1] for _, row in whole),
         whole[0][0] if whole else -1, whole[-1][0] if whole else -1, short,
     ]  # fmt: skip
 
