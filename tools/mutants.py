@@ -625,8 +625,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/incidents/verdict.py:answered",
-            "    if unread is None:\n        return Verdict(word, None, tuple(reasons",
-            "    if unread is not None:\n        return Verdict(word, None, tuple(reasons",
+            'if word == "NO":',
+            'if word == "YES":',
             "auditing/incidents/test_verdict.py auditing/starting",
         ),
     ),
