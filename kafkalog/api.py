@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.transactions import Summary
     from kafkalog.auditing.verification import Verification
-    from kafkalog.reports import AuditSource
+    from kafkalog.reports import AuditSource, MadeSource
     from kafkalog.segments.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
@@ -140,7 +140,7 @@ def audit(
     >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.word
     'BLOCKED'
     """
-    from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
+    from kafkalog.auditing.incidents import batches_of_audit
     from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
     from kafkalog.auditing.pipeline import audit as run
     from kafkalog.auditing.transactions import AuditOptions, Summary
@@ -154,9 +154,8 @@ def audit(
     earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
     found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
     summary = Summary.of(found)
-    return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, rows, batches)
+    return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, partial(batches_of_audit, found))
 
 
 @contextmanager
@@ -200,7 +199,6 @@ def verify(
     >>> kafkalog.verify("fixtures/v2.8-hanging/data").complete
     True
     """
-    from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
     from kafkalog.auditing.verification import verify as run
     from kafkalog.reports import source_of_verification
@@ -214,8 +212,8 @@ def verify(
         release = None if restorable is True else restorable
         add_restorable(found, _paths(paths), limits or Limits(), jobs, release)
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    rows = partial(rows_of_verification, found)
-    return _judged(found.summary(), source_of_verification(found), VERIFY_TABLES, findings, rows, _batched(rows))
+    source = source_of_verification(found)
+    return _judged(found.summary(), source, VERIFY_TABLES, findings, _batched(source.cells))
 
 
 def add_restorable(
@@ -381,12 +379,12 @@ def _batched(rows: Callable[[str], Iterable[Row]]) -> Callable[[str], Iterable[R
 
 
 def _judged(
-    summary: Summary, source: AuditSource, tables: Sequence[Table], findings: list[Finding],
-    rows: Callable[[str], Iterable[Row]], batches: Callable[[str], Iterable[RecordBatch]],
+    summary: Summary, source: MadeSource, tables: Sequence[Table], findings: list[Finding],
+    batches: Callable[[str], Iterable[RecordBatch]],
 ) -> Judged:  # fmt: skip
     worst = max((finding.severity for finding in findings), default=None)
     names = tuple(table.name for table in tables)
-    return Judged(names, findings, worst, summary.complete, rows, batches, source)
+    return Judged(names, findings, worst, summary.complete, source.cells, batches, source)
 
 
 def _result(items: Iterable[tuple[Table, Row] | Rows | Finding], tables: Sequence[str]) -> Result:

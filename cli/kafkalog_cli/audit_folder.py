@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
+from kafkalog.auditing.incidents import batches_of_audit
 from kafkalog.auditing.pipeline import (
     Keeping,
     KeptScans,
@@ -44,9 +44,10 @@ from kafkalog.provenance import (
     remove_written,
     write_manifest,
 )
-from kafkalog.reports import AuditSource
+from kafkalog.reports import MadeSource
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
+from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run
 from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.render.showing import Showing
@@ -191,7 +192,7 @@ def _leave(place: Path, name: Path) -> None:
 
 
 def write_audit(
-    audit: Audit, source: AuditSource, ended: Callable[[Run], dict[str, Any]], folder: AuditFolder, showing: Showing,
+    audit: Audit, source: MadeSource, ended: Callable[[Run], dict[str, Any]], folder: AuditFolder, showing: Showing,
     test_of: Callable[[Table], Callable[[Row], bool]] | None, origin: Callable[[str], dict[str, Any]], started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
@@ -203,12 +204,12 @@ def write_audit(
     engine = showing.form.engine
 
     def batches(table: Table) -> Iterable[Any]:
-        if test_of is None:
+        if test_of is None and table is not INCIDENTS:
             return batches_of_audit(audit, table.name)
-        return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
+        return arrow_batches(rows(table), arrow_schema(table))
 
-    def rows(table: Table) -> Iterable[Row]:
-        found = rows_of_audit(audit, table.name)
+    def rows(table: Table) -> Iterable[tuple[Any, ...]]:
+        found = source.cells(table.name)
         return found if test_of is None else filter(test_of(table), found)
 
     run = run_of(started, (cluster.cluster_id for cluster in audit.clusters))

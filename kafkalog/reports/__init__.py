@@ -15,6 +15,7 @@ from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import (
     AuditSource,
     ClusterRead,
+    MadeSource,
     WrittenAudit,
     about_cluster,
     columns_of,
@@ -30,6 +31,7 @@ __all__ = [
     "FirstScreen",
     "Folded",
     "Lane",
+    "MadeSource",
     "Night",
     "SpaceReport",
     "WrittenAudit",

@@ -6,6 +6,7 @@ import json
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditSource",
     "ClusterRead",
+    "MadeSource",
     "WrittenAudit",
     "about_cluster",
     "columns_of",
@@ -54,6 +56,7 @@ __all__ = [
 
 
 Row = dict[str, Any]
+Cells = tuple[Any, ...]
 
 
 class ClusterRead(NamedTuple):
@@ -143,13 +146,36 @@ class AuditSource(Protocol):
         """Return what was read of each cluster."""
 
 
-class _Summed:
-    """What audits and verifications sum up alike."""
+class MadeSource(AuditSource, Protocol):
+    """An audit or a verification that was just made."""
 
-    __slots__ = ("summary",)
+    def cells(self, table: str) -> Iterator[Cells]:
+        """Yield the rows of a table as tuples; incidents, which take some time to make, are made once."""
 
-    def __init__(self, summary: Summary) -> None:
+
+class _InMemory:
+    """What audits and verifications have alike: `cells_of` gives the rows of a table as tuples."""
+
+    __slots__ = ("_cells_of", "_incidents", "summary")
+    tables: frozenset[str]
+
+    def __init__(self, summary: Summary, cells_of: Callable[[str], Iterable[Cells]]) -> None:
         self.summary = summary
+        self._cells_of = cells_of
+        self._incidents: list[Cells] | None = None
+
+    def cells(self, table: str) -> Iterator[Cells]:
+        if table != INCIDENTS.name:
+            return iter(self._cells_of(table))
+        if self._incidents is None:
+            self._incidents = list(self._cells_of(table))
+        return iter(self._incidents)
+
+    def rows(self, table: str) -> Iterator[Row]:
+        if table not in self.tables:
+            return iter(())
+        names = TABLES[table].names
+        return (dict(zip(names, cells, strict=True)) for cells in self.cells(table))
 
     @property
     def totals(self) -> str:
@@ -168,26 +194,15 @@ class _Summed:
         return self.summary.scope()
 
 
-class _AuditInMemory(_Summed):
-    __slots__ = ("_audit", "_incidents")
+class _AuditInMemory(_InMemory):
+    __slots__ = ("_audit",)
     tables = frozenset(table.name for table in AUDIT_TABLES)
     answer = None
     fine = ""
 
     def __init__(self, audit: Audit, summary: Summary) -> None:
-        super().__init__(summary)
+        super().__init__(summary, partial(rows_of_audit, audit))
         self._audit = audit
-        self._incidents: list[Row] | None = None  # they take some time to make
-
-    def rows(self, table: str) -> Iterator[Row]:
-        if table == INCIDENTS.name and self._incidents is not None:
-            return iter(self._incidents)
-        names = TABLES[table].names
-        rows = (dict(zip(names, row, strict=True)) for row in rows_of_audit(self._audit, table))
-        if table == INCIDENTS.name:
-            self._incidents = list(rows)
-            return iter(self._incidents)
-        return rows
 
     def transactions(self) -> Iterator[Columns]:
         for cluster in self._audit.clusters:
@@ -270,23 +285,16 @@ def _replicas(log: PartitionDirectory, metadata: Metadata | None) -> int:
     return len(spans[-1].value.replicas) if spans else 0
 
 
-class _VerificationInMemory(_Summed):
-    __slots__ = ("_found", "answer", "fine")
+class _VerificationInMemory(_InMemory):
+    __slots__ = ("answer", "fine")
     tables = frozenset(table.name for table in VERIFY_TABLES)
 
     def __init__(self, found: Verification) -> None:
         summary = found.summary()
-        super().__init__(summary)
-        self._found = found
+        super().__init__(summary, partial(rows_of_verification, found))
         self.fine = f"{many(len(summary.files), 'file')} whole"
         asked = summary.answer
         self.answer = None if asked is None else (asked.word.value, asked.reasons)
-
-    def rows(self, table: str) -> Iterator[Row]:
-        if table not in self.tables:
-            return iter(())
-        names = TABLES[table].names
-        return (dict(zip(names, row, strict=True)) for row in rows_of_verification(self._found, table))
 
     def transactions(self) -> Iterator[Columns]:
         return iter(())
@@ -301,12 +309,12 @@ class _VerificationInMemory(_Summed):
         return []
 
 
-def source_of(audit: Audit, summary: Summary | None = None) -> AuditSource:
+def source_of(audit: Audit, summary: Summary | None = None) -> MadeSource:
     """Return the source of an audit in memory."""
     return _AuditInMemory(audit, summary or Summary.of(audit))
 
 
-def source_of_verification(found: Verification) -> AuditSource:
+def source_of_verification(found: Verification) -> MadeSource:
     """Return the source of a verification in memory."""
     return _VerificationInMemory(found)
 

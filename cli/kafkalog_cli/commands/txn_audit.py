@@ -47,6 +47,7 @@ from kafkalog_cli.render.showing import Showing, Told
 if TYPE_CHECKING:
     from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.transactions import Audit, AuditOptions
+    from kafkalog.reports import MadeSource
     from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
@@ -197,7 +198,7 @@ def txn_audit(
             told = Told(source, screen, origin, every=bool(showing.tables), incident=incident)
             write_form(told, showing, paths)
         else:
-            _write(found, screen.verdict, showing, chosen, paths)
+            _write(found, source, screen.verdict, showing, chosen, paths)
         if showing.tells_findings:
             say_findings(found.findings())
         if showing.target.path is not None:
@@ -253,16 +254,19 @@ def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager
     return audit_folder(target, read, sys.argv[1:])
 
 
-def _write(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, paths: Sequence[str]) -> None:
+def _write(
+    found: Audit, source: MadeSource, verdict: Verdict, showing: Showing, chosen: _Filter, paths: Sequence[str]
+) -> None:
     with showing.target.stream(paths) as stream:
         if showing.form.draws and not showing.tables and not showing.everything:  # --state chooses some transactions
             stream.write(f"{verdict.headline}\n\n".encode("utf-8", "surrogateescape"))
             showing = replace(showing, tables=("transactions",))
-        _write_rows(found, verdict, showing, chosen, stream)
+        _write_rows(found, source, verdict, showing, chosen, stream)
 
 
-def _write_rows(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filter, stream: BinaryIO) -> None:
-    from kafkalog.auditing.incidents import rows_of_audit
+def _write_rows(
+    found: Audit, source: MadeSource, verdict: Verdict, showing: Showing, chosen: _Filter, stream: BinaryIO
+) -> None:
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
     from kafkalog_cli.render.sinks import write_columns, write_summary
 
@@ -276,7 +280,7 @@ def _write_rows(found: Audit, verdict: Verdict, showing: Showing, chosen: _Filte
                 write_columns(sink, table, audit_columns(found, table.name))
                 continue
             test = chosen.of(table)
-            for row in rows_of_audit(found, table.name):
+            for row in source.cells(table.name):
                 if test(row):
                     sink.row(table, row)
     sink.close()

@@ -43,6 +43,7 @@ from kafkalog_cli.render.showing import Showing, Told
 if TYPE_CHECKING:
     from kafkalog.auditing.incidents import Verdict
     from kafkalog.auditing.verification import Verification, VerifyOptions
+    from kafkalog.reports import MadeSource
     from kafkalog.tables import Table
     from kafkalog_cli.output import Target
 
@@ -171,14 +172,14 @@ def verify(
     verdict = screen.verdict.said()
     origin = partial(_origin, found, verdict, showing.target.command, paths, started)
     if showing.is_folder:
-        _write_folder(found, showing, paths, ending(found.summary(), verdict, status), origin)
+        _write_folder(source, showing, paths, ending(found.summary(), verdict, status), origin)
     elif is_report(showing):
         from kafkalog_cli.render.report_forms import write_form
 
         more = partial(_write_compared, found, target=showing.target, asked=options.replicas)
         write_form(Told(source, screen, origin, more=more), showing, paths)
     else:
-        _write(found, screen.verdict, showing, paths)
+        _write(found, source, screen.verdict, showing, paths)
     if showing.target.path is not None:
         print_headline(screen.verdict)
     return status
@@ -194,12 +195,12 @@ def _origin(
     return provenance(command, verdict, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
 
-def _write(found: Verification, verdict: Verdict, showing: Showing, paths: Sequence[str]) -> None:
+def _write(found: Verification, source: MadeSource, verdict: Verdict, showing: Showing, paths: Sequence[str]) -> None:
     from kafkalog_cli.render.sinks import write_rows
 
     summary = None if showing.tables else verdict.row()
     with showing.target.stream(paths) as stream:
-        write_rows(showing, stream, _rows(found, showing.tables or _NAMES), summary)
+        write_rows(showing, stream, _rows(source, showing.tables or _NAMES), summary)
     if showing.tells_findings:
         say_findings(found.findings())
 
@@ -233,14 +234,12 @@ def _unlike(
     return unlike
 
 
-def _rows(found: Verification, wanted: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:
-    from kafkalog.auditing.incidents import rows_of_verification
-
-    return [(table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted]
+def _rows(source: MadeSource, wanted: Sequence[str]) -> list[tuple[Table, Iterable[tuple[Any, ...]]]]:
+    return [(table, source.cells(table.name)) for table in VERIFY_TABLES if table.name in wanted]
 
 
 def _write_folder(
-    found: Verification,
+    source: MadeSource,
     showing: Showing,
     paths: Sequence[str],
     ended: dict[str, Any],
@@ -250,5 +249,5 @@ def _write_folder(
     from kafkalog_cli.render.sinks import write_folder
 
     of_engine = partial(origin, showing.form.engine)
-    write = partial(write_folder, showing, _rows(found, showing.tables or _NAMES))
+    write = partial(write_folder, showing, _rows(source, showing.tables or _NAMES))
     write_directory(showing.target, paths, write, ended, of_engine)
