@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import When, time_of
@@ -29,6 +28,7 @@ from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSH
 from kafkalog.tables.space_tables import SPACE
 from kafkalog.tables.verify_tables import VERIFY_TABLES
 from kafkalog.tables.writer_tables import WRITERS
+from kafkalog.unread import leaves_complete
 
 if TYPE_CHECKING:
     from kafkalog.auditing.incidents import Verdict
@@ -153,7 +153,7 @@ def audit(
     )  # fmt: skip
     earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
     found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
-    findings = [*_unreadable(found.unreadable), *found.findings()]
+    findings = list(found.findings())
     summary = Summary.of(found)
     return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, partial(batches_of_audit, found))
 
@@ -211,7 +211,7 @@ def verify(
     if restorable:
         release = None if restorable is True else restorable
         add_restorable(found, _paths(paths), limits or Limits(), jobs, release)
-    findings = [*_unreadable(found.unreadable), *found.findings()]
+    findings = list(found.findings())
     source = source_of_verification(found)
     return _judged(found.summary(), source, VERIFY_TABLES, findings, _batched(source.cells))
 
@@ -231,7 +231,7 @@ def add_restorable(
     release = None if kafka_version is None else release_of(kafka_version)
     audited = run(paths, AuditOptions(limits, jobs))
     judged = judge_restorable(audited, incidents_of_audit(audited), found.findings(), paths, limits, jobs, release)
-    found.take_restorable(judged, audited.unreadable)
+    found.take_restorable(judged, audited.refused)
 
 
 def transactions(
@@ -346,7 +346,7 @@ def space(
         {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
     )  # fmt: skip
     found = measure(_paths(paths), options)
-    return _result([*_unreadable(found.unreadable), *items_of_space(found, tables)], tables)
+    return _result(items_of_space(found, tables), tables)
 
 
 def _paths(paths: Paths) -> list[str]:
@@ -363,10 +363,6 @@ def _moment(offset: int | None, time: int | str | None) -> Moment | None:
 
 def _one(name: str | None) -> tuple[str, ...]:
     return () if name is None else (name,)
-
-
-def _unreadable(lines: Iterable[str]) -> Iterator[Finding]:
-    return (Finding.of("file-unreadable", line.partition(": ")[0], line) for line in lines)
 
 
 def _batched(rows: Callable[[str], Iterable[Row]]) -> Callable[[str], Iterable[RecordBatch]]:

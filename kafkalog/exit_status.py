@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from kafkalog.severity import Severity
 
-__all__ = ["NOT_ALL", "Exit", "Outcome", "leaves_complete"]
+__all__ = ["NOT_ALL", "Exit", "Outcome"]
 
 NOT_ALL: Final = "not all could be read"  # where nothing says more
-
-
-def leaves_complete(code: str) -> bool:
-    """Say whether all was read that should be, although there is a finding of this code."""
-    from kafkalog.catalogue import CATALOGUE  # which a run without findings does without
-    from kafkalog.catalogue.code import Trait
-
-    return Trait.NOT_READ not in CATALOGUE[code].traits
 
 
 class Exit(IntEnum):
@@ -54,6 +46,8 @@ class Outcome:
         One about a file that can't be read, or a link that is not followed, says that not all was read.
         """
         self._found = self._found or severity >= self.fail_on
+        from kafkalog.unread import leaves_complete  # which a run without findings does without
+
         if not leaves_complete(code):
             self.unread()
 

@@ -91,7 +91,8 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""
         where = self.file if self.position is None else f"{self.file}@{self.position}"
-        return f"{self.severity.word}: {where}: {self.code}: {self.message}"
+        message = self.message.removeprefix(f"{self.file}: ")
+        return f"{self.severity.word}: {where}: {self.code}: {message}"
 
 
 def finding_id(*parts: str | int | None) -> str:

@@ -15,6 +15,7 @@ from kafkalog.segments.file_rows import TABLES_OF, BlockShape, DistinctIds, find
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.declared import EVERY_COLUMN
+from kafkalog.unread import not_read
 from kafkalog_cli.dumping import DumpRequest, DumpRun, counted_of
 from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, name_of
 from kafkalog_cli.output import NothingToWriteError, write_provenance
@@ -76,7 +77,7 @@ class _RowDump(DumpRun):
     def unreadable(self, file: str, message: str) -> None:
         super().unreadable(file, message)
         if self._finding_row is not None:
-            self.show(Finding.of("file-unreadable", file, message))
+            self.show(not_read(file, message))
 
     def one(self, file: str, name: FileName) -> None:
         if name.kind is FileKind.UNKNOWN:

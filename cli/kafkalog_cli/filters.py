@@ -13,13 +13,14 @@ import click
 
 import kafkalog
 from kafkalog import Limits, UnreadableError
-from kafkalog.exit_status import Outcome, leaves_complete
+from kafkalog.exit_status import Outcome
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
 from kafkalog.quantities import Ago, When, at_newest, iso
 from kafkalog.segments.selection import Met, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
+from kafkalog.unread import leaves_complete
 from kafkalog_cli.inputs import STDIN, name_of
 from kafkalog_cli.options import as_one, partition_option, topic_option, transactional_id_option
 from kafkalog_cli.output import say
@@ -56,7 +57,6 @@ class FoundFiles:
     files: tuple[str, ...]
     selection: Selection
     given: Mapping[str, GivenFile] = field(default_factory=dict)
-    unreadable: tuple[str, ...] = ()
     logs: GivenLogs | None = None
 
 
@@ -112,7 +112,7 @@ class RecordFilters:
         narrowing = Narrowing(self.topics, self.partitions)
         found = given_logs(paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at)
         files = tuple(found.by_path)
-        return FoundFiles(files, self._timed(selection, files, limits), found.by_path, tuple(found.unreadable), found)
+        return FoundFiles(files, self._timed(selection, files, limits), found.by_path, found)
 
     def _timed(self, selection: Selection, files: Sequence[str], limits: Limits) -> Selection:
         """Add the times: relative ones are before the newest of the files."""
@@ -158,15 +158,14 @@ def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = T
 
     What is in remote storage counts where records are meant `everywhere`, not in what an audit has found.
     """
-    for line in found.unreadable:
-        say(f"error: {line}")
+    refused = () if found.logs is None else found.logs.refused
     unread = () if found.logs is None else found.logs.unread
     shown = [one for one in unread if everywhere or not leaves_complete(one.code)]
     nodes = () if found.logs is None else found.logs.nodes
     twice = (one for node in nodes for one in node.findings if one.code == "directory-twice")
-    for finding in (*shown, *twice):
+    for finding in (*refused, *shown, *twice):
         say(str(finding))
-    if found.unreadable or shown:
+    if refused or shown:
         outcome.unread()
 
 

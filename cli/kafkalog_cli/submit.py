@@ -25,6 +25,7 @@ from kafkalog.exit_status import Exit, Outcome
 from kafkalog.findings import Severity
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
+from kafkalog.unread import leaves_complete
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
@@ -41,7 +42,7 @@ from kafkalog_cli.options import (
     status_options,
     storage_options,
 )
-from kafkalog_cli.output import say
+from kafkalog_cli.output import say, say_findings
 from kafkalog_cli.params import SIZE, PathOrUri
 
 if TYPE_CHECKING:
@@ -359,8 +360,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
             plan=plan, said=said,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
-        for line in found.summary.unreadable:
-            say(f"error: {line}")
+        say_findings(found.summary.refused)
     except CorruptInputError as error:
         output.discard()
         say(f"error: {error}")
@@ -416,15 +416,13 @@ def _run_space(job: SparkJob, started: float) -> int:
 
     def status_of(done: BulkSpace) -> Exit:
         outcome = Outcome(Severity[params["fail_on"].upper()])
-        if done.unreadable:
-            outcome.unread()
         for finding in done.findings:
             outcome.count(finding.code, finding.severity)
         return outcome.status(exit_zero=params["exit_zero"])
 
     def said(done: BulkSpace) -> dict[str, str]:
         origin = mark(output.command) | {"arguments": sys.argv[1:]}
-        ended = {"exit_status": int(status_of(done)), "unreadable": done.unreadable}
+        ended = {"exit_status": int(status_of(done))}
         return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
 
     output.make_directory(overwrite=params["overwrite"])
@@ -432,8 +430,7 @@ def _run_space(job: SparkJob, started: float) -> int:
         job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
         plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say), said=said,
     )  # fmt: skip
-    for line in done.unreadable:
-        say(f"error: {line}")
+    say_findings(one for one in done.findings if not leaves_complete(one.code))
     say(f"measured {done.directories} directories in {time.monotonic() - started:.1f} s")
     return status_of(done)
 

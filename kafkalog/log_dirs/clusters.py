@@ -31,6 +31,7 @@ from kafkalog.log_dirs.remote_store import Remote, given_remote
 from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.log_dirs.walk import search
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import refused_input
 
 __all__ = ["Cluster", "apart", "copies", "copy_finding", "open_clusters"]
 
@@ -153,8 +154,8 @@ class Cluster:
 
 def open_clusters(
     paths: Sequence[str | os.PathLike[str]], *, every_copy: bool = False
-) -> tuple[list[Cluster], list[str]]:  # fmt: skip
-    """List log directories, or partitions' directories, by cluster; and what could not be read.
+) -> tuple[list[Cluster], list[Finding]]:  # fmt: skip
+    """List log directories, or partitions' directories, by cluster; and which inputs could not be read at all.
 
     Any other path means the log directories below it (`kafkalog.log_dirs.walk`). Directories with the same node
     id belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
@@ -164,14 +165,14 @@ def open_clusters(
     A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in the
     remote store that is given with the inputs is joined before what they have locally.
     """
-    refused: list[tuple[str, str]] = []
+    refused: list[Finding] = []
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
         try:
             nodes = _log_directories(os.fspath(path), met)
         except UnreadableError as error:
-            refused.append((os.fspath(path), str(error)))
+            refused.append(refused_input(os.fspath(path), error))
             continue
         for node in nodes:
             key = node.cluster_id or f"\0{node.path}"
@@ -185,13 +186,13 @@ def open_clusters(
         clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]
     read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
     homes = {os.path.realpath(local_path(home)) for home in read}
-    unreadable = [message for path, message in refused if not _is_read_with(homes, path)]
+    refused = [one for one in refused if not _is_read_with(homes, one.file)]
     if (remote := given_remote()) is not None:
-        unreadable += _with_tiers(clusters, remote)
-    return clusters, unreadable
+        refused += _with_tiers(clusters, remote)
+    return clusters, refused
 
 
-def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
+def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[Finding]:
     """Join what each cluster has in a remote store, and yield why that could not be read."""
     metadata = [TierMetadata.of(cluster.nodes) for cluster in clusters]
     keys = [
@@ -201,7 +202,7 @@ def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
         found = remote.found([key for some in keys for key in some])
         stored = list(found.partitions())
     except UnreadableError as error:
-        yield str(error)
+        yield refused_input(remote.path, error)
         return
     for number, (cluster, said) in enumerate(zip(clusters, metadata, strict=True)):
         ids = {key.topic_id for key in keys[number]}
@@ -210,7 +211,8 @@ def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[str]:
     known = {key.topic_id or key.topic for some in keys for key in some}
     for key in stored if len(clusters) > 1 else ():
         if (key.topic_id or key.topic) not in known:
-            yield f"{found.path}: no cluster among the inputs is known to have {key.topic}-{key.partition}: not read"
+            why = f"{found.path}: no cluster among the inputs is known to have {key.topic}-{key.partition}: not read"
+            yield refused_input(found.path, why)
 
 
 def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:

@@ -24,6 +24,7 @@ from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
 from kafkalog.log_dirs.remote_segments import Tier
 from kafkalog.quantities import by_number
 from kafkalog.segments.readers import read_checkpoint, read_properties
+from kafkalog.unread import not_read
 
 __all__ = [
     "Home",
@@ -213,7 +214,7 @@ def _listed(
                 home.clean_shutdown, frozenset(),
             )  # fmt: skip
             return gone, findings, True
-        findings.append(Finding.of("file-unreadable", path, str(error)))
+        findings.append(not_read(path, error))
         return None, findings, True
     kind = recognized(tree, name, every)
     if kind is DirectoryKind.LOG_DIRECTORY:
@@ -292,7 +293,7 @@ def _partition_identity(entry: DirectoryEntry, findings: list[Finding]) -> FileI
     try:
         return entry.identity
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", entry.path, str(error)))
+        findings.append(not_read(entry.path, error))
         return None
 
 
@@ -325,7 +326,7 @@ def _by_name(
         elif parsed.offset is None:
             if _is_packed_segment(entry.name):
                 message = "a compressed segment: it was not read; decompress it in a copy of the directory"
-                findings.append(Finding.of("file-unreadable", entry.path, message))
+                findings.append(not_read(entry.path, message))
         elif parsed.kind is FileKind.LOG:
             identity = files[entry.name]
             found.segments.append(Segment(entry.path, parsed.offset, 0 if identity is None else identity.size))
@@ -349,7 +350,7 @@ def read_small_file(path: str, read: _Reader[_T], findings: list[Finding]) -> _T
         return read(path, on_finding=findings.append)
     except UnreadableError as error:
         if exists(path):
-            findings.append(Finding.of("file-unreadable", path, str(error)))
+            findings.append(not_read(path, error))
         return None
 
 
@@ -513,7 +514,7 @@ def _around(path: str, findings: list[Finding]) -> list[DirectoryEntry]:
     try:
         return open_tree(path, deep=False).entries(path)
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", path, str(error)))
+        findings.append(not_read(path, error))
         return []
 
 

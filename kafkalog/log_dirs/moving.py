@@ -28,6 +28,7 @@ from kafkalog.log_dirs.log_directory import (
     list_partition,
 )
 from kafkalog.log_dirs.tiers import tier_again, with_tier
+from kafkalog.unread import NOT_READ, is_not_read, not_read
 
 __all__ = [
     "PAUSES",
@@ -99,7 +100,7 @@ def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDi
 def with_gone(moved: Movement | None, directory: PartitionDirectory, findings: Iterable[Finding]) -> Movement | None:
     """Add the remote segments that could not be read because they are not there any more: a broker deletes them."""
     remote = {segment.path for segment in directory.segments if segment.is_remote}
-    unread = {found.file for found in findings if found.code == "file-unreadable" and found.file in remote}
+    unread = {found.file for found in findings if is_not_read(found) and found.file in remote}
     gone = frozenset(os.path.basename(path) for path in unread if not exists(path))
     if not gone:
         return moved
@@ -131,7 +132,7 @@ def lost_directories(nodes: Iterable[LogDirectory]) -> Iterator[Finding]:
         except UnreadableError as error:
             now = f"now: {error}"
         message = f"{node.path} was renamed, unmounted or deleted while it was read, so not all of it was read; {now}"
-        yield Finding.of("file-unreadable", node.path, message)
+        yield not_read(node.path, message)
 
 
 def is_lost(log: str) -> bool:
@@ -149,7 +150,7 @@ def unseen(directory: PartitionDirectory) -> Iterator[Finding]:
     """Yield a finding if a partition that another machine took for deleted is still here: it read nothing of it."""
     if exists(directory.log):
         message = f"{directory.log} was not there on the machine that had to read it, and is here: is it mounted there?"
-        yield directory.finding("file-unreadable", directory.log, message)
+        yield directory.finding(NOT_READ, directory.log, message)
 
 
 def _files_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, FileIdentity | None]:

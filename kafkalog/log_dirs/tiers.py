@@ -25,6 +25,7 @@ from kafkalog.quantities import many, offset_range
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import not_read
 
 __all__ = ["TierMetadata", "join_tiers", "partitions_of", "read_remote_log_metadata", "tier_again", "with_tier"]
 
@@ -48,7 +49,7 @@ def read_remote_log_metadata(logs: Iterable[Sequence[Segment]], report: list[Fin
             try:
                 _read(segment, found)
             except UnreadableError as error:
-                report.append(Finding.of("file-unreadable", segment.path, str(error), topic=REMOTE_METADATA_TOPIC))
+                report.append(not_read(segment.path, error, topic=REMOTE_METADATA_TOPIC))
     return found
 
 
@@ -202,7 +203,7 @@ class _Joining:
                 tier = tier_again(tier, report)
         except UnreadableError as error:
             message = f"the remote tier could not be listed: {error}"
-            report.append(Finding.of("file-unreadable", self._store.path, message))
+            report.append(not_read(self._store.path, message))
             return None
         if tier is not None:
             self._read += 1

@@ -17,6 +17,7 @@ from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import nested
 from kafkalog.quantities import by_number
+from kafkalog.unread import not_read
 
 __all__ = ["Found", "Search", "search", "walk"]
 
@@ -56,7 +57,7 @@ def search(tree: Tree, root: str) -> Search:
             try:
                 inside = _sorted(tree.entries(entry.path))
             except UnreadableError as error:
-                found.findings.append(Finding.of("file-unreadable", entry.path, str(error)))
+                found.findings.append(not_read(entry.path, error))
                 continue
             if recognized(tree, entry.name, inside) is DirectoryKind.LOG_DIRECTORY:
                 found.places.append(entry.path)
@@ -142,7 +143,7 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
             entries = sorted(tree.entries(home), key=lambda entry: by_number(entry.name))
         except UnreadableError as error:
             if home == root or exists(home):  # a broker deletes directories of topics
-                report(Finding.of("file-unreadable", home, str(error)))
+                report(not_read(home, error))
             continue
         if home != root and recognized(tree, os.path.basename(home), entries) is DirectoryKind.LOG_DIRECTORY:
             report(nested(home))

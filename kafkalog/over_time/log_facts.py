@@ -102,8 +102,8 @@ def facts_of(name: str, paths: Sequence[str], options: AuditOptions) -> Facts:
         written.check_command()
         return _facts(name, written, None, _listed(written.origin().get("files", ())))
     made = audit(paths, options)
-    if made.unreadable and not made.clusters:
-        raise UnreadableError(made.unreadable[0])
+    if made.refused and not made.clusters:
+        raise UnreadableError("{0.file}: {0.message}".format(made.refused[0]))
     segments = [
         (log.partition.directory.log, segment.base_offset, segment.size, None)
         for cluster in made.clusters

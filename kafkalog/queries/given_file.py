@@ -54,14 +54,14 @@ class GivenFile:
 
 @dataclass
 class GivenLogs:
-    """The files that are read, and what could not be: lines that begin with a path.
+    """The files that are read, and what could not be: `refused` are inputs of which nothing was read.
 
     `unread` are findings about parts of the logs that no file here has, or that could not be read. `nodes` are the log
     directories that the files were found in.
     """
 
     files: list[GivenFile]
-    unreadable: list[str] = field(default_factory=list)
+    refused: list[Finding] = field(default_factory=list)
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)

@@ -12,7 +12,6 @@ import numpy as np
 
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnreadableError
-from kafkalog.exit_status import leaves_complete
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
@@ -23,6 +22,7 @@ from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
+from kafkalog.unread import leaves_complete
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, ClusterAudit, LogAudit
@@ -81,10 +81,10 @@ def _logs_below(
     if not folders:
         return []
     if not with_fates:
-        clusters, unreadable = open_clusters(folders)
+        clusters, refused = open_clusters(folders)
         logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
-            found.unreadable += unreadable
+            found.refused += refused
             found.unread += _not_listed(clusters)
             found.nodes = [node for cluster in clusters for node in cluster.nodes]
             return _in_order(logs)
@@ -92,7 +92,7 @@ def _logs_below(
     from kafkalog.auditing.transactions import AuditOptions
 
     audited = found.audit = audit(folders, AuditOptions(limits, jobs))
-    found.unreadable += audited.unreadable
+    found.refused += audited.refused
     found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
     found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
     every = (log for cluster in audited.clusters for log in cluster.logs)

@@ -55,16 +55,16 @@ _NO_ROWS: Final = Columns.empty(DIGESTS)
 
 @dataclass(slots=True)
 class Mirroring:
-    """The rows of the table ``mirrors``, the findings about them, and what could not be read."""
+    """The rows of the table ``mirrors``, the findings about them, and inputs that could not be read."""
 
     rows: list[tuple[object, ...]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
+    refused: list[Finding] = field(default_factory=list)
 
     def add_to(self, found: Verification) -> None:
         """Make it a part of a verification of the same inputs."""
         found.mirrors = self.rows
-        found.unreadable += [line for line in self.unreadable if line not in found.unreadable]
+        found.refuse(self.refused)
         found.tell(self.findings)
 
 
@@ -82,7 +82,7 @@ def compare_mirror(
     result = Mirroring()
     sides = [_Side.of(part, limits, jobs) for part in _sides(paths, topics)]
     for side in sides:
-        result.unreadable += side.given.unreadable
+        result.refused += side.given.refused
     source, mirror = sides
     named = _mirrors(sorted({topic for topic, _ in source.logs}), {topic for topic, _ in mirror.logs}, topics)
     syncs = _offset_syncs(sides, limits)

@@ -235,8 +235,8 @@ def _given(
     from kafkalog.queries.given_logs import given_logs
 
     given = given_logs(paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs)
-    if given.unreadable:
-        raise UnreadableError(given.unreadable[0])
+    if given.refused:
+        raise UnreadableError("{0.file}: {0.message}".format(given.refused[0]))
     _report(given.unread, report)
     return given
 

@@ -53,7 +53,7 @@ Row = tuple[Any, ...]
 
 def incident_rows(
     judged: JudgedFrame, clusters: Sequence[Cluster], logs: Sequence[LogPlace], around: Mapping[int, Surroundings],
-    findings: Mapping[int, list[Finding]],
+    findings: Mapping[int, list[Finding]], refused: Iterable[Finding] = (),
 ) -> list[Row]:  # fmt: skip
     """Return the rows of the table ``incidents`` of all clusters, made as a local audit makes them."""
     collected: dict[tuple[str, int], list[Row]] = {}
@@ -73,7 +73,7 @@ def incident_rows(
         known.append(
             tables_of_rows(cluster.cluster_id, of_tables, one.coordinator, one.metadata, cluster.nodes, one.now)
         )
-    return [incident.row() for incident in incidents_of(known)]
+    return [incident.row() for incident in incidents_of(known, refused)]
 
 
 def _finding_rows(cluster: Cluster, findings: Iterable[Finding]) -> Iterator[Row]:
@@ -120,7 +120,7 @@ def bulk_audit(
     progress = plan.progress
     with at_work(session, plan.storage, planned=True):
         started = time.monotonic()
-        clusters, unreadable = open_clusters(paths)
+        clusters, refused = open_clusters(paths)
         logs = logs_of(clusters, None if "visible" in tables else plan.share_bytes)
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
@@ -142,11 +142,11 @@ def bulk_audit(
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
-            summary = _summary(clusters, unreadable, judged, findings)
+            summary = _summary(clusters, refused, judged, findings)
             summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if plan.fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
-            incidents = incident_rows(judged, clusters, logs, around, findings)
+            incidents = incident_rows(judged, clusters, logs, around, findings, refused)
             started = time.monotonic()
             _write(output, judged, tables, clusters, around, findings, summary, incidents)
             about = [
@@ -162,9 +162,10 @@ def bulk_audit(
 
 
 def _summary(
-    clusters: Sequence[Cluster], unreadable: list[str], judged: JudgedFrame, findings: Mapping[int, list[Finding]]
+    clusters: Sequence[Cluster], refused: Sequence[Finding], judged: JudgedFrame, findings: Mapping[int, list[Finding]]
 ) -> Summary:
-    summary = Summary(judged.logs, judged.codes, unreadable, reused=judged.reused)
+    summary = Summary(judged.logs, judged.codes, reused=judged.reused)
+    summary.refuse(refused)
     for number, cluster in enumerate(clusters):
         summary.count(findings[number])
         for node in cluster.nodes:
@@ -187,7 +188,10 @@ def _write(
     of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
-        "findings": (row for number, one in enumerate(clusters) for row in _finding_rows(one, findings[number])),
+        "findings": chain(
+            finding_rows(summary.refused),
+            *(_finding_rows(one, findings[number]) for number, one in enumerate(clusters)),
+        ),
         INCIDENTS.name: incidents,
     }
     for table in tables:

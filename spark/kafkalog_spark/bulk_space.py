@@ -53,10 +53,9 @@ _JOINED: Final = {TRANSACTION_COSTS.name: "cost", PRODUCER_GROUPS.name: "group"}
 
 @dataclass(slots=True)
 class BulkSpace:
-    """A job's result: what was found, and directories that could not be read."""
+    """A job's result: what was found, in how many directories."""
 
     findings: list[Finding] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
     directories: int = 0
 
 
@@ -72,8 +71,8 @@ def bulk_space(
     """
     options, plan = options or SpaceOptions(), plan or JobPlan()
     with at_work(session, plan.storage):
-        clusters, unreadable = open_clusters(paths)
-        done = BulkSpace(unreadable=unreadable)
+        clusters, refused = open_clusters(paths)
+        done = BulkSpace(findings=list(refused))
         run = _Run(session, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
         with (
             output.working(),

@@ -52,14 +52,14 @@ def planned(request: Request) -> list[Task]:
     """List the paths and distribute what is requested. Raises UnreadableError as ``open_all``."""
     from kafkalog_spark.source_views import VIEWS
 
-    clusters, unreadable = open_all(request, strict=request.view != "findings")
+    clusters, refused = open_all(request, strict=request.view != "findings")
     view = VIEWS[request.view]
     if view.reads_logs(request.names(view)):
-        return log_tasks(request, clusters, unreadable)
+        return log_tasks(request, clusters, refused)
     return segment_tasks(request, clusters)
 
 
-def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str]]:
+def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[Finding]]:
     """List the paths, patterns expanded, without the partitions that are not requested.
 
     Raises UnreadableError if `strict` is set and a path can't be listed, or none where these are to be ignored.
@@ -67,11 +67,11 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
     with remote_given(request.remote):
-        clusters, unreadable = open_clusters(paths)
-    if strict and unreadable and not (request.ignore_missing and clusters):
+        clusters, refused = open_clusters(paths)
+    if strict and refused and not (request.ignore_missing and clusters):
         hint = " (the option ignoreMissing leaves out such paths)" if clusters else ""
-        raise UnreadableError("; ".join(unreadable) + hint)
-    return clusters, unreadable
+        raise UnreadableError("; ".join(f"{one.file}: {one.message}" for one in refused) + hint)
+    return clusters, refused
 
 
 def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
@@ -84,11 +84,10 @@ def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
     return list(tasks.values())
 
 
-def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterable[str]) -> list[Task]:
+def log_tasks(request: Request, clusters: Sequence[Cluster], refused: Iterable[Finding]) -> list[Task]:
     """Distribute partitions to tasks, each with all its replicas; the first task has the findings of the planning."""
     around: dict[int, Surroundings] = {}
-    told: list[Finding] = [Finding.of("file-unreadable", _path_of(line), line) for line in unreadable]
-    rows = list(finding_rows(told))
+    rows = list(finding_rows(refused))
     for number, cluster in enumerate(clusters):
         around[number] = _surroundings(cluster, request)
         for node in cluster.nodes:
@@ -107,10 +106,6 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterabl
         for log in groups[group]:
             task.around[log.cluster] = packed[log.cluster]
     return [Task(rows=rows), *tasks.values()]
-
-
-def _path_of(line: str) -> str:
-    return line.partition(": ")[0]
 
 
 def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[LogPlace]:

@@ -101,7 +101,7 @@ FIRST = [
     First("timeline confluent", 0, "│", "confluent/var/lib/kafka/data"),
     # Nothing there.
     First("txn-audit new", 0, "EMPTY  ", "new: a log directory without partitions"),
-    First("txn-audit empty", 3, "INCOMPLETE  ", "empty: no log directory in it"),
+    First("txn-audit empty", 3, "INCOMPLETE  ", "empty: file-unreadable: no log directory in it"),
     First("txn-audit logs", 3, "INCOMPLETE  ", "it contains 1 file (server.log)"),
     First("txn-audit nowhere", 3, "INCOMPLETE  ", "no such file or directory"),
     First("txn-audit too", 3, "INCOMPLETE  ", "5 levels down was not opened"),

@@ -84,7 +84,7 @@ def test_what_is_no_segment_is_one_finding(root: Path, engine: str, what: str) -
     assert [finding.code for finding in found.loud if finding.file == str(path)] == [code]
     assert found.without(root / "hostile-0") == before.without(root / "hostile-0")
     assert len(found.loud) == len(before.loud) + 1
-    assert found.unreadable == []
+    assert found.refused == []
 
 
 # Reads that fail, and files that change: at the n-th read, for every fifth n or for every n.
@@ -146,7 +146,7 @@ def test_a_read_that_fails_is_one_finding(
         assert [finding.file for finding in told] == [str(long)], reads.at
         assert os.strerror(number).lower() in told[0].message.lower()
         assert found.without(long.parent) == before.without(long.parent), reads.at
-        assert found.unreadable == []
+        assert found.refused == []
 
 
 @steps(5)

@@ -757,5 +757,5 @@ def test_one_store_may_be_of_one_cluster_among_several() -> None:
     with remote_given(Remote(str(STORE))):
         both, alone = audit([DATA, other]), audit([DATA])
 
-    assert both.unreadable == []
+    assert both.refused == []
     assert facts_of(alone).items() <= facts_of(both).items()

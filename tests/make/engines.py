@@ -17,10 +17,10 @@ __all__ = ["ENGINES", "Found"]
 
 
 class Found(NamedTuple):
-    """What an engine said: findings, what could not be read at all, and rows by the file or log that they are of."""
+    """What an engine said: findings, inputs that could not be read at all, and rows by the file or log that they are of."""
 
     findings: list[Finding]
-    unreadable: list[str]
+    refused: list[Finding]
     rows: dict[str, list[tuple[Any, ...]]]
 
     @property
@@ -41,7 +41,7 @@ def _audited(paths: Sequence[Path]) -> Found:
     for table in ("partitions", "transactions", "gaps", "producers"):
         for row in rows_of_audit(found, table):
             rows.setdefault(str(row[0]), []).append(row)
-    return Found(list(found.findings()), found.unreadable, rows)
+    return Found(list(found.findings()), found.refused, rows)
 
 
 def _verified(paths: Sequence[Path]) -> Found:
@@ -51,7 +51,7 @@ def _verified(paths: Sequence[Path]) -> Found:
         for row in found.rows(table.name):
             rows.setdefault(str(row[0]), []).append(row)
     accounted(found)
-    return Found(list(found.findings()), found.unreadable, rows)
+    return Found(list(found.findings()), found.refused, rows)
 
 
 ENGINES: Final[dict[str, Callable[[Sequence[Path]], Found]]] = {"audit": _audited, "verify": _verified}

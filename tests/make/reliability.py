@@ -121,7 +121,7 @@ class Copied:
         """Return what a verification of the directory says, comparable."""
         found = verify([self.root])
         rows = [(f.code, f.file, f.position, f.offset, f.message) for f in found.findings()]
-        return Counter([*rows, *((text,) for text in found.unreadable)])
+        return Counter(rows)
 
     def try_one(self, data: bytes, tally: Tally) -> bool:
         """Verify the directory with `data` in the file's place; say whether that was silent."""

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "case",
     [

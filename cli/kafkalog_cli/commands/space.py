@@ -39,7 +39,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import say, say_findings
+from kafkalog_cli.output import say_findings
 from kafkalog_cli.render.forms import FORMS, ROWS
 from kafkalog_cli.render.showing import Showing
 from kafkalog_cli.views import ViewOutput
@@ -108,9 +108,6 @@ def space(
     paths = unpacked(paths)
     found = measure(paths, measuring.options(limits))
     outcome = failing.outcome()
-    for line in found.unreadable:
-        outcome.unread()
-        say(f"error: {line}")
     if not showing.form.has_rows or (showing.form.draws and not wanted and not showing.columns):
         with showing.target.stream(paths) as stream:
             if showing.form.has_rows:

@@ -106,8 +106,6 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
     found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
     source = source_of(found, summary := Summary.of(found))
-    for line in found.unreadable:
-        say(f"error: {line}")
     say_findings(found.findings())
     chosen = _partitions(source.rows("incidents"), about.incident)
 

@@ -181,8 +181,7 @@ def txn_audit(
         say_reused(found.reused, way.since_audit, resumed=place is not None and place.resumed)
         found = narrowed(found, chosen.narrowing)
         summary = Summary.of(found)
-        for line in found.unreadable:
-            say(f"error: {line}")
+        say_findings(found.refused)
         source = source_of(found, summary)
         screen = screen_of(source)
         status = failing.status_of(screen.verdict)

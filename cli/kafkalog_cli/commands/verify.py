@@ -36,7 +36,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import say, say_findings
+from kafkalog_cli.output import say_findings
 from kafkalog_cli.render.forms import FORMS, PROSE, ROWS
 from kafkalog_cli.render.showing import Showing, Told
 
@@ -167,8 +167,7 @@ def verify(
     source = source_of_verification(found)
     screen = screen_of(source)
     status = failing.status_of(screen.verdict)
-    for line in found.unreadable:
-        say(f"error: {line}")
+    say_findings(found.refused)
     verdict = screen.verdict.said()
     origin = partial(_origin, found, verdict, showing.target.command, paths, started)
     if showing.is_folder:

@@ -18,12 +18,14 @@ from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import many
+from kafkalog.segments.file_rows import finding_rows
 from kafkalog.settle import of_finding
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incident_tables import INCIDENTS, KINDS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
+    from kafkalog.findings import Finding
     from kafkalog.tables.arrow import RecordBatch
 
 __all__ = [
@@ -58,11 +60,15 @@ _MIXED: Final = Words(
 )
 
 
-def incidents_of(tables: Iterable[ClusterTables]) -> list[Incident]:
+def incidents_of(tables: Iterable[ClusterTables], refused: Iterable[Finding] = ()) -> list[Incident]:
     """Return the incidents of some clusters, worst first; each finding above a note is in exactly one.
+
+    `refused` are inputs that could not be read at all, of no known cluster.
 
     The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
     """
+    if inputs := list(finding_rows(refused)):
+        tables = [*tables, tables_of_files(None, inputs, (), (), ())]
     left_of: list[tuple[ClusterTables, Left]] = [(one, grouped(one.findings, _code)) for one in tables]
     found = list(_mixed([row for _, left in left_of for row in take(left, MIXED)]))
     for cluster, left in left_of:
@@ -102,7 +108,7 @@ def _order(incident: Incident) -> tuple[int, int, int, str]:
 
 def incidents_of_audit(audit: Audit) -> list[Incident]:
     """Return the incidents of an audit, worst first."""
-    return incidents_of(map(tables_of_audit, audit.clusters))
+    return incidents_of(map(tables_of_audit, audit.clusters), audit.refused)
 
 
 def incidents_of_verification(found: Verification) -> list[Incident]:

@@ -31,6 +31,7 @@ from kafkalog.segments.readers import read_aborted_transactions, read_snapshot
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.audit_tables import SEGMENTS
+from kafkalog.unread import not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +119,7 @@ def open_at_start(directory: PartitionDirectory, report: Callable[[Finding], obj
         wrong: list[Finding] = []
         states = read_snapshot(path, on_finding=wrong.append)
     except UnreadableError as error:
-        report(Finding.of("file-unreadable", path, str(error)))
+        report(not_read(path, error))
         return Columns.empty(folds_fold.COLUMNS)
     for finding in wrong:
         report(finding)
@@ -268,7 +269,7 @@ def _txn_entries(
             try:
                 found[segment.base_offset] = read_aborted_transactions(path, on_finding=report)
             except UnreadableError as error:
-                report(Finding.of("file-unreadable", path, str(error)))
+                report(not_read(path, error))
     return found
 
 

@@ -23,6 +23,7 @@ from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import FileFindings, is_of_damage
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.state_blocks import read_state_columns
+from kafkalog.unread import is_not_read, not_read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +123,7 @@ def scan_segment(
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
-        reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))
+        reported.kept.add(not_read(segment.path, error))
         reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
     folded = fold.result()
     fold.close()
@@ -173,8 +174,8 @@ def _read_states(log: LogName, scan: SegmentScan, limits: Limits | None) -> None
         states.findings = []
         scan.states = states
     except UnreadableError as error:
-        if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read
-            scan.findings.append(Finding.of("file-unreadable", path, str(error)))
+        if not any(is_not_read(finding) for finding in scan.findings):  # it vanished since the first read
+            scan.findings.append(not_read(path, error))
 
 
 class _Reported:

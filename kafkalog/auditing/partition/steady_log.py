@@ -27,6 +27,7 @@ from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, READINGS, Movement, is_unsettled, list_again, movement, stays, with_gone
 from kafkalog.quantities import listed
+from kafkalog.unread import is_not_read, not_read
 
 __all__ = [
     "ReadAgain",
@@ -61,7 +62,7 @@ def steady_findings(
     once: list[Finding] = []
     for finding in newest:
         is_steady = finding.severity is Severity.NOTE or all(_key(finding) in keys for keys in known)
-        is_steady |= finding.code == "file-unreadable" and exists(finding.file)
+        is_steady |= is_not_read(finding) and exists(finding.file)
         (kept if is_steady else once).append(finding)
     return [*kept, moving_finding(directory, moved, once)] if once else kept
 
@@ -73,8 +74,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
 def gone_finding(directory: PartitionDirectory, error: UnreadableError) -> Finding:
     """Report a partition that can't be listed again, though no broker deleted it: what was read may not be all."""
     name = f"{directory.topic}-{directory.partition}"
-    return Finding.of(
-        "file-unreadable", directory.log, f"{name} could not be listed again after it was read: {error}",
+    return not_read(directory.log, f"{name} could not be listed again after it was read: {error}",
         log=directory.log, topic=directory.topic, partition=directory.partition,
     )  # fmt: skip
 
@@ -108,8 +108,7 @@ def unreadable_while_moving(directory: PartitionDirectory, movements: Sequence[M
         return []
     always = frozenset.intersection(*(moved.files for moved in movements))
     return [
-        Finding.of(
-            "file-unreadable", segment.path,
+        not_read(segment.path,
             f"{segment.path}: it was replaced or written to during each of {READINGS} readings",
         )
         for segment in directory.segments[:-1]

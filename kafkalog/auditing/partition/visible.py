@@ -25,6 +25,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.log_dirs.moving import is_lost
 from kafkalog.segments.segment import possible_chunks
+from kafkalog.unread import is_not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def visible_batches(
 
 def _is_told(partition: PartitionAudit, segment: Segment) -> bool:
     """Say whether a finding tells that a segment can't be read, or a broker deleted it since."""
-    told = any(one.code == "file-unreadable" and one.file == segment.path for one in partition.findings)
+    told = any(is_not_read(one) and one.file == segment.path for one in partition.findings)
     return told or not (exists(segment.path) or is_lost(partition.directory.log))
 
 

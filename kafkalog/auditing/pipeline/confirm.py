@@ -33,6 +33,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.quantities import at_newest
 from kafkalog.tables.audit_tables import CERTAINTIES
+from kafkalog.unread import is_not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,8 +68,8 @@ def confirmed(
         new, certain = again.get(_key(old)), sure.get(_key(old))
         both = new is not None and certain is not None
         clusters.append(_merged(old, new, certain, doubtful, options) if both and new and certain else old)
-    lost = [name for reading in readings for name in reading.unreadable]
-    merged = replace(found, clusters=clusters, unreadable=list(dict.fromkeys([*found.unreadable, *lost])))
+    lost = [one for reading in readings for one in reading.refused]
+    merged = replace(found, clusters=clusters, refused=list(dict.fromkeys([*found.refused, *lost])))
     told = {finding.file for finding in _unread(merged)}
     unread = {finding.file: finding for reading in readings for finding in _unread(reading) if finding.file not in told}
     clusters[0] = replace(clusters[0], findings=[*clusters[0].findings, *unread.values()])
@@ -77,7 +78,7 @@ def confirmed(
 
 def _unread(found: Audit) -> Iterator[Finding]:
     """Return what an audit says that it could not read."""
-    return (finding for finding in found.findings() if finding.code == "file-unreadable")
+    return (finding for finding in found.findings() if is_not_read(finding))
 
 
 def _key(cluster: ClusterAudit) -> str:

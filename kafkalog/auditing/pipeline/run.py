@@ -102,7 +102,7 @@ def audit(
     `only` says which partitions are read, `kept` which scans are kept and taken.
     """
     options = options or AuditOptions()
-    clusters, unreadable = open_clusters(paths)
+    clusters, refused = open_clusters(paths)
     wanted = (log for log in logs_of(clusters, share_bytes=None) if only(log.directory))
     logs = [log if log.number == number else replace(log, number=number) for number, log in enumerate(wanted)]
     audits = []
@@ -120,4 +120,4 @@ def audit(
             audits.append(
                 ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)
             )
-    return Audit(audits, unreadable, reused=judged.scanned.reused, sha256=judged.scanned.sha256)
+    return Audit(audits, refused, reused=judged.scanned.reused, sha256=judged.scanned.sha256)

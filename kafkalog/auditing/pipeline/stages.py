@@ -17,6 +17,7 @@ from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.quantities import LAST_MS
+from kafkalog.unread import is_not_read
 
 __all__ = ["Clock", "judge_partition", "surround"]
 
@@ -44,7 +45,7 @@ def surround(
         state = of_one_moment(log.node, log.directory, scans, _policies(log, metadata), options.limits)
         logs.append(StateLog.of(log.node, state.partition, state.scans))
     around = Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
-    around.findings += [finding for finding in told if finding.code == "file-unreadable"]
+    around.findings += [finding for finding in told if is_not_read(finding)]
     return around
 
 

@@ -16,6 +16,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.readers import control_records
 from kafkalog.segments.segment import segment_chunks
+from kafkalog.unread import NOT_READ
 
 __all__ = ["bootstrap_snapshot", "kraft_snapshots", "snapshot_offsets"]
 
@@ -29,7 +30,7 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
             message = _wrong(path, parsed.epoch) or _unlike_log(audit, parsed.offset, parsed.epoch)
         except UnreadableError as error:
             if exists(path):  # the broker deletes old ones
-                yield directory.finding("file-unreadable", path, str(error))
+                yield directory.finding(NOT_READ, path, str(error))
             continue
         if message:
             yield directory.finding("kraft-snapshot-wrong", path, message, offset=parsed.offset)

@@ -24,6 +24,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import listed
 from kafkalog.segments.readers import read_checkpoint, read_properties
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import NOT_READ
 
 __all__ = ["compare_cluster", "compare_node", "twice_findings"]
 
@@ -225,7 +226,7 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
         values = read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
         if exists(path):
-            yield directory.finding("file-unreadable", path, str(error))
+            yield directory.finding(NOT_READ, path, str(error))
         return
     yield from wrong
     if wrong:

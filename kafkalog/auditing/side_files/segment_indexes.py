@@ -23,6 +23,7 @@ from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
 from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import NOT_READ
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -344,7 +345,7 @@ class SegmentIndexes:
         try:
             return read_small(path)
         except UnreadableError as error:
-            self._unread.append(self._place.finding("file-unreadable", suffix, str(error)))
+            self._unread.append(self._place.finding(NOT_READ, suffix, str(error)))
             return None
 
     def _foreign(self, wrong: list[Mismatch], coverage: Coverage) -> Finding:

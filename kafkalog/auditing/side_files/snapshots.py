@@ -21,6 +21,7 @@ from kafkalog.kafka.snapshot import ProducerSnapshot, ProducerState, producer_sn
 from kafkalog.kernel.buffers import STATE_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import NOT_READ
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -312,7 +313,7 @@ class SnapshotChain:
         try:
             snapshot = producer_snapshot(read_small(path))
         except UnreadableError as error:
-            return self.audit.directory.finding("file-unreadable", path, str(error))
+            return self.audit.directory.finding(NOT_READ, path, str(error))
         return self.audit.directory.finding("snapshot-corrupt", path, snapshot.wrong) if snapshot.wrong else snapshot
 
     def _mismatch(self, path: str, offset: int, found: list[Difference]) -> Finding:

@@ -16,6 +16,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, list_again, movement
+from kafkalog.unread import is_not_read
 
 __all__ = ["LogSpace", "SpaceCause", "known_space", "next_start_of", "read_space"]
 
@@ -44,7 +45,7 @@ class LogSpace:
     @property
     def unreadable(self) -> list[Finding]:
         """Return the findings about files that could not be read."""
-        return [finding for finding in self.facts.findings if finding.code == "file-unreadable"]
+        return [finding for finding in self.facts.findings if is_not_read(finding)]
 
     @property
     def log_bytes(self) -> int:

@@ -35,6 +35,7 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
+from kafkalog.unread import NOT_READ
 
 __all__ = [
     "SMALL_BYTES",
@@ -119,11 +120,10 @@ class ClusterSpace:
 
 @dataclass(slots=True)
 class Space:
-    """Partitions' directories with what holds their bytes, biggest first, and what could not be read."""
+    """Partitions' directories with what holds their bytes, biggest first."""
 
     logs: list[Weighed] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
     moments: list[tuple[int, str]] = field(default_factory=list)
     clusters: list[ClusterSpace] = field(default_factory=list)
     paths: Sequence[str | os.PathLike[str]] = ()
@@ -154,8 +154,8 @@ class Space:
 def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | None = None) -> Space:
     """Say where the bytes of log directories are, and what holds them."""
     options = options or SpaceOptions()
-    clusters, unreadable = open_clusters(paths)
-    space = Space(unreadable=unreadable, paths=paths, options=options)
+    clusters, refused = open_clusters(paths)
+    space = Space(findings=refused, paths=paths, options=options)
     for cluster in clusters:
         _cluster(cluster, options, space)
     for cluster in clusters:
@@ -215,7 +215,7 @@ def judge_directory(
         ), log.unreadable
     except UnreadableError as error:
         directory = log.directory
-        finding = directory.finding("file-unreadable", directory.log, str(error))
+        finding = directory.finding(NOT_READ, directory.log, str(error))
         return judge_space(log, now, limits, is_keyed=False, doubt_ms=doubt), [*log.unreadable, finding]
 
 

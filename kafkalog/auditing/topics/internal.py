@@ -21,6 +21,7 @@ from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Picks
 from kafkalog.tables import Table
 from kafkalog.tables.internal_tables import INTERNAL
+from kafkalog.unread import is_not_read, not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,14 +56,14 @@ def blocks_of_directory(
                 elif item.code == OVER_BUDGET:
                     report(item)
         except UnreadableError as error:
-            report(Finding.of("file-unreadable", segment.path, str(error), log=directory.log))
+            report(not_read(segment.path, error, log=directory.log))
 
 
 def blocks_again(directory: PartitionDirectory, limits: Limits, unreadable: list[Finding]) -> Iterator[InternalRecords]:
     """Yield the same blocks once more; only a file that can't be read is still to be reported."""
     findings: list[Finding] = []
     yield from blocks_of_directory(directory, limits, findings.append)
-    unreadable += [finding for finding in findings if finding.code == "file-unreadable"]
+    unreadable += [finding for finding in findings if is_not_read(finding)]
 
 
 def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterator[Written]:

@@ -18,7 +18,6 @@ from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.topic_logs import Report, transactional_ids
 from kafkalog.columns.table import NONE, AnyColumn, Columns
 from kafkalog.errors import UnreadableError
-from kafkalog.exit_status import leaves_complete
 from kafkalog.files.limits import Limits
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
@@ -29,6 +28,7 @@ from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
 from kafkalog.tables.metadata_tables import LEADERSHIP
+from kafkalog.unread import leaves_complete, not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,7 +100,7 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
         visible = visible_records(facts, np.clip(asked.offsets, start, end), limits)
     except UnreadableError as error:
         visible = np.full(len(asked.offsets), NONE)
-        serious.append(Finding.of("file-unreadable", facts.directory.log, str(error)))
+        serious.append(not_read(facts.directory.log, error))
     return _Read(
         facts.directory.log,
         start,

@@ -20,6 +20,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import READINGS, list_again, movement
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.readers import control_records
+from kafkalog.unread import is_not_read, not_read
 
 __all__ = ["Snapshot", "check_records", "cluster_metadata", "metadata_of", "snapshots"]
 
@@ -62,16 +63,16 @@ def cluster_metadata(
         findings: list[Finding] = []
         metadata = metadata_of(directory, limits, findings.append)
         segments = {segment.path for segment in directory.segments}
-        is_whole = not any(finding.code == "file-unreadable" for finding in findings)
+        is_whole = not any(is_not_read(finding) for finding in findings)
         try:
             if is_whole and (is_remote(directory.log) or movement(node, directory) is None):
                 break
         except UnreadableError as error:
-            findings.append(Finding.of("file-unreadable", directory.log, str(error)))
+            findings.append(not_read(directory.log, error))
             break
         directory = list_again(node, directory)  # retention deletes segments and snapshots, new snapshots come
     for finding in findings:
-        if report is not None and (finding.code != "file-unreadable" or finding.file not in segments):
+        if report is not None and (not is_not_read(finding) or finding.file not in segments):
             report(finding)
     return metadata
 
@@ -195,7 +196,7 @@ def _of_snapshot(snapshot: Snapshot, limits: Limits | None, findings: list[Findi
 
 def _unreadable(snapshot: Snapshot, error: UnreadableError) -> Finding:
     log = os.path.dirname(snapshot.path)
-    return Finding.of("file-unreadable", snapshot.path, str(error), log=log, topic=METADATA_TOPIC, partition=0)
+    return not_read(snapshot.path, error, log=log, topic=METADATA_TOPIC, partition=0)
 
 
 def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:

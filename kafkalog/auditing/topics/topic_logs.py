@@ -19,6 +19,7 @@ from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import lost_directories
 from kafkalog.segments.moment import Moment
+from kafkalog.unread import is_not_read
 
 __all__ = ["TopicLog", "clusters_of", "lost_inputs", "moment_among", "places_of", "topic_logs", "transactional_ids"]
 
@@ -37,9 +38,9 @@ class TopicLog(NamedTuple):
 
 def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
     """List the inputs by cluster; report what can't be read, and the findings about their directories."""
-    clusters, unreadable = open_clusters(paths)
-    for message in unreadable:
-        report(Finding.of("file-unreadable", message.partition(": ")[0], message))
+    clusters, refused = open_clusters(paths)
+    for finding in refused:
+        report(finding)
     for cluster in clusters:
         for node in cluster.nodes:
             for finding in node.findings:
@@ -70,7 +71,7 @@ def topic_logs(
         chosen.append(max(logs, key=lambda log: reach(log.partition)))
         for log in logs:
             for finding in log.partition.findings:
-                if log is chosen[-1] or finding.code == "file-unreadable":  # it might have reached further
+                if log is chosen[-1] or is_not_read(finding):  # it might have reached further
                     report(finding)
     return chosen
 

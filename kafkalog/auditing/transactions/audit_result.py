@@ -19,6 +19,7 @@ from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.narrowing import EVERYTHING, Narrowing, matches, nothing_matches
 from kafkalog.quantities import iso
+from kafkalog.unread import is_not_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,18 +102,19 @@ class ClusterAudit:
 class Audit:
     """What was found in all inputs, or in those that a narrowing left.
 
-    `unreadable` are inputs that could not be read at all. `reused` says which segments were scanned for it,
+    `refused` are inputs that could not be read at all. `reused` says which segments were scanned for it,
     `sha256` are the checksums of those whose bytes were all read.
     """
 
     clusters: list[ClusterAudit]
-    unreadable: list[str] = field(default_factory=list)
+    refused: list[Finding] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
     reused: Reused = field(default_factory=Reused)
     sha256: dict[Segment, str | None] = field(default_factory=dict)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield every finding, cluster by cluster, log by log."""
+        """Yield every finding: of inputs, then cluster by cluster, log by log."""
+        yield from self.refused
         for cluster in self.clusters:
             for node in cluster.nodes:
                 yield from node.findings
@@ -197,7 +199,7 @@ def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
 
     def is_kept(finding: Finding) -> bool:
         """Say whether a finding counts; what could not be read may be about all logs."""
-        if finding.topic is None and finding.code == "file-unreadable":
+        if finding.topic is None and is_not_read(finding):
             return True
         meant = not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
         return meant and (producers is None or finding.producer_id in producers)

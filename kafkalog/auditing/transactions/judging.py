@@ -62,6 +62,7 @@ from kafkalog.quantities import many
 from kafkalog.segments.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import is_not_read, not_read
 
 __all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "with_own_epoch"]
 
@@ -86,7 +87,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
                     yield records
         except UnreadableError as error:
             if exists(segment.path) or is_lost(directory.log):  # else a running broker deleted it since
-                yield Finding.of("file-unreadable", segment.path, str(error))
+                yield not_read(segment.path, error)
     for (producer, group, state), count in sorted(counts.items()):
         code = "offsets-pending" if state == PENDING else "offsets-aborted"
         what = (
@@ -286,11 +287,11 @@ def _judge(
         of_producers = lower_copied(of_producers, whole, of_topic, joined=False)
     rest: list[Finding] = []
     if directory.topic == OFFSETS_TOPIC:
-        told = {one.file for one in whole.findings if one.code == "file-unreadable"}
+        told = {one.file for one in whole.findings if is_not_read(one)}
         rest += (
             located(found, directory)
             for found in pending_offsets(directory, verdicts, options.limits)
-            if found.code != "file-unreadable" or found.file not in told
+            if not is_not_read(found) or found.file not in told
         )
     judged = against_coordinator(partition, own_markers, context, spoken_for=number != speaker)
     rest += few_of_many.first_findings(judged.findings)

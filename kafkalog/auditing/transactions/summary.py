@@ -11,10 +11,11 @@ from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
-from kafkalog.exit_status import NOT_ALL, leaves_complete
+from kafkalog.exit_status import NOT_ALL
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.quantities import many
+from kafkalog.unread import leaves_complete
 
 __all__ = ["Blocker", "LogSummary", "Summary"]
 
@@ -112,11 +113,11 @@ class LogSummary(NamedTuple):
 
 @dataclass(slots=True)
 class Summary:
-    """An audit summed up. `findings` are counted by code and severity, `unreadable` are inputs."""
+    """An audit summed up. `findings` are counted by code and severity, `refused` inputs could not be read at all."""
 
     logs: list[LogSummary] = field(default_factory=list)
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
-    unreadable: list[str] = field(default_factory=list)
+    refused: list[Finding] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
     reused: Reused = field(default_factory=Reused)
     brokers: list[str] = field(default_factory=list)  # in words, of each cluster
@@ -125,7 +126,7 @@ class Summary:
     def of(cls, audit: Audit) -> Summary:
         """Sum up an audit."""
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
-        summary.unreadable += audit.unreadable
+        summary.refuse(audit.refused)
         summary.narrowing = audit.narrowing
         summary.reused = audit.reused
         summary.brokers = brokers_of((one.nodes, one.metadata) for one in audit.clusters)
@@ -141,16 +142,21 @@ class Summary:
         """Count findings."""
         self.findings.update((finding.code, finding.severity) for finding in findings)
 
+    def refuse(self, inputs: Iterable[Finding]) -> None:
+        """Count inputs that could not be read at all."""
+        self.refused += inputs
+        self.count(self.refused)
+
     @property
     def complete(self) -> bool:
         """Say whether all could be read."""
-        return not self.unreadable and not any(not leaves_complete(code) for code, _ in self.findings)
+        return all(leaves_complete(code) for code, _ in self.findings)
 
     @property
     def unread(self) -> str | None:
         """Say what could not be read, None where all was."""
-        if self.unreadable:
-            return f"{many(len(self.unreadable), 'input')} could not be read"
+        if self.refused:
+            return f"{many(len(self.refused), 'input')} could not be read"
         return None if self.complete else NOT_ALL
 
     def scope(self) -> list[str]:

@@ -226,6 +226,8 @@ MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
 
 def audit_columns(audit: Audit, table: str) -> Iterator[Columns]:
     """Yield all rows of one of these tables."""
+    if table == FINDINGS.name:
+        yield from _of_findings(audit.refused)
     for cluster in audit.clusters:
         if table == COORDINATOR.name:
             yield from coordinator_columns(cluster.coordinator)

@@ -25,6 +25,7 @@ from kafkalog.kernel import buffers, headers
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import DamagedPlaces, is_of_damage
 from kafkalog.tables.verify_tables import EXTENTS, FILES
+from kafkalog.unread import not_read
 
 __all__ = ["FileFacts", "Survey", "account_side_file", "open_file"]
 
@@ -228,7 +229,7 @@ def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
             facts.end(source)
     except UnreadableError as error:
         facts.fail()
-        return Finding.of("file-unreadable", facts.file, str(error))
+        return not_read(facts.file, error)
     facts.trailing += facts.size - facts.good - facts.damaged - facts.preallocated - facts.trailing
     return None
 

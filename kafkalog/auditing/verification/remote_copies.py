@@ -25,6 +25,7 @@ from kafkalog.log_dirs.moving import Movement
 from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
 from kafkalog.log_dirs.tiers import tier_again
 from kafkalog.segments.file_rows import side_file_rows
+from kafkalog.unread import is_not_read, not_read
 
 __all__ = ["check_copies"]
 
@@ -49,7 +50,7 @@ def check_copies(partition: PartitionAudit, options: VerifyOptions) -> Iterator[
             *_of_segment(directory, tier, one, read, options),
             *(located(found, directory) for found in _compared_epochs(partition, one) if one in tier.copied),
         ]
-        unread = {item.file for item in items if isinstance(item, Finding) and item.code == "file-unreadable"}
+        unread = {item.file for item in items if isinstance(item, Finding) and is_not_read(item)}
         vanished = [path for path in unread if not exists(path)]
         if vanished and newest is tier:
             newest = _again(tier)
@@ -117,7 +118,7 @@ def _read_alone(directory: PartitionDirectory, kind: FileKind, path: str) -> Ite
     try:
         rows = list(side_file_rows(path, kind))
     except UnreadableError as error:
-        rows = [Finding.of("file-unreadable", path, str(error))]
+        rows = [not_read(path, error)]
     yield from (located(item, directory) for item in rows if isinstance(item, Finding))
 
 
@@ -129,7 +130,7 @@ def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[
     try:
         read = leader_epochs(read_small(path))
     except UnreadableError as error:
-        yield Finding.of("file-unreadable", path, str(error))
+        yield not_read(path, error)
         return
     for line, text in read.wrong:
         yield Finding.of("checkpoint-malformed", path, f"line {line}: {text}")

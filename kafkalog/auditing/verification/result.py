@@ -34,14 +34,14 @@ class LogFacts(Log):
 class Verification:
     """What was found in all inputs.
 
-    `unreadable` are arguments that could not be read at all, `replicas`, `mirrors` and `restorable` rows of the tables
+    `refused` are inputs that could not be read at all, `replicas`, `mirrors` and `restorable` rows of the tables
     of that name, `clusters` the log directories of each cluster with its metadata. `answer` is yes or no with reasons,
     where it was asked whether brokers can go on from the files.
     """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
+    refused: list[Finding] = field(default_factory=list)
     replicas: list[tuple[object, ...]] = field(default_factory=list)
     mirrors: list[tuple[object, ...]] = field(default_factory=list)
     restorable: list[tuple[object, ...]] = field(default_factory=list)
@@ -58,9 +58,14 @@ class Verification:
             if finding.severity > known.severity:
                 self.reported[place] = node, finding
 
-    def take_restorable(self, found: Restorable, unreadable: Iterable[str]) -> None:
+    def refuse(self, inputs: Iterable[Finding]) -> None:
+        """Take which inputs could not be read at all."""
+        self.refused += [one for one in inputs if one not in self.refused]
+        self.tell(self.refused)
+
+    def take_restorable(self, found: Restorable, refused: Iterable[Finding]) -> None:
         """Take whether brokers can go on from the files, and what could not be read for that."""
-        self.unreadable += [line for line in unreadable if line not in self.unreadable]
+        self.refuse(refused)
         self.restorable, self.answer = found
 
     def findings(self) -> Iterator[Finding]:
@@ -70,7 +75,7 @@ class Verification:
 
     def summary(self) -> VerifySummary:
         """Sum up."""
-        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable), answer=self.answer)
+        summary = VerifySummary(files=self.files, refused=list(self.refused), answer=self.answer)
         summary.count(self.findings())
         return summary
 

@@ -69,6 +69,7 @@ from kafkalog.quantities import listed, many
 from kafkalog.segments.file_rows import side_file_rows
 from kafkalog.segments.repeated_findings import FileFindings, counted
 from kafkalog.settle import Reason, lowered
+from kafkalog.unread import is_not_read, not_read, refused_input
 from kafkalog.untrusted import is_count, untrusted_json
 
 __all__ = [
@@ -102,7 +103,7 @@ _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
     """Verify log directories, partitions' directories and single files, and outputs of kafkalog itself.
 
-    What can't be read at all is listed in ``unreadable``. Raises UnsupportedError where replicas are to be compared and
+    What can't be read at all is listed in ``refused``. Raises UnsupportedError where replicas are to be compared and
     there are two copies of one broker's directory.
     """
     options = options or VerifyOptions()
@@ -117,9 +118,9 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             else:
                 _file(path, options, result)
         except UnreadableError as error:
-            result.unreadable.append(str(error))
-    clusters, unreadable = open_clusters(places, every_copy=True)
-    result.unreadable += unreadable
+            result.refuse([refused_input(path, error)])
+    clusters, refused = open_clusters(places, every_copy=True)
+    result.refuse(refused)
     if options.replicas:
         _refuse_copies(clusters)
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
@@ -283,7 +284,7 @@ def _other_findings(
 ) -> list[Finding]:
     findings = _other(entry, facts, options)
     name = os.path.basename(entry.path)
-    if any(finding.code == "file-unreadable" for finding in findings) and not exists(entry.path):
+    if any(is_not_read(finding) for finding in findings) and not exists(entry.path):
         facts.state, facts.size, facts.damaged = "vanished", 0, 0  # a broker renames and deletes files
         return []
     # It came after the log was read: a broker may not have written all of it.
@@ -347,7 +348,7 @@ def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> lis
             for finding in chunk.findings:
                 kept.add(finding)
     except UnreadableError as error:
-        kept.add(Finding.of("file-unreadable", facts.file, str(error)))
+        kept.add(not_read(facts.file, error))
     return kept.all()
 
 
@@ -358,7 +359,7 @@ def _shape(facts: FileFacts) -> Iterator[Finding]:
             if isinstance(item, Finding):
                 yield item
     except UnreadableError as error:
-        yield Finding.of("file-unreadable", facts.file, str(error))
+        yield not_read(facts.file, error)
 
 
 def _file(path: str, options: VerifyOptions, result: Verification) -> None:

@@ -82,6 +82,7 @@ def run_tool(line: str, folder: Path, *more: str) -> tuple[int, str]:
 
 
 @needs_jars
+@pytest.mark.process
 def test_kafka_s_parsers_take_the_lines(tmp_path: Path) -> None:
     """Each shape gets as far as looking for the broker, which is not there; a line with a wrong option does not."""
     for line in of_tools().values():

@@ -52,7 +52,7 @@ def healthy(case: Path, folder: Path) -> None:
 
     assert told <= expected, [str(finding) for finding in serious(found)]
     assert bool(told) == bool(expected)
-    assert found.unreadable == []
+    assert found.refused == []
     assert {row["file"] for row in table(found, "files")} == {
         str(path) for root in roots for path in root.rglob("*") if path.is_file()
     }

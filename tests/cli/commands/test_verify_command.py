@@ -75,7 +75,7 @@ def test_what_cannot_be_read_makes_it_incomplete(copy: Path) -> None:
     """An argument that is not there, or a segment that is no file: status 3, all else is verified."""
     ended = kafkalog("verify", copy, copy / "nothing", "--format", "ndjson")
     assert ended.status == 3
-    assert "nothing: no such file" in ended.err
+    assert "nothing: file-unreadable: no such file" in ended.err
     assert ended.table("files") == kafkalog("verify", copy, "--format", "ndjson").table("files")
 
     os.mkfifo(copy / "parcels-riders.94-0" / f"{90:020}.log")
