@@ -7,7 +7,7 @@ that page's table anew.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -204,21 +204,31 @@ def tried() -> Iterator[tuple[Hazard, str, list[str]]]:
 
 
 def cases() -> list[object]:
-    """Each command with each hazard, in one form after the other; in its other forms as sweeps."""
+    """Each command with each hazard, in one form after the other; in two more forms as sweeps.
+
+    All other forms are exhaustive.
+    """
     made = []
     for number, (hazard, call, forms) in enumerate(tried()):
-        first = forms[number % len(forms)]
+        turned = [*forms[number % len(forms) :], *forms[: number % len(forms)]]
+        marks = {form: _marks(at) for at, form in enumerate(turned)}
         made += [
             pytest.param(
                 hazard,
                 call,
                 form,
                 id=f"{hazard.name}, {call}, {form}".replace(" ", "_"),
-                marks=() if form == first else pytest.mark.sweep,
+                marks=marks[form],
             )
             for form in forms
         ]
     return made
+
+
+def _marks(at: int) -> Sequence[pytest.MarkDecorator]:
+    if at == 0:
+        return ()
+    return (pytest.mark.sweep if at < 3 else pytest.mark.exhaustive,)
 
 
 def command_line(hazard: Hazard, call: str, form: str, where: Place) -> tuple[list[str], bool]:

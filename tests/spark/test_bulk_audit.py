@@ -200,7 +200,13 @@ def footer(file: Path) -> Any:
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("split_bytes", [1, 1 << 27], ids=["a segment a task", "packed"])
+@pytest.mark.parametrize(
+    "split_bytes",
+    [
+        pytest.param(1, id="a segment a task", marks=pytest.mark.exhaustive),
+        pytest.param(1 << 27, id="packed"),
+    ],
+)
 def test_one_job_over_the_whole_corpus(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
     """Some hundred clusters at once."""
     paths = sorted(str(data) for case in cases(CORPUS) for data in case.glob("data*"))

@@ -16,6 +16,8 @@ from kafkalog.auditing.pipeline.run import audit
 from official import FIXTURES
 from on_cluster import TABLES, Report
 
+pytestmark = pytest.mark.exhaustive
+
 CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean", "v2.8-hanging")
 CHOSEN: Final = sorted(str(data) for case in CASES for data in (FIXTURES / case).glob("data*"))
 
@@ -43,7 +45,6 @@ def test_an_executor_is_lost_in_the_middle_of_judging(cluster: Path) -> None:
     assert max(report.judges.values()) > 1  # as another attempt, or as the first one of a stage that was run again
 
 
-@pytest.mark.exhaustive
 def test_executors_are_lost(needs_spark: None, tmp_path: Path) -> None:
     """What an executor had scanned and kept on its disk is scanned again by others; what it had judged is written."""
     folder = _ran(tmp_path, "none", "map", "behind")

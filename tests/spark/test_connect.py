@@ -32,6 +32,7 @@ SETTINGS = (
 )
 
 
+@pytest.mark.exhaustive
 def test_a_connected_client_gets_the_same(needs_spark: None) -> None:
     """A server on this machine finds the source by its name, and its workers import it."""
     pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")

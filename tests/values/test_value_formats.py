@@ -800,9 +800,9 @@ def test_schemas_that_come_in_turn_are_not_parsed_again() -> None:
             {"id": number, "schema": json.dumps({"type": "record", "name": "R", "fields": fields})}
         )
     decode = decoder("avro", known)
-    found = [decode(_framed(number % 3, b"\0" * 80_000)) for number in range(30)]
+    found = [decode(_framed(number % 3, b"\0" * 80_000)) for number in range(9)]
 
-    assert [isinstance(one, Value) for one in found] == [True, True, False] * 10
+    assert [isinstance(one, Value) for one in found] == [True, True, False] * 3
     assert found[2] == Undecoded(OVER)
 
 
