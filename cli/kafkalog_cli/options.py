@@ -51,6 +51,7 @@ __all__ = [
     "findings_option",
     "form_of",
     "format_option",
+    "full_option",
     "hash_option",
     "in_order",
     "jobs_option",
@@ -289,6 +290,10 @@ findings_option: Final = click.option(
     "--findings", is_flag=True, help="Print each finding above a note, too; incidents say what they come to."
 )
 
+full_option: Final = click.option(
+    "--full", is_flag=True, help="Tell every incident whole on a terminal, too, where a screen has the worst alone."
+)
+
 transactional_id_option: Final = click.option(
     "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
     help="Only this transactional id, or those that match; repeat for more.",
@@ -407,12 +412,12 @@ def showing_options(
 
     def showing(
         *, form: Form | None, target: Target, tables: tuple[str, ...] = (), columns: tuple[str, ...] = (),
-        everything: bool = False, findings: bool = False, zone: Zone = UTC,
+        everything: bool = False, findings: bool = False, zone: Zone = UTC, full: bool = False,
     ) -> Showing:  # fmt: skip
         form = form or (forms[0] if target.path is None or target.is_stream else form_of(target.path, forms, bare))
         if form.misread and target.path is not None and target.path.suffix.lower() == form.misread:
             raise click.UsageError(f"--format {form} is lines of JSON: give the file a name that ends in .jsonl.")
-        return Showing(form, target, tables, columns, everything, findings, zone)
+        return Showing(form, target, tables, columns, everything, findings, zone, full)
 
     return as_one("showing", showing, format_option(forms, default), *options)
 

@@ -19,6 +19,7 @@ from kafkalog_cli.options import (
     check_rows,
     columns_option,
     findings_option,
+    full_option,
     jobs_option,
     limit_options,
     output_options,
@@ -41,7 +42,7 @@ _NAMES: Final = tuple(table.name for table in DIFF_TABLES)
 @click.argument("old", type=click.Path(exists=True))
 @click.argument("new", type=click.Path(exists=True))
 @showing_options(
-    findings_option, tz_option, table_option(_NAMES), all_option, columns_option(DIFF_TABLES),
+    findings_option, full_option, tz_option, table_option(_NAMES), all_option, columns_option(DIFF_TABLES),
     output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
     forms=(*ROWS, *PROSE),
 )  # fmt: skip

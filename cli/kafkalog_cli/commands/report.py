@@ -10,7 +10,14 @@ import click
 
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import existing_directory, findings_option, output_options, showing_options, tz_option
+from kafkalog_cli.options import (
+    existing_directory,
+    findings_option,
+    full_option,
+    output_options,
+    showing_options,
+    tz_option,
+)
 from kafkalog_cli.output import say
 from kafkalog_cli.render.forms import FORMS
 from kafkalog_cli.render.showing import Showing, Told
@@ -24,7 +31,7 @@ __all__ = ["report"]
 @click.command("report", cls=GroupedCommand)
 @click.argument("audit", callback=existing_directory, metavar="AUDIT")
 @showing_options(
-    findings_option, tz_option, output_options("Write to this file.", folders=False),
+    findings_option, full_option, tz_option, output_options("Write to this file.", folders=False),
     forms=[form for form in FORMS.values() if form.report is not None],
     default="table; with -o, from its suffix", bare=None,
 )  # fmt: skip

@@ -27,6 +27,7 @@ from kafkalog_cli.options import (
     check_rows,
     columns_option,
     findings_option,
+    full_option,
     jobs_option,
     output_options,
     partition_option,
@@ -132,12 +133,16 @@ _way_options = as_one(
 @paths_argument("DIR...")
 @showing_options(
     click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible."),
-    columns_option(AUDIT_TABLES), findings_option, tz_option,
+    columns_option(AUDIT_TABLES), findings_option, full_option, tz_option,
     output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
     forms=(*ROWS, *REPORTS),
 )  # fmt: skip
 @_filter_options
-@click.option("--incident", metavar="ID", help="Show only this incident, with all of its events and steps.")
+@click.option(
+    "--incident",
+    metavar="ID|N",
+    help="Show only this incident, by its id or its number, with all of its events and steps.",
+)
 @_way_options
 @as_one("options", audit_options_of, jobs_option, audit_options)
 @unpacked_option

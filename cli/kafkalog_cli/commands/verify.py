@@ -23,6 +23,7 @@ from kafkalog_cli.options import (
     check_rows,
     columns_option,
     findings_option,
+    full_option,
     hash_option,
     jobs_option,
     limit_options,
@@ -125,7 +126,7 @@ _verify_options = as_one(
               help="Report what changed since this file was written.")  # fmt: skip
 @_compared_options
 @showing_options(
-    findings_option, tz_option, table_option(_NAMES), all_option, columns_option(VERIFY_TABLES),
+    findings_option, full_option, tz_option, table_option(_NAMES), all_option, columns_option(VERIFY_TABLES),
     output_options("Write to this file; without a suffix, to this new directory with provenance.json."),
     forms=(*ROWS, *PROSE),
 )  # fmt: skip

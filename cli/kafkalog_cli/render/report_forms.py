@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, worst_first
@@ -16,6 +17,7 @@ from kafkalog.reports import FirstScreen, page
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
+from kafkalog_cli.render.overview import LINES, Overview, alike, cut, rows_of_screen
 from kafkalog_cli.render.people import encoded, style
 from kafkalog_cli.render.showing import Showing, Told
 
@@ -44,7 +46,7 @@ _LABEL: Final = 12
 
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
-_NAMES: Final = 8
+_MOST_NAMES: Final = 8
 
 _STEPS: Final = 8
 
@@ -90,24 +92,28 @@ def _labelled(label: str, text: str, zone: Zone, width: int | None) -> Iterator[
     yield from wrapped(zone.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
 
 
-def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
+def _each_step(row: Row, zone: Zone, width: int | None) -> Iterator[list[str]]:
     steps, label = row["next_steps"] or (), "do"
-    for number, step in enumerate(steps[:most], 1):
-        yield from _labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width)
+    for number, step in enumerate(steps, 1):
+        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width))
         if step["command"]:
-            yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+            lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
+        yield lines
         label = ""
+
+
+def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
+    steps = row["next_steps"] or ()
+    for lines in islice(_each_step(row, zone, width), most):
+        yield from lines
     if len(steps) > most:
         yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", zone, width)
 
 
 def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
     """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["severity"], row["kind"], row["cause"], row["certainty"]), []).append(row)
     number = 1
-    for some in groups.values():
+    for some in alike(rows):
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
             yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color, most=most))
@@ -123,6 +129,56 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, m
             number += 1
 
 
+def _listed(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool) -> list[str]:
+    """Return a line for each incident."""
+    overview, lines = Overview(rows, zone), [""] * bool(rows)
+    for head, text in overview.lines():
+        begin, end = (_COLORS[head.split()[-1].lower()], "\x1b[0m") if color else ("", "")
+        first, *rest = wrapped(text, f"{head:<{_INDENT}} ", " " * (_INDENT + 1), width)
+        lines += [f"{begin}{first[: len(head)]}{end}{first[len(head) :]}", *rest]
+    if (day := overview.day()) is not None:
+        lines.append(f"{' ' * (_INDENT + 1)}times are of {day}")
+    return lines
+
+
+def _on_screen(
+    rows: Sequence[Row], also: list[str], room: int, *, zone: Zone, width: int, color: bool
+) -> Iterator[str]:  # fmt: skip
+    """Yield what fits into some rows of a terminal: a line for each incident, what else happened, and of the worst one
+    all or what to do; one alone that fits needs no line.
+    """
+    whole = ["", *incident_lines(rows[0], 1, zone=zone, width=width, color=color)] if rows else []
+    if len(rows) < 2 and rows_of_screen([*whole, *also], width) <= room:
+        yield from (*whole, *also)
+        return
+    listed = cut(_listed(rows, zone=zone, width=width, color=color), room, width)
+    also = cut(also, room - rows_of_screen(listed, width), width)
+    yield from listed
+    if rows:
+        room -= rows_of_screen([*listed, *also], width)
+        more = f"all of it: --incident 1{' · all of each: --full' * (len(rows) > 1)}"
+        if rows_of_screen([*whole, more], width) <= room:
+            yield from (*whole, f"{' ' * _INDENT}{more}")
+        else:
+            yield from _brief(rows[0], more, room, zone=zone, width=width, color=color)
+    yield from also
+
+
+def _brief(row: Row, more: str, room: int, *, zone: Zone, width: int, color: bool) -> list[str]:
+    """Return an incident's title and as many of its steps as there is room for, then how to see `more`."""
+
+    def told(steps: Sequence[Sequence[str]], left: int) -> list[str]:
+        rest = f"{many(left, 'more step')} · {more}" if left else more
+        return [*head, *chain(*steps), *wrapped(rest, " " * _INDENT, " " * _INDENT, width)]
+
+    head = ["", *_head(row, " 1", zone=zone, width=width, color=color)]
+    steps = list(_each_step(row, zone, width))
+    for number in range(len(steps), -1, -1):
+        if rows_of_screen(lines := told(steps[:number], len(steps) - number), width) <= room:
+            return lines
+    return []
+
+
 def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     if row["since_ms"] is not None:
         until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
@@ -131,15 +187,15 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         if row["since_until_ms"] is not None:
             began = f"between {began} and {zone.time(row['since_until_ms'])}"
         yield "since", f"{began}{clock}{until}"
-    where = _listed(row["partitions"], row["partitions_total"])
+    where = _names(row["partitions"], row["partitions_total"])
     if row["first_offset"] is not None:
         where += f", {_offsets(row['first_offset'], row['last_offset'])}"
     if row["records"] is not None:
         where += f", {many(row['records'], 'record')}"
     if where:
         yield "where", where
-    who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
-    producers = _listed(row["producer_ids"], row["producer_ids_total"])
+    who = [_names(row["transactional_ids"], row["transactional_ids_total"])]
+    producers = _names(row["producer_ids"], row["producer_ids_total"])
     who.append(producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}")
     if any(who):
         yield "who", "; ".join(filter(None, who))
@@ -166,8 +222,8 @@ def _offsets(first: int, last: int | None) -> str:
     return f"from offset {first} on" if last is None else offset_range(first, last)
 
 
-def _listed(values: Sequence[Any] | None, total: int | None) -> str:
-    shown = [str(value) for value in (values or ())[:_NAMES]]
+def _names(values: Sequence[Any] | None, total: int | None) -> str:
+    shown = [str(value) for value in (values or ())[:_MOST_NAMES]]
     more = (total or len(values or ())) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
@@ -257,21 +313,31 @@ class Report:
     findings: Iterable[Row]
     more: str
     every: bool = False
-    incident: str | None = None  # the only one that is drawn
+    incident: str | None = None  # the only one that is drawn: its id, or its number on the screen
+
+    @property
+    def listed(self) -> list[Row]:
+        """Return the incidents of the screen, worst first; what happens all day in a healthy cluster is a line."""
+        return worst_first(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
 
     @property
     def drawn(self) -> list[Row]:
-        """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is a line."""
-        if self.incident is not None:
-            return [row for row in self.incidents if row["id"] == self.incident]
-        return worst_first(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
+        """Return the incidents that are told, worst first."""
+        if self.incident is None:
+            return self.listed
+        numbered = {str(number): row["id"] for number, row in enumerate(self.listed, 1)}
+        return [row for row in self.incidents if row["id"] == numbered.get(self.incident, self.incident)]
 
 
 def write_report(
-    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None,
+    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None, full: bool = True,
     more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
-    """Write the report as text; `more` writes what comes before the last line."""
+    """Write the report as text; `more` writes what comes before the last line.
+
+    Of several incidents each has a line first. On a terminal only what fits on a screen is told of the worst one,
+    unless the `full` report is asked for.
+    """
     screen = report.screen
     verdict = screen.verdict
     lines = wrapped(zone.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
@@ -279,21 +345,24 @@ def write_report(
         begin = _CALM if screen.calm else _WORDS.get(verdict.word, "\x1b[1m")
         lines[0] = f"{begin}{verdict.words}\x1b[0m{lines[0][len(verdict.words) :]}"
     lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
+    last = wrapped(report.more, "", "  ", width)
+    also = ["", "Also"] if screen.also else []
+    for line in screen.also:
+        also += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
+    rows = report.drawn
     if report.incident is not None:
-        lines = []
-    also = screen.also if report.incident is None else ()
-    most = None if report.incident is None else _WHOLE
-    lines += _drawn(report.drawn, zone=zone, width=width, color=color, most=most)
-    if also:
-        lines += ["", "Also"]
-    for line in also:
-        lines += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
-    lines += [""] * (report.incident is None or bool(report.drawn))
+        lines = [*_drawn(rows, zone=zone, width=width, color=color, most=_WHOLE), ""]
+    elif full or width is None:
+        listed = _listed(rows, zone=zone, width=width, color=color) if len(rows) > 1 else []
+        lines += [*listed, *_drawn(rows, zone=zone, width=width, color=color, most=None), *also, ""]
+    else:
+        room = LINES - rows_of_screen([*lines, *last, ""], width)
+        lines += [*_on_screen(rows, also, room, zone=zone, width=width, color=color), ""]
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     if more is not None:
         more(stream)
-    _write(stream, wrapped(report.more, "", "  ", width))
+    _write(stream, last)
 
 
 def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
@@ -345,13 +414,13 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
     source, incident = told.source, told.incident
     incidents = list(source.rows("incidents"))
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
-    if incident is not None and incident not in {row["id"] for row in incidents}:
-        raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     report = Report(told.screen, told.screen.verdict.counts, incidents, rows, "", told.every, incident)
+    if incident is not None and not report.drawn:
+        raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     if CHANGES.name in source.tables:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
-    one = "one incident: --incident ID · " if report.drawn and of_audit else ""
+    one = "one incident: --incident N · " if report.drawn and of_audit else ""
     return replace(report, more=f"More: {one}{_MORE.format('transactions' if of_audit else 'files')}")
 
 
@@ -378,7 +447,9 @@ def write_form(told: Told, showing: Showing, inputs: Sequence[str]) -> None:
 def write_text(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the report as text."""
     report = report_of(told, findings=showing.findings)
-    write_report(report, stream, zone=showing.zone, more=told.more, **style(showing.target.on_terminal))
+    write_report(
+        report, stream, zone=showing.zone, more=told.more, full=showing.full, **style(showing.target.on_terminal)
+    )
 
 
 def write_page(told: Told, showing: Showing, stream: BinaryIO) -> None:

@@ -77,7 +77,8 @@ class Form:
 class Showing:
     """How a command shows what it found: in which form and where, which tables and columns, times of which zone.
 
-    With `everything` these are all rows of all tables, with `findings` each of them that is above a note.
+    With `everything` these are all rows of all tables, with `findings` each of them that is above a note. A `full`
+    report tells every incident whole, on a terminal, too.
     """
 
     form: Form
@@ -87,6 +88,7 @@ class Showing:
     everything: bool = False
     findings: bool = False
     zone: Zone = UTC
+    full: bool = False
 
     @property
     def is_folder(self) -> bool:

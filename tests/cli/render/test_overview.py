@@ -1,0 +1,148 @@
+"""A screen of incidents: a line each, the worst one as far as there is room, and never more than a screen."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from invoke import kafkalog
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.reports import screen_of, source_of
+from kafkalog.zone import UTC
+from kafkalog_cli.render.overview import LINES, Overview, alike, cut, next_words, rows_of_screen
+from kafkalog_cli.render.report_forms import report_of, write_report
+from kafkalog_cli.render.showing import Told
+from official import CORPUS, FIXTURES, cases, with_corpus
+
+WIDTHS: Final = (60, 80, 100, 120)
+ADMIN: Final = FIXTURES / "made-damaged" / "data"
+WHOLE: Final = re.compile(r" +(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
+
+
+def told(*paths: Path) -> Told:
+    source = source_of(audit(paths))
+    return Told(source, screen_of(source), dict)
+
+
+def shown(about: Told, width: int | None, *, full: bool = False) -> str:
+    stream = io.BytesIO()
+    write_report(report_of(about), stream, zone=UTC, color=False, width=width, full=full)
+    return stream.getvalue().decode()
+
+
+def held(case: Path) -> None:
+    """Hold a case to what every screen of incidents promises."""
+    about = told(*sorted(path for path in case.glob("data*") if path.is_dir()))
+    incidents = report_of(about).drawn
+    for width in WIDTHS:
+        lines = shown(about, width).splitlines()
+        assert rows_of_screen(lines, width) <= LINES, (case.name, width)
+        assert [line for line in lines if len(line) > width and not WHOLE.match(line)] == [], (case.name, width)
+    one_line = " ".join(shown(about, 120).split())
+    if len(incidents) < 12:  # else some are told of in the number of lines that are left out
+        for row in incidents:
+            for name in [*(row["partitions"] or ()), *(row["transactional_ids"] or ())][:20]:
+                assert name in one_line, (case.name, name)
+    for whole in (shown(about, 120, full=True), shown(about, None)):
+        assert all(row["id"] in whole for row in incidents), case.name
+
+
+@pytest.mark.parametrize("case", with_corpus(cases(FIXTURES), cases(CORPUS)), ids=lambda case: case.name)
+def test_a_screen_is_a_screen(case: Path) -> None:
+    held(case)
+
+
+def test_each_incident_has_a_line_before_the_worst_is_told() -> None:
+    """Its number and severity, what and where, since when, who, how much, and how the next step begins."""
+    lines = shown(told(ADMIN), 200).splitlines()
+    listed = [line for line in lines if re.match(r" \d ERROR   ", line)]
+
+    assert listed == [
+        " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 · 6 records lost"
+        " · next: Read the other replicas",
+        " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since about 08:55:16"
+        " · producer 3 · 2 records · next: End the transaction",
+        " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
+        " · payments-trades.85-0 · 3 records · next: End the transaction",
+        " 4 ERROR   consumers stopped (data after marker) · tickets-tickets.26-1 offset 21 · since about 08:55:18"
+        " · stock-trades.56-1 · 1 record · next: End the transaction",
+    ]
+    assert "           times are of 2026-11-21" in lines
+    told_ones = [line for line in lines if re.match(r" \d ERROR  \S", line)]
+    assert [line[:10] for line in told_ones] == [" 1 ERROR  "]
+
+
+def test_an_incident_is_named_by_its_number_or_its_id() -> None:
+    """The number is that of the screen; one that no incident has is refused."""
+    by_number = kafkalog("txn-audit", "--incident", "3", ADMIN)
+    found = re.search(r"incident +([0-9a-f]{12})", by_number.text)
+
+    assert found is not None
+    assert kafkalog("txn-audit", "--incident", found[1], ADMIN).text == by_number.text
+    assert "tickets-tickets.26-0 at offset 4" in " ".join(by_number.text.split())
+    assert kafkalog("txn-audit", "--incident", "5", ADMIN).status == 3
+
+
+def row(**cells: Any) -> dict[str, Any]:
+    """An incident of which nothing is known but these cells."""
+    names = ("partitions", "transactional_ids", "producer_ids")
+    of_kind = {"severity": "error", "kind": "consumers-stopped", "cause": "data-after-marker", "certainty": "proved"}
+    numbers = ("since_ms", "since_until_ms", "first_offset", "last_offset", "records", "lost_records")
+    totals = {f"{name}_total": None for name in names}
+    return {**of_kind, **dict.fromkeys(names, ()), **totals, **dict.fromkeys(numbers), "next_steps": ()} | cells
+
+
+def test_incidents_that_are_alike_are_one_line() -> None:
+    """From four on: all their partitions, the first time, all records together."""
+    crowd = [row(partitions=[f"t-{one}"], partitions_total=1, since_ms=one * 1000, records=2) for one in range(4)]
+    other = row(cause="timed-out", partitions=["u-0"], partitions_total=1)
+    lines = list(Overview([*crowd, other], UTC).lines())
+
+    assert lines == [
+        (
+            "1-4 ERROR",
+            "4 alike: consumers stopped (data after marker) · t-0, t-1, t-2, t-3 · since 00:00:00 · 8 records",
+        ),
+        (" 5 ERROR", "consumers stopped (timed out) · u-0"),
+    ]
+    assert [len(some) for some in alike([*crowd[:3], other])] == [3, 1]
+    assert len(list(Overview([*crowd[:3], other], UTC).lines())) == 4
+
+
+def test_times_of_several_days_are_whole() -> None:
+    """Else a time of day would be read as one of the wrong day."""
+    rows = [row(since_ms=0), row(since_ms=86_400_000)]
+
+    assert Overview(rows, UTC).day() is None
+    assert "since 1970-01-02T00:00:00.000Z" in dict(Overview(rows, UTC).lines())[" 2 ERROR"]
+
+
+def test_many_names_are_counted() -> None:
+    """The first twenty are there by name."""
+    ((_, line),) = Overview([row(partitions=[f"t-{one}" for one in range(100)], partitions_total=300)], UTC).lines()
+
+    assert "t-19 and 280 more" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        ("End the transaction of tx-c in ledger-2: consumers then skip 4 records.", "End the transaction"),
+        ("Save the copy on broker 2 before its broker starts.", "Save the copy"),
+        ("Copy again, from a stopped broker.", "Copy again"),
+        ("Wait.", "Wait."),
+    ],
+)
+def test_the_next_step_is_how_it_begins(text: str, begin: str) -> None:
+    assert next_words(text) == begin
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    """In rows of the terminal, where a long line takes several, and colours none."""
+    assert rows_of_screen(["", "x" * 80, "x" * 81, "\x1b[1m" + "x" * 80 + "\x1b[0m"], 80) == 5
+    assert cut(["a", "b"], 2, 80) == ["a", "b"]
+    assert cut(["a", "b", "c"], 2, 80) == ["a", "   … 2 more lines: --full"]
