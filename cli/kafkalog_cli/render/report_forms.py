@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
@@ -349,20 +350,26 @@ def write_report(
     also = ["", "Also"] if screen.also else []
     for line in screen.also:
         also += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
-    rows = report.drawn
+    rows, before_last = report.drawn, _written(more)
     if report.incident is not None:
         lines = [*_drawn(rows, zone=zone, width=width, color=color, most=_WHOLE), ""]
     elif full or width is None:
         listed = _listed(rows, zone=zone, width=width, color=color) if len(rows) > 1 else []
         lines += [*listed, *_drawn(rows, zone=zone, width=width, color=color, most=None), *also, ""]
     else:
-        room = LINES - rows_of_screen([*lines, *last, ""], width)
+        room = LINES - rows_of_screen([*lines, *before_last.decode("utf-8", "replace").splitlines(), *last, ""], width)
         lines += [*_on_screen(rows, also, room, zone=zone, width=width, color=color), ""]
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
-    if more is not None:
-        more(stream)
+    stream.write(before_last)
     _write(stream, last)
+
+
+def _written(write: Callable[[BinaryIO], None] | None) -> bytes:
+    stream = BytesIO()
+    if write is not None:
+        write(stream)
+    return stream.getvalue()
 
 
 def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
