@@ -631,6 +631,17 @@ AUDITS: Final[dict[str, Code]] = {
         cause="partitions-absent",
         lowered_by=(Reason.EMPTY_OR_NEWER,),
     ),
+    "directory-not-given": Code(
+        WARNING,
+        "The metadata places a partition of a broker that was given in a log directory of it that was not given.",
+        "Certain by directory.id in meta.properties and the newest record of the partition.",
+        "The broker serves the partition from that directory; without it the partition has no replica there.",
+        "Add the broker's other log directories, and audit all together.",
+        kind="copy-incomplete",
+        cause="directory-absent",
+        story="directories not given",
+        traits=Trait.NOT_READ,
+    ),
     "decision-elsewhere": Code(
         WARNING,
         "The coordinator decided transactions whose marker a partition lacks that is not among the inputs.",

@@ -529,6 +529,17 @@ FILES: Final[dict[str, Code]] = {
         traits=Trait.STOPS_START,
         lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
+    "directory-misfit": Code(
+        ERROR,
+        "One line of a log directory's meta.properties is not that of the directory: another cluster.id or node.id, or"
+        " the directory.id of another directory of the node.",
+        "Certain that they contradict each other; topic ids and the metadata log show which line is wrong.",
+        "The broker refuses to start: Invalid cluster.id, Invalid node.id, or Duplicate directory id.",
+        "Make sure that the disk is this broker's, then correct the line that is named. Do not format the directory.",
+        kind="disks-mixed",
+        cause="wrong-line",
+        traits=Trait.STOPS_START,
+    ),
     "directory-twice": Code(
         WARNING,
         "Two log directories are copies of one broker's: the same cluster, node and directory.id, or the same logs.",

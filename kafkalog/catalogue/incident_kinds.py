@@ -166,6 +166,14 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         title="The files are of different moments in",
         doubtful="The files may be of different moments in",
     ),
+    "disks-mixed": IncidentKind(
+        "Log directories of one broker do not fit together: by a line in meta.properties one of them is of another"
+        " cluster or node, or has the id of another directory.",
+        "Certain that they contradict each other.",
+        "Nothing from this broker, which refuses to start; other replicas serve its partitions.",
+        "Correct the line that is named, once it is sure whose disk it is; the logs themselves were read together.",
+        title="A broker does not start, as one line of a meta.properties is wrong:",
+    ),
     "clusters-mixed": IncidentKind(
         "The inputs are of several clusters: other cluster ids, or other topic ids for the same topics.",
         "Certain by the ids in meta.properties and partition.metadata.",

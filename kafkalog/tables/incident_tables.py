@@ -25,6 +25,7 @@ KINDS: Final = (
     "replicas-diverged",
     "copy-incomplete",
     "copy-skewed",  # files of different moments
+    "disks-mixed",  # log directories of one node of which one is said to be another's
     "clusters-mixed",
     "too-many-to-judge",  # open transactions, or findings of one code
     "output-damaged",  # of kafkalog itself

@@ -17,6 +17,7 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
 from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_objects
+from kafkalog.auditing.incidents.missing_disks import directories_not_given
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.outages import Outage, outages, without_leader
 from kafkalog.auditing.incidents.torn_transactions import torn
@@ -208,5 +209,11 @@ STORIES: Final = (
         about=above_a_note,
         find=_as_found,
         make=not_given,
+    ),
+    Story(
+        name="directories not given",
+        about=each,
+        find=_as_found,
+        make=directories_not_given,
     ),
 )  # fmt: skip

@@ -139,7 +139,7 @@ def answered(word: str, reasons: str, *, unread: str | None = None, counts: str 
 
     It is never yes where not all was read.
     """
-    if unread is None:
+    if unread is None or (unread == NOT_ALL and word == _INCOMPLETE):  # whose reasons say more
         return Verdict(word, None, tuple(reasons.split("; ")), counts=counts)
     if word == "NO":
         return Verdict(word, _INCOMPLETE, (*reasons.split("; "), unread), counts=counts)
@@ -274,6 +274,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "side-files-wrong": "indexes or checkpoints are not those of the log",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
+        "disks-mixed": "a broker does not start: one line in a meta.properties is not that of its disk",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
 
@@ -286,6 +287,9 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         some = [row for row in rows if key(row) == kind]
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
+        if kind == "disks-mixed" and len(some) == 1:
+            parts.append(str(some[0]["title"]).removesuffix("."))
+            continue
         if kind == "records-unreadable" and lost:
             parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
             continue
@@ -320,6 +324,8 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
+    if len(rows) == 1 and rows[0]["cause"] == "directory-absent":
+        return str(rows[0]["title"]).removesuffix(".")
     return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_one_moment, scan_segment
 from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
-from kafkalog.auditing.topics import group_rows
+from kafkalog.auditing.topics import NOT_GIVEN, group_rows
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
@@ -124,6 +124,7 @@ class _Foreseen:
     skewed: bool = False
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     between: int = 0  # open transactions of which another file knows more
+    not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -153,6 +154,8 @@ class _Foreseen:
             said = _reasons(errors)
             more = [f"{len(said) - _REASONS:,} more reasons are in the table restorable"] * (len(said) > _REASONS)
             return AnswerWithReasons(CanGoOn.NO, "; ".join([*said[:_REASONS], *more, *skewed]))
+        if self.not_given:
+            return AnswerWithReasons(CanGoOn.INCOMPLETE, "; ".join([*self.not_given, *skewed]))
         if counts["cluster", "no-metadata"]:
             why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
@@ -375,6 +378,7 @@ class _OfCluster:
     def _tell_absent(self, metadata: Metadata, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
+        elsewhere = self._tell_not_given()
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
             topic = metadata.topic_of(topic_id)
@@ -386,7 +390,7 @@ class _OfCluster:
             rows = here.get(name, ())
             have = {row["node_id"] for row in rows}
             is_empty = self._reached(name) == 0
-            for broker in (one for one in replicas if one in given - have):
+            for broker in (one for one in replicas if one in given - have and (one, name) not in elsewhere):
                 severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
                 message = f"{name} has no directory on broker {broker}, and begins empty there"
                 if rows and not is_empty:
@@ -403,6 +407,22 @@ class _OfCluster:
         for broker, count in missing.items():
             message = f"Broker {broker} is not here, which has {many(count, 'replica')}"
             self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
+
+    def _tell_not_given(self) -> set[tuple[str, TopicPartition]]:
+        """Tell of log directories that were not given; return the broker and the name of each partition in them."""
+        found = [one for one in self._findings if one.code == NOT_GIVEN]
+        homes = {node.path for node in self._cluster.nodes}
+        partitions: defaultdict[tuple[str, str], set[TopicPartition]] = defaultdict(set)
+        for one in found:
+            if one.file in homes and one.topic is not None and one.partition is not None:
+                partitions[str(one.found), str(one.needed)].add(TopicPartition(one.topic, one.partition))
+        for (broker, directory), places in sorted(partitions.items()):
+            what = many(len(places), "partition")
+            message = f"The log directory {directory} of broker {broker}, with {what}, was not given"
+            self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
+            without = "with an empty directory in its place the broker does not start, without it nobody reads them"
+            self._foreseen.not_given.append(f"{message}: {without}")
+        return {(broker, place) for (broker, _), places in partitions.items() for place in places}
 
     def _reached(self, place: TopicPartition) -> int | None:
         """Return the highest offset that a checkpoint has for a partition; None where none names it."""

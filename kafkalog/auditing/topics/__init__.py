@@ -12,10 +12,8 @@ from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.metadata_joins import (
-    COPY_MS,
     LeadersAt,
     Led,
-    absent_findings,
     leader_now,
     leader_spans,
     leaderless,
@@ -25,6 +23,7 @@ from kafkalog.auditing.topics.metadata_joins import (
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
+from kafkalog.auditing.topics.placement import COPY_MS, NOT_GIVEN, assigned_to, placement_findings, settle_misfits
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
@@ -32,6 +31,7 @@ __all__ = [
     "ABORTED",
     "COMMIT_TYPES",
     "COPY_MS",
+    "NOT_GIVEN",
     "PENDING",
     "SPANS",
     "STATES",
@@ -45,7 +45,7 @@ __all__ = [
     "Names",
     "RowForm",
     "Span",
-    "absent_findings",
+    "assigned_to",
     "cluster_metadata",
     "group_rows",
     "leader_now",
@@ -57,7 +57,9 @@ __all__ = [
     "metadata_rows",
     "metadata_view",
     "offsets_rows",
+    "placement_findings",
     "policies",
+    "settle_misfits",
     "transition_rows",
     "writer_rows",
 ]
