@@ -131,8 +131,10 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     words = ", ".join(f"{one.name} has offset {one.offset}" for one in (*beyond, *ahead))
     first = max(end, covered) if known > covered else end  # a newer .checkpoint has the state of all before it
     what = "there is no .log file" if is_missing else f"the log ends at offset {end}"
-    what += f", in {audit.directory.segments[-1].size:,} zero bytes" * (ends is Ends.ZEROS and not audit.batches)
-    is_cut = bool(beyond) or (ends is Ends.ZEROS and by is Explained.LOST)
+    if ends is Ends.ZEROS and not audit.batches:
+        what += f", in {directory.segments[-1].size:,} zero bytes"
+    # One checkpoint may be another directory's; two that agree are not.
+    is_cut = bool(beyond) or (by is Explained.LOST and (ends is Ends.ZEROS or len(ahead) > 1))
     finding = directory.finding(
         "log-missing" if is_missing else "log-cut-short" if is_cut else "checkpoint-ahead",
         directory.log if is_missing or not is_cut else directory.segments[-1].path,
@@ -153,7 +155,7 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     elif by is Explained.DAMAGE or explained:
         yield lowered(finding, Reason.FOLLOWS)
     elif by is Explained.EITHER:
-        yield lowered(finding._replace(message=f"{finding.message}: {EITHER}"), Reason.COPIED)
+        yield lowered(finding._replace(message=f"{finding.message}: {EITHER}"), Reason.MAY_BE_THERE)
     else:
         yield finding
 

@@ -17,6 +17,9 @@ from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, 
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.topics import NOT_GIVEN, group_rows
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -42,6 +45,8 @@ Row = dict[str, Any]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
 _WRONG: Final = "side-files-wrong"  # as an error: consumers are given the wrong records
+_CUT: Final = codes_with(Trait.CUT)
+_GAPS: Final = codes_with(Trait.GAP)
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _REASONS: Final = 5  # of a kind, in the sentence
 
@@ -106,9 +111,14 @@ def judge_restorable(
     """
     findings = [*findings, *audited.findings()]
     foreseen = _Foreseen()
+    foreseen.ends_open |= {
+        one.log for one in findings
+        if one.log is not None and one.code in _CUT and one.severity is Severity.NOTE and not is_proved(one.certainty)
+    }  # fmt: skip
     for cluster in audited.clusters:
         _OfCluster(cluster, findings, limits, release, foreseen).tell()
     _losses(audited, incidents, foreseen)
+    _gaps(findings, foreseen)
     _transactions(audited, foreseen)
     _groups(audited, paths, limits, jobs, foreseen)
     _moments(audited, findings, foreseen)
@@ -122,6 +132,7 @@ class _Foreseen:
     rows: list[Row] = field(default_factory=list)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     skewed: bool = False
+    ends_open: set[str] = field(default_factory=set)  # logs that end before other files know: lost, or copied earlier
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     between: int = 0  # open transactions of which another file knows more
     not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
@@ -160,12 +171,14 @@ class _Foreseen:
             why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
         hanging = self._counted(_HANGS)
-        kept = sum(counts["partition", what] for what in ("loads", "recovers"))
+        kept = sum(counts["partition", what] for what in ("loads", "recovers")) - len(self.ends_open)
+        may_lack = many(len(self.ends_open), "log")
         parts = [
             *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
             f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
+            *[f"{may_lack} may lack the newest: other files know more"] * bool(self.ends_open),
         ]
         parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
         return AnswerWithReasons(CanGoOn.BUT if hanging else CanGoOn.YES, "; ".join(parts))
@@ -463,6 +476,20 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Forese
         )  # fmt: skip
 
 
+def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
+    """Add rows for gaps that may be a copy's: the broker that starts on it has no more than the copy."""
+    every = list(findings)
+    gaps = {one.log: one for one in every if one.code in _GAPS and one.severity is Severity.NOTE}
+    for log in {one.log for one in every if one.code == "copy-skewed" and one.severity is Severity.WARNING}:
+        if (gap := gaps.get(log)) is not None and gap.topic is not None and gap.partition is not None:
+            place = TopicPartition(gap.topic, gap.partition)
+            message = f"{place} lacks offsets from {gap.offset} on: lost, or deleted while it was copied"
+            foreseen.add(
+                "partition", "damaged", message, Severity.WARNING, topic=gap.topic, partition=gap.partition,
+                log=gap.log, offset=gap.offset,
+            )  # fmt: skip
+
+
 def _transactions(audited: Audit, foreseen: _Foreseen) -> None:
     """Tell what becomes of each open transaction."""
     ids = {log.partition.directory.log: cluster.cluster_id for cluster in audited.clusters for log in cluster.logs}
@@ -487,6 +514,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
     goes_on: Counter[str] = Counter()
     nodes = [node for cluster in audited.clusters for node in cluster.nodes]
     beyond = Severity.WARNING if all(node.clean_shutdown for node in nodes) else Severity.ERROR  # then it was so before
+    lost = {TopicPartition.of(row) for row in foreseen.rows if row["what"] == "damaged"}
     for item in one_by_one(group_rows(paths, limits=limits, tables=(COMMITTED.name,), jobs=jobs)):
         if isinstance(item, Finding):
             continue  # the verification and the audit have it
@@ -495,7 +523,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
         cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
         end = foreseen.ends.get(place)
         reason = row["out_of_range"]
-        foreseen.beyond += reason == "beyond-end"
+        foreseen.beyond += reason == "beyond-end" and place not in lost
         if row["offset"] is not None and end is not None and row["offset"] > end:
             reason = "beyond-end"
         if reason == "beyond-end":
