@@ -239,8 +239,8 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
         copied(SMALL, lambda folder: (folder / "data/new-0").mkdir()), *DATA,
     ),
     "segment-missing": case_of(
-        "indexes without their segment, before the log", damaged(removed(0)), "the same of a broker that ran, and had deleted the first segment",
-        damaged(retained, removed(0), running), *DATA, lowered="note",
+        "indexes without their segment, before the log", damaged(removed(0)), "the same of a broker that ran",
+        damaged(removed(0), running), *DATA, lowered="note",
     ),
     "side-file-missing": case_of("no index", damaged(gone(".index", 2)), "an index", WHOLE, *DATA),
     "copy-skewed": case_of(

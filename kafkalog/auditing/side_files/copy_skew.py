@@ -127,7 +127,7 @@ class _Skew:
         if self._went(base):
             return Reason.MAY_BE_THERE
         # Retention begins with the first segment: where that is here, nothing was deleted that no cleaner deletes.
-        is_whole_before = self.bases[:1] == [0] and not self.is_cleaned
+        is_whole_before = self.directory.segments[0].base_offset == 0 and not self.is_cleaned
         return None if is_whole_before and finding.code != "offset-gap-unexplained" else Reason.COPY_MAY_EXPLAIN
 
     def _txn_index(self, finding: Finding) -> Reason | None:
