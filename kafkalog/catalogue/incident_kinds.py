@@ -60,6 +60,14 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         title="Records are missing in",
         doubtful="Records may be missing in",
     ),
+    "start-empties": IncidentKind(
+        "Records are whole now, and the next start of a broker loses them: it begins an empty log in their place.",
+        "Certain for a broker that was stopped; else it may have been at work on them when they were copied.",
+        "They get the records of other replicas; without one they get none after the start.",
+        "Do not start the broker before the step that is named.",
+        title="The next start loses records of",
+        doubtful="The next start may lose records of",
+    ),
     "records-unreadable": IncidentKind(
         "A log has bytes that are no whole batch, or batches that no broker writes.",
         "Certain: the bytes were read, and their checksums computed.",

@@ -16,7 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import many
 
-__all__ = ["Node", "cloned", "is_copy", "join_misfits", "misfit", "node_number"]
+__all__ = ["Node", "cloned", "is_copy", "join_misfits", "misfit", "node_number", "with_offline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,23 @@ class Node:
         for one in directories:
             found.setdefault(one.node_id or one.home, cls(one.node_id)).disks.append(one)
         return list(found.values())
+
+
+def with_offline(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
+    """Return log directories of a cluster; those that their broker had taken offline are as after a kill.
+
+    A broker that runs holds the lock of each of its directories, and marks each when it stops: one with neither beside
+    others that have either is one that it could not write to, as on a full or broken disk.
+    """
+    found = {id(one): one for one in directories}
+    for node in Node.of_directories(directories):
+        disks = [one for one in node.disks if not one.alone and one.cluster_id is not None]
+        if any(one.locked or one.clean_shutdown for one in disks):
+            for one in disks:
+                if not (one.locked or one.clean_shutdown):
+                    partitions = [replace(directory, running=True) for directory in one.partitions]
+                    found[id(one)] = replace(one, locked=True, offline=True, partitions=partitions)
+    return list(found.values())
 
 
 def node_number(node_id: str | None) -> int | None:

@@ -138,6 +138,7 @@ INCIDENT_CAUSES: Final = {
     "directory-absent": "A log directory that the metadata names for a broker was not given, with its partitions.",
     "not-read": "Files or directories that could not be read.",
     "evidence-changed": "Files are not those of the earlier verification.",
+    "move-interrupted": "Only directories with -delete, -future or -stray are left of a partition.",
     "wrong-line": "One line of a meta.properties is that of another cluster, node or directory.",
     "cluster-ids": "Directories with different cluster ids.",
     "topic-ids": "Directories with one cluster id, but other topic ids for the same topics.",

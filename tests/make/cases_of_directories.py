@@ -118,11 +118,26 @@ def _second_disk(*changes: Maker) -> Maker:
     def make(folder: Path) -> None:
         copied(SMALL)(folder)
         (folder / "other").mkdir()
-        shutil.copy(folder / "data/meta.properties", folder / "other")
+        for name in ("meta.properties", ".kafka_cleanshutdown"):
+            shutil.copy(folder / "data" / name, folder / "other")
         (folder / "data" / OF_SMALL).rename(folder / "other" / OF_SMALL)
         edited("data/meta.properties", r"directory\.id=.*", f"directory.id={'B' * 21}A")(folder)
         for change in changes:
             change(folder)
+
+    return make
+
+
+def _moving(old: str | None) -> Maker:
+    """Copy a partition to the second log directory as a move does; the first one has its name or another suffix."""
+
+    def make(folder: Path) -> None:
+        _second_disk()(folder)
+        of_broker = folder / "data" / OF_SMALL
+        shutil.copytree(folder / "other" / OF_SMALL, of_broker)
+        (folder / "other" / OF_SMALL).rename(folder / "other" / f"{OF_SMALL}.{'0' * 32}-future")
+        if old is not None:
+            of_broker.rename(f"{of_broker}.{'0' * 32}-{old}")
 
     return make
 
@@ -214,6 +229,10 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
     "directory-misfit": case_of(
         "the second disk of a broker has another cluster.id", _second_disk(edited("other/meta.properties", r"cluster\.id=.*", "cluster.id=other")),
         "its second disk as it should be", _second_disk(), "verify", "data", "other",
+    ),
+    "replica-only-aside": case_of(
+        "a move was cut off: the old directory is to be deleted, the new one has not its name yet",
+        _moving("delete"), "a move under way: the old one is in use", _moving(None), "verify", ".",
     ),
     "directory-not-given": case_of(
         "the metadata log places a partition in a log directory that was not given",

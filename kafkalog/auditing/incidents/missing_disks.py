@@ -1,4 +1,4 @@
-"""Log directories of a given broker that were not given, by the metadata log: one incident for each broker."""
+"""Where the metadata places partitions and they are not: disks that were not given, replicas that were put aside."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT
 from kafkalog.few_of_many import grouped
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, capital, many
+from kafkalog.settle import of_finding
 
-__all__ = ["directories_not_given"]
+__all__ = ["directories_not_given", "replicas_put_aside"]
 
 _WORDS: Final = Words(
     "{what} of broker {broker} {are} not in this copy: the metadata log has {them} in {directories}, not given. What"
@@ -52,3 +54,24 @@ def _of_broker(tables: ClusterTables, broker: str, rows: list[Row]) -> Incident:
         directories=f"its log directory {directories[0]}" if is_one else f"{len(directories)} log directories",
     )
     return incident
+
+
+_PUT_ASIDE: Final = Words(
+    "{message}.",
+    "Nothing changes before the start; after it they get none of these records from this replica.",
+)
+
+
+def replicas_put_aside(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> Iterator[Incident]:
+    """Yield an incident for each partition of which a broker has only directories with a suffix."""
+    for row in findings:
+        incident = tables.incident(
+            "start-empties", "move-interrupted", Subject(*TopicPartition.of(row)), [row], of_finding(row)
+        )
+        incident.reach([row["offset"]], [row["last_offset"]])
+        incident.records = row["last_offset"] - row["offset"] + 1
+        incident.events = [Event.of(row)]
+        incident.say(_PUT_ASIDE, message=row["message"])
+        rename = f"Before broker {row['found']} starts, copy the directories, and rename the whole one."
+        incident.steps = [Step.running(rename, "mv", row["file"], row["needed"])]
+        yield incident

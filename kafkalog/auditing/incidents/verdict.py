@@ -274,6 +274,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "side-files-wrong": "indexes or checkpoints are not those of the log",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
+        "start-empties": "the next start loses records that are whole now",
         "disks-mixed": "a broker does not start: one line in a meta.properties is not that of its disk",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
@@ -287,7 +288,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         some = [row for row in rows if key(row) == kind]
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
-        if kind == "disks-mixed" and len(some) == 1:
+        if kind in ("disks-mixed", "start-empties") and len(some) == 1:
             parts.append(str(some[0]["title"]).removesuffix("."))
             continue
         if kind == "records-unreadable" and lost:

@@ -392,6 +392,11 @@ class _OfCluster:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
         elsewhere = self._tell_not_given()
+        aside = {
+            (str(one.found), TopicPartition(one.topic or "", one.partition or 0)):
+                f", although {one.file} has its records: rename that to {one.needed} before"
+            for one in self._findings if one.code == "replica-only-aside"
+        }  # fmt: skip
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
             topic = metadata.topic_of(topic_id)
@@ -406,6 +411,7 @@ class _OfCluster:
             for broker in (one for one in replicas if one in given - have and (one, name) not in elsewhere):
                 severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
                 message = f"{name} has no directory on broker {broker}, and begins empty there"
+                message += aside.get((broker, name), "")
                 if rows and not is_empty:
                     message += f"; start broker {min(map(str, have))} first, whose log is copied"
                 self._tell("partition", "absent", message, severity, node_id=broker, **place)

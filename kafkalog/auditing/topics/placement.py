@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.partition_history import Partition, Span
 from kafkalog.findings import Finding
-from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.left_over import end_of_segment
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.nodes import Node, cloned, misfit, node_number
-from kafkalog.quantities import iso
+from kafkalog.quantities import iso, many
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["COPY_MS", "NOT_GIVEN", "absent_partitions", "assigned_to", "placement_findings", "settle_misfits"]
@@ -134,9 +135,8 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
         homes = [home for home in node.disks if not home.alone]
         if number is None or not homes:
             continue
-        present = {
-            (one.topic, one.partition) for home in node.disks for one in home.partitions if one.suffix != "-stray"
-        }
+        present = {(one.topic, one.partition) for home in node.disks for one in home.partitions if not one.suffix}
+        aside = _put_aside(node)
         directories = {home.directory_id for home in homes if home.directory_id is not None}
         running = not all(home.clean_shutdown for home in homes)
         for found in assigned_to(metadata, number):
@@ -145,10 +145,62 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
             if _is_elsewhere(found, directories):
                 yield _not_given(homes, number, found)
                 continue
+            copies = [one for one in aside.get((found.topic, found.partition), ()) if one.topic_id == found.topic_id]
+            if any(one.size for one in copies):
+                yield _emptied_by_start(number, copies, homes, found)
+                continue
+            if any(one.suffix != "-stray" for one in copies):
+                continue  # it is empty, and being moved or deleted
             offset = _offset(homes, (found.topic, found.partition))
             is_note = offset == 0 or (running and 0 <= late < found.since)
             finding = _absent(homes[0].path, number, found, offset)
             yield lowered(finding, Reason.EMPTY_OR_NEWER) if is_note else finding
+
+
+def _put_aside(node: Node) -> dict[tuple[str, int], list[PartitionDirectory]]:
+    """Return the directories with a suffix of each partition: of moves, of deleted topics, strays."""
+    found: dict[tuple[str, int], list[PartitionDirectory]] = {}
+    for disk in node.disks:
+        for one in disk.partitions:
+            if one.suffix:
+                found.setdefault((one.topic, one.partition), []).append(one)
+    return found
+
+
+def _emptied_by_start(
+    node: int, copies: Sequence[PartitionDirectory], homes: Sequence[LogDirectory], found: Assigned
+) -> Finding:
+    """Report a partition of which only directories with a suffix are left: the next start begins an empty one.
+
+    A broker that ran may have been deleting or renaming them while they were copied.
+    """
+    ends = {
+        one.log: end_of_segment(one.segments[-1].path, one.segments[-1].base_offset) for one in copies if one.segments
+    }
+    at_home = {home.path for home in homes if home.directory_id == found.directory}
+    best = max(copies, key=lambda one: (ends.get(one.log, 0), os.path.dirname(one.log) in at_home))
+    first, end = best.local_start_offset, ends.get(best.log, 0)
+    name = f"{found.topic}-{found.partition}"
+    there = " and ".join(sorted(one.log for one in copies))
+    are_same = len(copies) > 1 and all(ends.get(one.log) == end for one in copies)
+    reach = f"which {'both' if len(copies) == 2 else 'all'} reach" if are_same else f"{best.log} reaches"
+    reach = "which reaches" if len(copies) == 1 else reach
+    moved = any(one.suffix == "-future" for one in copies)
+    finding = Finding.of(
+        "replica-only-aside",
+        best.log,
+        f"Broker {node} has {name} only in {there}, {reach} offset {end}: the next start makes an empty {name}"
+        f"{', cuts the -future replica to it' * moved}, and loses {many(end - first, 'record')} that are whole now",
+        offset=first,
+        last_offset=end - 1,
+        needed=os.path.join(os.path.dirname(best.log), name),
+        found=node,
+        topic=found.topic,
+        partition=found.partition,
+    )
+    if all(home.clean_shutdown for home in homes):
+        return finding
+    return lowered(finding, Reason.COPY_MAY_EXPLAIN if moved else Reason.MAY_BE_THERE)
 
 
 def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:
