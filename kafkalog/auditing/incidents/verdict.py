@@ -262,11 +262,15 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
+_OF_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same")
+
+
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
         "partition-twice": "one broker has two directories of the same partition",
+        "loaded-all-the-same": "batches whose CRC does not match are loaded by their coordinator all the same",
         "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
@@ -280,7 +284,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
+        return str(row["cause"] if row["cause"] in _OF_CAUSE else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []

@@ -7,6 +7,7 @@ applied.
 from __future__ import annotations
 
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
+from kafkalog.auditing.topics.damaged_batches import is_loaded
 from kafkalog.auditing.topics.groups import CommittedGroups, GroupAt, group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
@@ -48,6 +49,7 @@ __all__ = [
     "assigned_to",
     "cluster_metadata",
     "group_rows",
+    "is_loaded",
     "leader_now",
     "leader_spans",
     "leaderless",
