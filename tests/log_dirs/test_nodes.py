@@ -59,6 +59,25 @@ def test_a_log_directory_that_was_not_given_is_incomplete(command: str, disks: t
     assert kafkalog(command, rest, one).status == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["groups", "metadata", "transactions", "producers", "space", "timeline", "dump", "extract", "find --key x"],
+)
+def test_every_command_is_incomplete_without_it(command: str, disks: tuple[Path, Path]) -> None:
+    """What it prints holds for what was given, and it says so."""
+    one, rest = disks
+
+    assert kafkalog(*command.split(), rest).status == 3
+    assert kafkalog(*command.split(), rest, one).status == (1 if command.startswith("find") else 0)
+
+
+def test_a_search_elsewhere_is_whole(disks: tuple[Path, Path]) -> None:
+    """A question about partitions that are all here is answered."""
+    _, rest = disks
+
+    assert kafkalog("dump", "--topic", "__transaction_state", rest).status == 0
+
+
 def test_nobody_says_whether_brokers_go_on_without_it(disks: tuple[Path, Path]) -> None:
     """The answer is neither yes nor no."""
     one, rest = disks

@@ -24,7 +24,15 @@ from kafkalog.auditing.topics.metadata_joins import (
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
-from kafkalog.auditing.topics.placement import COPY_MS, NOT_GIVEN, assigned_to, placement_findings, settle_misfits
+from kafkalog.auditing.topics.placement import (
+    COPY_MS,
+    NOT_GIVEN,
+    assigned_to,
+    disks_not_given,
+    not_given,
+    placement_findings,
+    settle_misfits,
+)
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
@@ -48,6 +56,7 @@ __all__ = [
     "Span",
     "assigned_to",
     "cluster_metadata",
+    "disks_not_given",
     "group_rows",
     "is_loaded",
     "leader_now",
@@ -58,6 +67,7 @@ __all__ = [
     "led_since",
     "metadata_rows",
     "metadata_view",
+    "not_given",
     "offsets_rows",
     "placement_findings",
     "policies",

@@ -19,10 +19,19 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.left_over import end_of_segment
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.nodes import Node, cloned, misfit, node_number
-from kafkalog.quantities import iso, many
+from kafkalog.quantities import iso, listed, many
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["COPY_MS", "NOT_GIVEN", "absent_partitions", "assigned_to", "placement_findings", "settle_misfits"]
+__all__ = [
+    "COPY_MS",
+    "NOT_GIVEN",
+    "absent_partitions",
+    "assigned_to",
+    "disks_not_given",
+    "not_given",
+    "placement_findings",
+    "settle_misfits",
+]
 
 COPY_MS: Final = 600_000  # how long a copy takes if no option says it
 
@@ -201,6 +210,30 @@ def _emptied_by_start(
     if all(home.clean_shutdown for home in homes):
         return finding
     return lowered(finding, Reason.COPY_MAY_EXPLAIN if moved else Reason.MAY_BE_THERE)
+
+
+def not_given(nodes: list[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield a finding for each partition in a log directory of a given node that was not given."""
+    if metadata is not None:
+        settle_misfits(nodes, metadata)
+        yield from (one for one in placement_findings(nodes, metadata, -1) if one.code == NOT_GIVEN)
+
+
+def disks_not_given(nodes: list[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield what a command must say that reads log directories and audits nothing: what of their nodes is not here.
+
+    There is one finding for each log directory that was not given, with its partitions.
+    """
+    of_directory: dict[tuple[int | str | None, int | str | None], list[Finding]] = {}
+    for finding in not_given(nodes, metadata):
+        of_directory.setdefault((finding.found, finding.needed), []).append(finding)
+    for (broker, directory), some in of_directory.items():
+        names = listed(f"{one.topic}-{one.partition}" for one in some)
+        message = (
+            f"the log directory {directory} of broker {broker} was not given, which has"
+            f" {many(len(some), 'partition')} by the metadata log: {names}"
+        )
+        yield Finding.of(NOT_GIVEN, some[0].file, message, needed=directory, found=broker)
 
 
 def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:

@@ -12,8 +12,8 @@ from invoke import kafkalog
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import epoch_leaders, policies, policy_at
-from kafkalog.auditing.topics.placement import absent_partitions
 from kafkalog.auditing.topics.partition_history import Partition
+from kafkalog.auditing.topics.placement import absent_partitions
 from kafkalog.kafka.internal_records import InternalRecord
 from metadata_topic import add_values, metadata_value
 
