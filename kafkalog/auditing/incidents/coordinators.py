@@ -14,7 +14,7 @@ from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.auditing.topics import is_loaded
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import listed
+from kafkalog.quantities import capital, listed
 
 __all__ = ["LOADED", "are_loaded", "is_of_coordinator", "say_of_coordinator"]
 
@@ -31,14 +31,14 @@ _LOADED: Final = Words(
     "No consumer of applications reads there. {names} keep what they had; the changed byte may be in their records.",
 )
 _STOPS: Final = {
-    OFFSETS_TOPIC: "Loading the partition fails there: its groups have no coordinator until the log is mended",
-    SHARE_TOPIC: "Loading the partition fails there: its share groups have no coordinator until the log is mended",
-    STATE_TOPIC: "The coordinator stops loading there: it knows nothing that was decided after it",
+    OFFSETS_TOPIC: "Loading the partition fails there: {whose} have no coordinator until the log is mended",
+    SHARE_TOPIC: "Loading the partition fails there: {whose} have no coordinator until the log is mended",
+    STATE_TOPIC: "The coordinator stops loading there: of {whose} it knows nothing that was written after it",
 }
 _LACKS: Final = {
-    OFFSETS_TOPIC: "The coordinator loads what is left: groups go on from older offsets, or as auto.offset.reset says",
-    SHARE_TOPIC: "The coordinator loads what is left: share groups get records again",
-    STATE_TOPIC: "The coordinator loads what is left: it may take decided transactions for open ones, or know none",
+    OFFSETS_TOPIC: "The coordinator loads what is left: {whose} go on from older offsets, or as auto.offset.reset says",
+    SHARE_TOPIC: "The coordinator loads what is left: {whose} get records again",
+    STATE_TOPIC: "The coordinator loads what is left: it may take decided transactions of {whose} for open ones",
 }
 _OF_METADATA: Final = (
     "Brokers and controllers read it: a node cuts its metadata log at the damage when it starts, and fetches the rest"
@@ -72,14 +72,14 @@ def say_of_coordinator(tables: ClusterTables, incident: Incident, places: Sequen
     else:
         who, what = _WHO[place.topic]
         names = list(tables.coordinated(place)) if len(places) == 1 else []
-        whose = f"Its {what}{f' ({listed(names)})' if names else ''}"
+        whose = f"its {what}{f' ({listed(names)})' if names else ''}"
         if incident.cause == LOADED:
             at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
             incident.records = incident.lost_records = None
-            incident.say(_LOADED, who=who, names=whose, at=at)
+            incident.say(_LOADED, who=who, names=capital(whose), at=at)
         else:
-            does = (_STOPS if incident.kind == "records-unreadable" else _LACKS)[place.topic]
-            said = f"No consumer of applications reads there. {does}{f': {listed(names)}' if names else ''}."
+            does = (_STOPS if incident.kind == "records-unreadable" else _LACKS)[place.topic].format(whose=whose)
+            said = f"No consumer of applications reads there. {does}."
             incident.consumers = incident.consumers._replace(read_committed=said, read_uncommitted=said)
     where = incident.where()
     incident.steps = [
@@ -87,4 +87,4 @@ def say_of_coordinator(tables: ClusterTables, incident: Incident, places: Sequen
     ]
     if incident.cause != LOADED and place.topic == OFFSETS_TOPIC:
         text = "Compare the groups' offsets with where their consumers were, before they start."
-        incident.steps.append(Step.running(text, "kafkalog groups", *tables.directories))
+        incident.steps.append(Step.running(text, "kafkalog groups", "DIR"))

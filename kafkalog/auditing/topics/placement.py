@@ -51,14 +51,16 @@ class Assigned(NamedTuple):
     since: int
 
 
-def assigned_to(metadata: Metadata, node: int) -> Iterator[Assigned]:
-    """Yield the partitions that the metadata assigns to a node at its end."""
+def assigned_to(
+    metadata: Metadata, node: int, present: Collection[tuple[str, int]] = ()
+) -> Iterator[Assigned]:  # fmt: skip
+    """Yield the partitions that the metadata assigns to a node at its end, without those that are `present`."""
     for topic_id, number in sorted(metadata.partitions):
         spans = metadata.partitions[topic_id, number]
         span = spans[-1]
         topic = metadata.topic_of(topic_id)
         now: Partition = span.value
-        if span.until is not None or topic is None or node not in now.replicas:
+        if span.until is not None or topic is None or node not in now.replicas or (topic.name, number) in present:
             continue
         at = now.replicas.index(node)
         directory = now.directories[at] if at < len(now.directories) else None
@@ -69,13 +71,11 @@ def assigned_to(metadata: Metadata, node: int) -> Iterator[Assigned]:
 def absent_partitions(
     metadata: Metadata, node: int, present: Collection[tuple[str, int]], directories: Collection[str] = ()
 ) -> Iterator[Assigned]:
-    """Yield the partitions that the metadata assigns to a node and that are not `present`.
+    """Return the partitions that the metadata assigns to a node and that are not `present`.
 
     `directories` are the ids of the node's log directories that were given: a partition in others is not missing.
     """
-    for one in assigned_to(metadata, node):
-        if (one.topic, one.partition) not in present and not _is_elsewhere(one, directories):
-            yield one
+    return (one for one in assigned_to(metadata, node, present) if not _is_elsewhere(one, directories))
 
 
 def _is_elsewhere(one: Assigned, directories: Collection[str]) -> bool:
@@ -100,7 +100,7 @@ def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None
     """
     owners: dict[str, int] = {}
     for (role, number), spans in () if metadata is None else metadata.brokers.items():
-        if role == "broker":
+        if role == "broker" and spans[-1].value.state != "unregistered":
             owners |= dict.fromkeys(spans[-1].value.log_directories, number)
     for at, node in enumerate(nodes):
         owner, said = owners.get(node.directory_id or ""), node_number(node.node_id)
@@ -148,9 +148,7 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
         aside = _put_aside(node)
         directories = {home.directory_id for home in homes if home.directory_id is not None}
         running = not all(home.clean_shutdown for home in homes)
-        for found in assigned_to(metadata, number):
-            if (found.topic, found.partition) in present:
-                continue
+        for found in assigned_to(metadata, number, present):
             if _is_elsewhere(found, directories):
                 yield _not_given(homes, number, found)
                 continue

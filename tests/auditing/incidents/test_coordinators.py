@@ -88,7 +88,7 @@ def test_what_is_missing_is_said_as_what_the_coordinator_loads(copy: Path) -> No
     ended = kafkalog("txn-audit", copy)
 
     assert ended.text.startswith("LOST")
-    assert "The coordinator loads what is left: groups go on from older offsets" in said(ended)
+    assert "go on from older offsets, or as auto.offset.reset says" in said(ended)
     assert "kafkalog groups" in said(ended)
     assert "--reset-offsets --topic __consumer" not in said(ended)
 
