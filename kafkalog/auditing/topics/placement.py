@@ -25,7 +25,6 @@ from kafkalog.settle import Reason, lowered
 __all__ = [
     "COPY_MS",
     "NOT_GIVEN",
-    "absent_partitions",
     "assigned_to",
     "disks_not_given",
     "not_given",
@@ -66,16 +65,6 @@ def assigned_to(
         directory = now.directories[at] if at < len(now.directories) else None
         directory = None if directory in _NO_DIRECTORY else directory
         yield Assigned(topic.name, number, topic_id, directory, _assigned_since(spans, node))
-
-
-def absent_partitions(
-    metadata: Metadata, node: int, present: Collection[tuple[str, int]], directories: Collection[str] = ()
-) -> Iterator[Assigned]:
-    """Return the partitions that the metadata assigns to a node and that are not `present`.
-
-    `directories` are the ids of the node's log directories that were given: a partition in others is not missing.
-    """
-    return (one for one in assigned_to(metadata, node, present) if not _is_elsewhere(one, directories))
 
 
 def _is_elsewhere(one: Assigned, directories: Collection[str]) -> bool:
