@@ -432,6 +432,46 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/transactions/test_lost_leaders.py auditing/transactions",
         ),
     ),
+    "Which log directories are one node's, and which was not given?": (
+        Mutant(
+            "log_dirs/nodes.py:is_copy",
+            "return bool(mine & theirs) or not ((mine and theirs) or one.alone or other.alone)",
+            "return True",
+            "log_dirs/test_nodes.py log_dirs/test_mixed_clusters.py",
+        ),
+        Mutant(
+            "log_dirs/nodes.py:_is_one",  # of `join_misfits`
+            "return not any(is_copy(one, other) for one in of for other in some if one.node_id == other.node_id)",
+            "return True",
+            "log_dirs/test_nodes.py",
+        ),
+        Mutant(
+            "auditing/topics/placement.py:_is_elsewhere",  # of `placement_findings`
+            "one.directory not in directories",
+            "one.directory in directories",
+            "log_dirs/test_nodes.py auditing/topics",
+        ),
+        Mutant(
+            "auditing/topics/placement.py:not_given",
+            "if one.code == NOT_GIVEN)",
+            "if one.code != NOT_GIVEN)",
+            "log_dirs/test_nodes.py",
+        ),
+    ),
+    "Was the end of a log lost, or copied at another moment?": (
+        Mutant(
+            "auditing/side_files/log_ends.py",
+            "    Rule((), (), (Knows.OWN,), Explained.LOST),\n",
+            "",
+            "auditing/side_files/test_log_ends.py",
+        ),
+        Mutant(
+            "auditing/side_files/log_ends.py",
+            "Rule((), (), (), Explained.EITHER),",
+            "Rule((), (), (), Explained.LOST),",
+            "auditing/side_files/test_log_ends.py",
+        ),
+    ),
     "What does compaction keep?": (
         Mutant(
             "auditing/space/cleaner_pass.py:CleanedBatches.__init__",  # of `run_pass`

@@ -631,6 +631,30 @@ AUDITS: Final[dict[str, Code]] = {
         cause="partitions-absent",
         lowered_by=(Reason.EMPTY_OR_NEWER,),
     ),
+    "replica-only-aside": Code(
+        ERROR,
+        "A partition of a broker is only in directories with the suffix -delete, -future or -stray, although the"
+        " metadata assigns it to the broker: a move was interrupted, or somebody renamed them.",
+        "Certain for a broker that was stopped; in a copy of one that ran, it may have been renaming or deleting them.",
+        "At its next start the broker makes an empty directory, cuts a -future replica to it, and deletes those with"
+        " -delete a minute later.",
+        "Before the broker starts, copy them, and rename the whole one to the partition's name.",
+        kind="start-empties",
+        cause="move-interrupted",
+        story="replicas put aside",
+        lowered_by=(Reason.COPY_MAY_EXPLAIN, Reason.MAY_BE_THERE),
+    ),
+    "directory-not-given": Code(
+        WARNING,
+        "The metadata places a partition of a broker that was given in a log directory of it that was not given.",
+        "Certain by directory.id in meta.properties and the newest record of the partition.",
+        "The broker serves the partition from that directory; without it the partition has no replica there.",
+        "Add the broker's other log directories, and audit all together.",
+        kind="copy-incomplete",
+        cause="directory-absent",
+        story="directories not given",
+        traits=Trait.NOT_READ,
+    ),
     "decision-elsewhere": Code(
         WARNING,
         "The coordinator decided transactions whose marker a partition lacks that is not among the inputs.",

@@ -58,6 +58,7 @@ BATCHES: Final[dict[str, Code]] = {
         kind="records-unreadable",
         cause="damaged-bytes",
         story="losses",
+        traits=Trait.TOLD_AS_NOTE,
         lowered_by=(Reason.BEING_WRITTEN,),
     ),
     "bytes-unreadable": Code(

@@ -363,16 +363,17 @@ FILES: Final[dict[str, Code]] = {
     "log-cut-short": Code(
         ERROR,
         "Other files know offsets after the end of a log: the end of the log was cut off.",
-        "Certain that they contradict each other; the last batch is whole, so no write was interrupted. One of the"
-        " other files may be another log's.",
+        "Certain that they contradict each other; one of the other files may be another log's. A note where only files"
+        " know it that may have been copied later than the log, of a broker that was killed or ran.",
         "The broker starts with the shorter log and treats the rest as never written.",
-        "Copy the partition from another replica. Normal, and a note, if a broker ran while it was copied.",
+        "Copy the partition from another replica. If it is a note, compare with a newer copy, or with the times of the"
+        " files.",
         kind="records-lost",
         cause="log-cut-short",
         story="losses",
         traits=Trait.OF_LOG | Trait.CUT,
         follows=("base-offset-wrong", "segment-foreign"),
-        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT),
+        lowered_by=(Reason.COPY_EXPLAINS, Reason.IN_CHECKPOINT, Reason.MAY_BE_THERE),
     ),
     "log-missing": Code(
         ERROR,
@@ -460,13 +461,14 @@ FILES: Final[dict[str, Code]] = {
         "A checkpoint of the log directory has an offset after a log's end.",
         "Certain that they contradict each other: the log was cut, or the checkpoint belongs to another directory.",
         "A broker uses the log's end as the high watermark; a log start above the log's end empties the log.",
-        "Compare with another replica. Normal, and a note, if a broker ran while it was copied.",
+        "Compare with another replica. A note after a kill or in a copy of a running broker: compare with a newer copy,"
+        " or with the times of the files.",
         kind="records-lost",
         cause="log-cut-short",
         story="losses",
         traits=Trait.OF_LOG | Trait.OF_ROOT | Trait.MAY_BE_HEALTHY | Trait.CUT,
         follows=("base-offset-wrong", "segment-foreign"),
-        lowered_by=(Reason.IN_CHECKPOINT,),
+        lowered_by=(Reason.IN_CHECKPOINT, Reason.MAY_BE_THERE),
     ),
     "checkpoint-wrong": Code(
         WARNING,
@@ -528,6 +530,17 @@ FILES: Final[dict[str, Code]] = {
         cause="partition-twice",
         traits=Trait.STOPS_START,
         lowered_by=(Reason.COPY_MAY_EXPLAIN,),
+    ),
+    "directory-misfit": Code(
+        ERROR,
+        "One line of a log directory's meta.properties is not that of the directory: another cluster.id or node.id, or"
+        " the directory.id of another directory of the node.",
+        "Certain that they contradict each other; topic ids and the metadata log show which line is wrong.",
+        "The broker refuses to start: Invalid cluster.id, Invalid node.id, or Duplicate directory id.",
+        "Make sure that the disk is this broker's, then correct the line that is named. Do not format the directory.",
+        kind="disks-mixed",
+        cause="wrong-line",
+        traits=Trait.STOPS_START,
     ),
     "directory-twice": Code(
         WARNING,

@@ -60,6 +60,14 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         title="Records are missing in",
         doubtful="Records may be missing in",
     ),
+    "start-empties": IncidentKind(
+        "Records are whole now, and the next start of a broker loses them: it begins an empty log in their place.",
+        "Certain for a broker that was stopped; else it may have been at work on them when they were copied.",
+        "They get the records of other replicas; without one they get none after the start.",
+        "Do not start the broker before the step that is named.",
+        title="The next start loses records of",
+        doubtful="The next start may lose records of",
+    ),
     "records-unreadable": IncidentKind(
         "A log has bytes that are no whole batch, or batches that no broker writes.",
         "Certain: the bytes were read, and their checksums computed.",
@@ -165,6 +173,14 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Copy again, from a stopped broker or a snapshot of the file system, before anything is done to the cluster.",
         title="The files are of different moments in",
         doubtful="The files may be of different moments in",
+    ),
+    "disks-mixed": IncidentKind(
+        "Log directories of one broker do not fit together: by a line in meta.properties one of them is of another"
+        " cluster or node, or has the id of another directory.",
+        "Certain that they contradict each other.",
+        "Nothing from this broker, which refuses to start; other replicas serve its partitions.",
+        "Correct the line that is named, once it is sure whose disk it is; the logs themselves were read together.",
+        title="A broker does not start, as one line of a meta.properties is wrong:",
     ),
     "clusters-mixed": IncidentKind(
         "The inputs are of several clusters: other cluster ids, or other topic ids for the same topics.",

@@ -27,6 +27,7 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
+from kafkalog.log_dirs.nodes import is_copy, join_misfits, with_offline
 from kafkalog.log_dirs.remote_store import Remote, given_remote
 from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.log_dirs.walk import search
@@ -76,8 +77,8 @@ def _contradict(known: Mapping[str, set[str]], ids: Mapping[str, set[str]]) -> b
 def copies(nodes: Sequence[LogDirectory]) -> list[tuple[LogDirectory, LogDirectory]]:
     """Return the nodes of a cluster that are another copy of an earlier one, each with that one.
 
-    They are of one broker, in two places, and have the same directory.id or most of their logs in common: the disks of
-    one broker have other ids and other logs, at most one of which was on its way from one to the other.
+    They are of one broker, in two places: the disks of one broker have other ids and other logs, at most one of which
+    was on its way from one to the other.
     """
     found: list[tuple[LogDirectory, LogDirectory]] = []
     earlier: dict[str, list[LogDirectory]] = {}
@@ -85,21 +86,12 @@ def copies(nodes: Sequence[LogDirectory]) -> list[tuple[LogDirectory, LogDirecto
         if node.cluster_id is None or node.node_id is None:
             continue
         of_broker = earlier.setdefault(node.node_id, [])
-        of = next((other for other in of_broker if _is_copy(node, other)), None)
+        of = next((other for other in of_broker if is_copy(node, other)), None)
         if of is None:
             of_broker.append(node)
         else:
             found.append((node, of))
     return found
-
-
-def _is_copy(one: LogDirectory, other: LogDirectory) -> bool:
-    if one.home == other.home:
-        return False
-    mine, theirs = ({(p.topic, p.partition) for p in node.partitions if not p.suffix} for node in (one, other))
-    if one.directory_id is not None and one.directory_id == other.directory_id:
-        return bool(mine & theirs) or not (one.alone or other.alone)
-    return len(mine & theirs) > max(1, min(len(mine), len(theirs)) // 2)
 
 
 def copy_finding(node: LogDirectory, of: LogDirectory) -> Finding:
@@ -160,7 +152,7 @@ def open_clusters(
     Any other path means the log directories below it (`kafkalog.log_dirs.walk`). Directories with the same node
     id belong to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
-    from one example.
+    from one example; and those of two ids with the same topic ids are of one.
     Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
     A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in the
     remote store that is given with the inputs is joined before what they have locally.
@@ -180,7 +172,8 @@ def open_clusters(
             for directory in node.partitions:
                 if directory.suffix:
                     node.findings.append(put_aside(directory))
-    clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
+    of_one = join_misfits([cluster.nodes for cluster in by_cluster.values()])
+    clusters = [Cluster(nodes[0].cluster_id, with_offline(nodes)) for some in of_one for nodes in apart(some)]
     tell_mixed([cluster.nodes for cluster in clusters])
     if not every_copy:
         clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]

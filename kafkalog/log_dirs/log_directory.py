@@ -396,7 +396,8 @@ class LogDirectory:
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also if
     the argument is a partition's. `directory_id` is its id in the cluster's metadata, if brokers have several.
     `all_checkpoints` are all offsets by kind, also those of partitions that are not here. `identity` is which directory
-    it was when it was listed; that of a partition's directory alone, if no log directory is around it.
+    it was when it was listed; that of a partition's directory alone, if no log directory is around it. `offline` says
+    that its broker went on without it.
     """
 
     path: str
@@ -410,6 +411,7 @@ class LogDirectory:
     directory_id: str | None = None
     all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
     identity: DirectoryIdentity = field(kw_only=True)
+    offline: bool = field(default=False, kw_only=True)
 
     @property
     def alone(self) -> bool:

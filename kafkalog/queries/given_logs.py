@@ -85,7 +85,7 @@ def _logs_below(
         logs = [_Log(directory) for cluster in clusters for directory in _of_one_node(cluster)]
         if len(logs) == sum(len(cluster.wanted()) for cluster in clusters):
             found.refused += refused
-            found.unread += _not_listed(clusters)
+            found.unread += [*_not_listed(clusters), *_not_given(clusters, limits)]
             found.nodes = [node for cluster in clusters for node in cluster.nodes]
             return _in_order(logs)
     from kafkalog.auditing.pipeline import audit  # reads all logs
@@ -104,6 +104,14 @@ def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]
     nodes = (node for cluster in clusters for node in cluster.nodes)
     every = (finding for node in nodes for finding in node.findings)
     return (one for one in every if not leaves_complete(one.code) or one.code in _NOT_IN_TIERS)
+
+
+def _not_given(clusters: Iterable[Cluster], limits: Limits) -> Iterator[Finding]:
+    """Yield the partitions in log directories that were not given; an audit reports them itself."""
+    from kafkalog.auditing.topics import cluster_metadata, not_given
+
+    for cluster in clusters:
+        yield from not_given(cluster.nodes, cluster_metadata(cluster.nodes, limits))
 
 
 def _not_read(audited: Audit) -> Iterator[Finding]:

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import Verdict, answered, may_wait, verdict_of
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import is_proved
 from kafkalog.quantities import by_number, iso, number_of
 from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
@@ -23,6 +26,8 @@ from kafkalog.tables.verify_tables import FILES, RESTORABLE
 __all__ = ["FirstScreen", "changed", "first_screen", "screen_of"]
 
 _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
+
+_CUT: Final = codes_with(Trait.CUT)
 
 _NOTHING: Final = "nothing is lost, damaged or blocked"
 
@@ -70,7 +75,7 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     def fine() -> tuple[str, Sequence[str]]:
         if not partitions:
             return "EMPTY", ["the log directories have no logs"]
-        return "OK", _fine(counts.words(), incidents, lines)
+        return "OK", _fine(counts.words(), incidents, lines, _lost_or_later(source))
 
     verdict = verdict_of(
         incidents, fine, unread=source.unread, noted=source.noted, ends=ends, scope=source.scope,
@@ -108,8 +113,9 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
         restored = _restored(list(source.rows(RESTORABLE.name)))
         return FirstScreen(verdict, (source.totals,), restored, verdict.word == "YES")
     verdict = verdict_of(
-        incidents, lambda: ("OK", [source.fine]), unread=source.unread, noted=source.noted, counts=source.totals
-    )
+        incidents, lambda: ("OK", [source.fine, *_lost_or_later(source)]), unread=source.unread, noted=source.noted,
+        counts=source.totals,
+    )  # fmt: skip
     return FirstScreen(verdict, (source.totals,), (), verdict.word == "OK" and not incidents)
 
 
@@ -140,7 +146,18 @@ def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     return FirstScreen(verdict, (source.totals,), lines, verdict.word == "OK" and not incidents)
 
 
-def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[str]:
+def _lost_or_later(source: AuditSource) -> list[str]:
+    """Say how many logs end before offsets that files know which may have been copied later: nobody knows which."""
+    logs = {row["log"] for row in source.notes(_CUT) if row["severity"] == "note" and not is_proved(row["certainty"])}
+    if not logs:
+        return []
+    end = "ends" if len(logs) == 1 else "end"
+    return [
+        f"{number_of(len(logs), 'log')} {end} before offsets that other files know: lost, or copied at another moment"
+    ]
+
+
+def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_open: Sequence[str]) -> list[str]:
     """Say what there is where nothing is wrong, in parts."""
     numbers: dict[str, int] = {}
     for line in lines:
@@ -159,7 +176,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
         parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
-    parts += may_wait(incidents)
+    parts += [*ends_open, *may_wait(incidents)]
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")
     return [counts.partition(" (")[0], *(parts or [_NOTHING])]

@@ -12,6 +12,7 @@ __all__ = ["CAUSES", "CERTAINTIES", "CLOCKS", "INCIDENTS", "KINDS"]
 KINDS: Final = (
     "consumers-stopped",  # an open transaction holds the last stable offset
     "records-lost",  # an unclean election, a truncation, a lost segment, a log cut short
+    "start-empties",  # what is whole now, the next start loses
     "records-unreadable",  # damage, or batches that no broker writes
     "retention-blocked",  # a transaction or a setting keeps old records
     "transaction-torn",  # it ended differently in its partitions
@@ -25,6 +26,7 @@ KINDS: Final = (
     "replicas-diverged",
     "copy-incomplete",
     "copy-skewed",  # files of different moments
+    "disks-mixed",  # log directories of one node of which one is said to be another's
     "clusters-mixed",
     "too-many-to-judge",  # open transactions, or findings of one code
     "output-damaged",  # of kafkalog itself

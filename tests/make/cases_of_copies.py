@@ -106,7 +106,8 @@ def _running(*new: Sequence[Batch]) -> Maker:
 
 FOUR: Final = [Batch(0, at, at, "plain") for at in range(4)]
 LED: Final = [*FOUR[:2], Batch(0, 2, 2, "plain", leader_epoch=1)]
-SEGMENTS: Final = [FOUR[:2], FOUR[2:3], FOUR[3:]]
+LATER: Final = [Batch(0, at, at, "plain") for at in range(4, 8)]  # retention had deleted what was before
+SEGMENTS: Final = [LATER[:2], LATER[2:3], LATER[3:]]
 WRITTEN_AGAIN: Final = [*FOUR[:1], FOUR[1]._replace(timestamp=T + 7), *FOUR[2:]]
 DIFF: Final = ("diff", "old", "new")
 

@@ -112,6 +112,36 @@ def _one_disk_more(*changes: Maker) -> Maker:
     return make
 
 
+def _second_disk(*changes: Maker) -> Maker:
+    """Move one of a fixture's partitions to a second log directory, the one that the metadata log has for all."""
+
+    def make(folder: Path) -> None:
+        copied(SMALL)(folder)
+        (folder / "other").mkdir()
+        for name in ("meta.properties", ".kafka_cleanshutdown"):
+            shutil.copy(folder / "data" / name, folder / "other")
+        (folder / "data" / OF_SMALL).rename(folder / "other" / OF_SMALL)
+        edited("data/meta.properties", r"directory\.id=.*", f"directory.id={'B' * 21}A")(folder)
+        for change in changes:
+            change(folder)
+
+    return make
+
+
+def _moving(old: str | None) -> Maker:
+    """Copy a partition to the second log directory as a move does; the first one has its name or another suffix."""
+
+    def make(folder: Path) -> None:
+        _second_disk()(folder)
+        of_broker = folder / "data" / OF_SMALL
+        shutil.copytree(folder / "other" / OF_SMALL, of_broker)
+        (folder / "other" / OF_SMALL).rename(folder / "other" / f"{OF_SMALL}.{'0' * 32}-future")
+        if old is not None:
+            of_broker.rename(f"{of_broker}.{'0' * 32}-{old}")
+
+    return make
+
+
 def _left_over(name: str, data: bytes = b"") -> Maker:
     """Write a file that a broker left, into a partition of three segments."""
     whole = (partition(batch(record(), base_offset=at), base=at) for at in range(3))
@@ -195,6 +225,19 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
     "partition-twice": case_of(
         "a partition in two directories of one broker", _one_disk_more(), "in directories of two brokers",
         _one_disk_more(edited("other/meta.properties", "node.id=.*", "node.id=2")), "verify", "data", "other",
+    ),
+    "directory-misfit": case_of(
+        "the second disk of a broker has another cluster.id", _second_disk(edited("other/meta.properties", r"cluster\.id=.*", "cluster.id=other")),
+        "its second disk as it should be", _second_disk(), "verify", "data", "other",
+    ),
+    "replica-only-aside": case_of(
+        "a move was cut off: the old directory is to be deleted, the new one has not its name yet",
+        _moving("delete"), "a move under way: the old one is in use", _moving(None), "verify", ".",
+    ),
+    "directory-not-given": case_of(
+        "the metadata log places a partition in a log directory that was not given",
+        _second_disk(lambda folder: shutil.rmtree(folder / "other")),
+        "both log directories", _second_disk(), "verify", ".",
     ),
     "directory-twice": case_of(
         "two copies of one broker's directory", _twice(), "directories of two brokers",

@@ -20,7 +20,7 @@ from cases_of_transactions import DECIDED, coordinated, log_of
 from code_evidence import AUDIT, CodeCase, Maker, case_of, copied, partition, several, written
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from plain import Batch
-from side_damage import LOG, removed
+from side_damage import LOG, removed, retained
 from state_topic import T
 
 __all__ = ["OF_OFFSETS"]
@@ -85,8 +85,11 @@ def _long(number: int) -> bytes:
 OF_OFFSETS: Final[dict[str, CodeCase]] = {
     "offset-gap-lost": case_of(
         "a segment between others is missing", _of_damaged(lambda folder: removed(2)(folder / "data" / LOG)),
-        "the same of a broker that ran", _of_damaged(lambda folder: removed(2)(folder / "data" / LOG),
-                                                    lambda folder: running(folder / "data" / LOG)),
+        "the same of a broker that ran, and had deleted the first segment",
+        _of_damaged(
+            lambda folder: retained(folder / "data" / LOG), lambda folder: removed(2)(folder / "data" / LOG),
+            lambda folder: running(folder / "data" / LOG),
+        ),
         "txn-audit", "data", lowered="note",
     ),
     "offset-gap-unexplained": case_of(

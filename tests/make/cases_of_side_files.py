@@ -12,7 +12,7 @@ import build
 import side_damage
 from code_evidence import CodeCase, Maker, case_of, copied, partition, several, written
 from invoke import kafkalog
-from side_damage import LOG, cut, foreign, gone, other_index, removed, segments, snapshot_entry
+from side_damage import LOG, cut, foreign, gone, other_index, removed, retained, segments, snapshot_entry
 
 __all__ = [
     "BATCHES",
@@ -114,6 +114,11 @@ def _without(path: str, pattern: str = "*") -> Maker:
             one.unlink()
 
     return make
+
+
+def _last_snapshot_gone(folder: Path) -> None:
+    """The snapshot that a clean stop writes, which a running broker does not have."""
+    max(folder.glob("*.snapshot")).unlink()
 
 
 def cut_snapshot(folder: Path) -> None:
@@ -224,7 +229,8 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
         "one of them was deleted", several(PLAIN, partition(*BATCHES, name=f"u-0.{'0' * 32}-delete")), "verify", ".",
     ),
     "log-cut-short": case_of(
-        "a log without its last batch", damaged(cut(-1)), "the same of a broker that ran", damaged(cut(-1), running),
+        "a log without its last batch, which indexes and checkpoints know", damaged(_last_snapshot_gone, cut(-1)),
+        "the same of a broker that ran", damaged(_last_snapshot_gone, cut(-1), running),
         *DATA, lowered="note",
     ),
     "log-missing": case_of(
@@ -238,8 +244,8 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
     ),
     "side-file-missing": case_of("no index", damaged(gone(".index", 2)), "an index", WHOLE, *DATA),
     "copy-skewed": case_of(
-        "a segment between others is missing, of a broker that ran", damaged(removed(2), running),
+        "a segment between others is missing, of a broker that ran", damaged(retained, removed(2), running),
         "the same, and its time index: a deletion was under way",
-        damaged(gone(".timeindex", 2), removed(2), running), *DATA, lowered="note",
+        damaged(retained, gone(".timeindex", 2), removed(2), running), *DATA, lowered="note",
     ),
 }  # fmt: skip

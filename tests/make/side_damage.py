@@ -42,6 +42,12 @@ def removed_with_indexes(number: int) -> Callable[[Path], object]:
     return change
 
 
+def retained(folder: Path) -> None:
+    """Retention had deleted the first segment, and raised the first leader epoch."""
+    removed_with_indexes(0)(folder)
+    (folder / "leader-epoch-checkpoint").write_text(f"0\n1\n0 {int(segments(folder)[0].stem)}\n")
+
+
 def foreign(number: int) -> Callable[[Path], object]:
     """Another partition's segment in the place of one."""
     return lambda folder: shutil.copy(segments(folder.parent / OTHER)[number], segments(folder)[number])

@@ -15,6 +15,7 @@ from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.coordinators import LOADED, are_loaded, is_of_coordinator, say_of_coordinator
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
@@ -245,8 +246,9 @@ def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
     kind = "records-unreadable" if first.unreadable else "records-lost"
     subject = Subject(*first.place, first.places.first if first.places else None)
     every = [*findings, *(one.finding for one in hanging)]
-    worst = Severity.WARNING if first.spared else Severity.ERROR
-    incident = tables.incident(kind, first.cause, subject, every, first.certainty, worst)
+    is_loaded = first.cause == "damaged-bytes" and all(are_loaded(loss.place, loss.findings) for loss in together)
+    worst = Severity.WARNING if first.spared or is_loaded else Severity.ERROR
+    incident = tables.incident(kind, LOADED if is_loaded else first.cause, subject, every, first.certainty, worst)
     if first.spared:  # their markers are in the leader's replica
         hanging, incident.producer_ids = [], {row["producer_id"] for row in findings} - {None}
     waits = f" {describe(tables, incident, hanging)}" if hanging else ""
@@ -256,7 +258,14 @@ def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
         of = many(len(hanging), "transaction")
         incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
     incident.steps = _steps(tables, incident, together, hanging)
+    if is_of_coordinator(first.place) and not (first.spared or incident.kept_in):
+        say_of_coordinator(tables, incident, [loss.place for loss in together])
+        incident.steps += abort_steps(hanging) if all(map(_is_sure, hanging)) else []
     return incident
+
+
+def _is_sure(one: Open) -> bool:
+    return is_proved(one.finding["certainty"])
 
 
 def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> None:
@@ -397,7 +406,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps += around_gap(tables, first.place, first.places)
-    if hanging and all(is_proved(one.finding["certainty"]) for one in hanging):
+    if hanging and all(map(_is_sure, hanging)):
         steps += abort_steps(hanging)
     return steps
 

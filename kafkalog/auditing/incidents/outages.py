@@ -23,7 +23,7 @@ from kafkalog.quantities import by_number, iso, listed, many
 __all__ = ["Outage", "outages", "without_leader"]
 
 _WORDS: Final = Words(
-    "{what} {where} {have} had no leader since {since}{led}.{waits}{coordinated}{needed}",
+    "{what} {where} {have} had no leader since {since}{led}.{offline}{torn}{waits}{coordinated}{needed}",
     "Nobody can read or write a partition without a leader.{stop}",
     "Nobody can read or write a partition without a leader.",
 )
@@ -45,7 +45,7 @@ def outages(tables: ClusterTables, findings: list[Row]) -> list[Outage]:
 
     def led(row: Row) -> tuple[object, ...]:
         one = since[row["id"]]
-        return row["code"], None if one is None else one.leader, row["needed"]
+        return row["code"], None if one is None else one.leader, row["needed"], row["found"]
 
     for _, some in few_groups(findings, led, 1):
         times = [one for row in some if (one := since[row["id"]]) is not None]
@@ -63,6 +63,7 @@ def without_leader(tables: ClusterTables, found: list[Outage], following: list[R
 def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Incident:
     pending = [open_transaction(tables, row) for row in waits if row["code"] == "transaction-pending"]
     elsewhere = [row for row in waits if row["code"] == "decision-elsewhere"]
+    torn = [row for row in waits if row["code"] == "batch-truncated"]
     rows = [*found.findings, *waits]
     incident = tables.incident("consumers-stopped", "leader-lost", Subject(*min(found.places)), rows, PROVED)
     stop = f" {describe(tables, incident, pending)}" if pending else ""
@@ -73,7 +74,8 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     is_one = len(found.places) == 1
     leaders = {one.leader for one in found.times}
     leader = leaders.pop() if len(leaders) == 1 else None
-    needed = found.findings[0]["needed"]
+    needed, directory = found.findings[0]["needed"], found.findings[0]["found"]
+    they = "it is, has" if is_one else "they are, has"
     incident.say(
         _WORDS,
         what="Partition" if is_one else "Partitions",
@@ -84,8 +86,12 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
         needed="" if needed is None else f" The inputs lack {needed}.",
         stop=stop,
         coordinated="".join(_coordinated(tables, found)),
+        offline="" if directory is None else f" Its log directory {directory}, where {they} since been offline.",
+        torn="".join(map(_torn, torn[:EVENTS])),
     )
     start = "" if leader is None else f": start broker {leader}, which led {'it' if is_one else 'them'}"
+    if directory is not None:
+        start = f": make room on the disk of {directory} or replace it, then restart the broker, which reads it again"
     incident.steps = [Step(f"Give {incident.where()} a leader{start}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
@@ -96,6 +102,14 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     if elsewhere:
         incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
     return incident
+
+
+def _torn(row: Row) -> str:
+    """Say what becomes of a batch that the broker could not write to its end, and told no producer of."""
+    return (
+        f" The last batch of {TopicPartition.of(row)} is torn and was never acknowledged: the next start cuts"
+        f" {int(row['found']):,} bytes, and nothing is lost."
+    )
 
 
 def _waits(incident: Incident, elsewhere: list[Row]) -> str:

@@ -17,6 +17,7 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.elections import Elected, elected, elections, may_have_lost, newest_commit
 from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_objects
+from kafkalog.auditing.incidents.missing_disks import directories_not_given, replicas_put_aside
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.outages import Outage, outages, without_leader
 from kafkalog.auditing.incidents.torn_transactions import torn
@@ -140,6 +141,12 @@ def waits_for_leader(_tables: ClusterTables, found: Sequence[Outage], row: Row) 
     return any(TopicPartition.of(row) in one.places for one in found)
 
 
+def torn_when_offline(_tables: ClusterTables, found: Sequence[Outage], row: Row) -> bool:
+    """The batch that a broker was writing when its disk failed."""
+    places = [one.places for one in found if one.findings[0]["found"] is not None]
+    return row["severity"] == "note" and any(TopicPartition.of(row) in some for some in places)
+
+
 def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
     """The offset commits of a transaction that is open."""
     return any(one.holds(row) for one in found)
@@ -193,7 +200,10 @@ STORIES: Final = (
         name="outages",
         about=each,
         find=outages,
-        follow=dict.fromkeys(("transaction-pending", "decision-elsewhere"), waits_for_leader),
+        follow={
+            **dict.fromkeys(("transaction-pending", "decision-elsewhere"), waits_for_leader),
+            "batch-truncated": torn_when_offline,
+        },
         make=without_leader,
     ),
     Story(
@@ -208,5 +218,17 @@ STORIES: Final = (
         about=above_a_note,
         find=_as_found,
         make=not_given,
+    ),
+    Story(
+        name="directories not given",
+        about=each,
+        find=_as_found,
+        make=directories_not_given,
+    ),
+    Story(
+        name="replicas put aside",
+        about=above_a_note,
+        find=_as_found,
+        make=replicas_put_aside,
     ),
 )  # fmt: skip

@@ -139,7 +139,7 @@ def answered(word: str, reasons: str, *, unread: str | None = None, counts: str 
 
     It is never yes where not all was read.
     """
-    if unread is None:
+    if unread is None or (unread == NOT_ALL and word == _INCOMPLETE):  # whose reasons say more
         return Verdict(word, None, tuple(reasons.split("; ")), counts=counts)
     if word == "NO":
         return Verdict(word, _INCOMPLETE, (*reasons.split("; "), unread), counts=counts)
@@ -262,11 +262,15 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
+_OF_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same")
+
+
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
         "partition-twice": "one broker has two directories of the same partition",
+        "loaded-all-the-same": "batches whose CRC does not match are loaded by their coordinator all the same",
         "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
         "wrong-fate": "records were ended by the marker of another transaction",
@@ -274,11 +278,13 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "side-files-wrong": "indexes or checkpoints are not those of the log",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
+        "start-empties": "the next start loses records that are whole now",
+        "disks-mixed": "a broker does not start: one line in a meta.properties is not that of its disk",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
+        return str(row["cause"] if row["cause"] in _OF_CAUSE else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
@@ -286,6 +292,9 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         some = [row for row in rows if key(row) == kind]
         where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
+        if kind in ("disks-mixed", "start-empties") and len(some) == 1:
+            parts.append(str(some[0]["title"]).removesuffix("."))
+            continue
         if kind == "records-unreadable" and lost:
             parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
             continue
@@ -320,6 +329,8 @@ def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
+    if len(rows) == 1 and rows[0]["cause"] == "directory-absent":
+        return str(rows[0]["title"]).removesuffix(".")
     return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkalog.auditing.partition import SegmentScan, of_one_moment, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace
-from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.topics import Metadata, cluster_metadata, policies, settle_misfits
 from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge_replicas
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
@@ -40,6 +40,7 @@ def surround(
     """Make the surroundings of a cluster's logs; `states` are the logs of its state topic with their scans."""
     told: list[Finding] = []
     metadata = cluster_metadata(cluster.nodes, options.limits, told.append)
+    settle_misfits(cluster.nodes, metadata)
     logs = []
     for log, scans in states:
         state = of_one_moment(log.node, log.directory, scans, _policies(log, metadata), options.limits)

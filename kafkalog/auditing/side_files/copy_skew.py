@@ -124,7 +124,11 @@ class _Skew:
             following = self._following(_base(finding))
             into = finding.file == last or (following is not None and base >= following)
             return Reason.MAY_BE_THERE if into and self.is_cleaned else None
-        return Reason.MAY_BE_THERE if self._went(base) else Reason.COPY_MAY_EXPLAIN
+        if self._went(base):
+            return Reason.MAY_BE_THERE
+        # Retention begins with the first segment: where that is here, nothing was deleted that no cleaner deletes.
+        is_whole_before = self.directory.segments[0].base_offset == 0 and not self.is_cleaned
+        return None if is_whole_before and finding.code != "offset-gap-unexplained" else Reason.COPY_MAY_EXPLAIN
 
     def _txn_index(self, finding: Finding) -> Reason | None:
         """Judge a closed segment's ``.txnindex``: the cleaner replaces it, and it may go before it is copied."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
-from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
+from kafkalog.auditing.topics import COPY_MS, Metadata, placement_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
@@ -70,7 +70,7 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     yield from twice_findings(nodes)
     yield from (copy_finding(node, of) for node, of in copies(nodes))
     if metadata is not None:
-        yield from absent_findings(nodes, metadata, newest - COPY_MS)
+        yield from placement_findings(nodes, metadata, newest - COPY_MS)
 
 
 def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ that batch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.side_files.segment_batches import Coverage, SegmentFiles
     from kafkalog.kafka.batch import CellTable
+    from kafkalog.log_dirs.log_directory import Segment
 
-__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex"]
+__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex", "last_indexed"]
 
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -160,6 +162,18 @@ class TimeIndex(_Index):
         rising = np.append(True, np.diff(self.timestamp) > 0)
         wrong: NDArray[np.bool_] = ~(legal | untimed) | ~rising[: len(self)]
         return wrong
+
+
+def last_indexed(segment: Segment) -> Iterator[tuple[str, int]]:
+    """Yield the last offset of each index of a segment, with the name of the file, where it has entries."""
+    for suffix, kind in ((".index", OffsetIndex), (".timeindex", TimeIndex)):
+        path = segment.file(suffix)
+        try:
+            index = kind(read_small(path), segment.base_offset) if exists(path) else None
+        except UnreadableError:
+            continue  # reported with the segment
+        if index is not None and len(index):
+            yield os.path.basename(path), int(index.offset.max())
 
 
 # Entries of a segment's indexes that its batches contradict, or that go on after them, as findings.

@@ -15,7 +15,7 @@ from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows, tier_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
 from kafkalog.auditing.space.transaction_costs import producer_group_rows, transaction_cost_rows
-from kafkalog.auditing.topics import Metadata, cluster_metadata
+from kafkalog.auditing.topics import Metadata, cluster_metadata, disks_not_given
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import FileKind, parse_name
@@ -167,6 +167,7 @@ def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | Non
 def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     """Measure the directories of one cluster, broker by broker."""
     metadata = cluster_metadata(cluster.nodes, options.limits, space.findings.append)
+    space.findings += disks_not_given(cluster.nodes, metadata)
     settings = Settings(metadata, options.properties, options.topics)
     for directory in (directory for node in cluster.nodes for directory in node.partitions):
         watch().begin(directory.size, len(directory.segments))

@@ -18,6 +18,7 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, open_tree
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
 from kafkalog.findings import Finding, Severity
+from kafkalog.log_dirs.nodes import Node
 from kafkalog.segments.readers import read_properties
 
 if TYPE_CHECKING:
@@ -68,10 +69,7 @@ class StartingBroker:
 
 def brokers_of(nodes: Sequence[LogDirectory]) -> list[StartingBroker]:
     """Put the log directories of one broker together."""
-    found: dict[str, StartingBroker] = {}
-    for node in nodes:
-        found.setdefault(node.node_id or node.home, StartingBroker(node.node_id, [])).homes.append(node)
-    return list(found.values())
+    return [StartingBroker(one.node_id, one.disks) for one in Node.of_directories(nodes)]
 
 
 class _Reason(NamedTuple):

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_one_moment, scan_segment
 from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
-from kafkalog.auditing.topics import group_rows
+from kafkalog.auditing.topics import NOT_GIVEN, group_rows
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
+from kafkalog.catalogue import codes_with
+from kafkalog.catalogue.code import Trait
+from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -42,6 +45,8 @@ Row = dict[str, Any]
 
 _LOST: Final = frozenset({"records-lost", "records-unreadable"})  # kinds of incidents
 _WRONG: Final = "side-files-wrong"  # as an error: consumers are given the wrong records
+_CUT: Final = codes_with(Trait.CUT)
+_GAPS: Final = codes_with(Trait.GAP)
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _REASONS: Final = 5  # of a kind, in the sentence
 
@@ -81,6 +86,7 @@ class LossIncident(Protocol):
     """What is used of an incident."""
 
     kind: str
+    cause: str
     severity: Severity
     findings: list[str]
 
@@ -106,9 +112,14 @@ def judge_restorable(
     """
     findings = [*findings, *audited.findings()]
     foreseen = _Foreseen()
+    foreseen.ends_open |= {
+        one.log for one in findings
+        if one.log is not None and one.code in _CUT and one.severity is Severity.NOTE and not is_proved(one.certainty)
+    }  # fmt: skip
     for cluster in audited.clusters:
         _OfCluster(cluster, findings, limits, release, foreseen).tell()
     _losses(audited, incidents, foreseen)
+    _gaps(findings, foreseen)
     _transactions(audited, foreseen)
     _groups(audited, paths, limits, jobs, foreseen)
     _moments(audited, findings, foreseen)
@@ -122,8 +133,10 @@ class _Foreseen:
     rows: list[Row] = field(default_factory=list)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     skewed: bool = False
+    ends_open: set[str] = field(default_factory=set)  # logs that end before other files know: lost, or copied earlier
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     between: int = 0  # open transactions of which another file knows more
+    not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -153,16 +166,20 @@ class _Foreseen:
             said = _reasons(errors)
             more = [f"{len(said) - _REASONS:,} more reasons are in the table restorable"] * (len(said) > _REASONS)
             return AnswerWithReasons(CanGoOn.NO, "; ".join([*said[:_REASONS], *more, *skewed]))
+        if self.not_given:
+            return AnswerWithReasons(CanGoOn.INCOMPLETE, "; ".join([*self.not_given, *skewed]))
         if counts["cluster", "no-metadata"]:
             why = "the metadata is in ZooKeeper, which is in no file here; nothing else says no"
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
         hanging = self._counted(_HANGS)
-        kept = sum(counts["partition", what] for what in ("loads", "recovers"))
+        kept = sum(counts["partition", what] for what in ("loads", "recovers")) - len(self.ends_open)
+        may_lack = many(len(self.ends_open), "log")
         parts = [
             *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
             f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
+            *[f"{may_lack} may lack the newest: other files know more"] * bool(self.ends_open),
         ]
         parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
         return AnswerWithReasons(CanGoOn.BUT if hanging else CanGoOn.YES, "; ".join(parts))
@@ -375,6 +392,12 @@ class _OfCluster:
     def _tell_absent(self, metadata: Metadata, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
         """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
+        elsewhere = self._tell_not_given()
+        aside = {
+            (str(one.found), TopicPartition(one.topic or "", one.partition or 0)):
+                f", although {one.file} has its records: rename that to {one.needed} before"
+            for one in self._findings if one.code == "replica-only-aside"
+        }  # fmt: skip
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
             topic = metadata.topic_of(topic_id)
@@ -386,9 +409,10 @@ class _OfCluster:
             rows = here.get(name, ())
             have = {row["node_id"] for row in rows}
             is_empty = self._reached(name) == 0
-            for broker in (one for one in replicas if one in given - have):
+            for broker in (one for one in replicas if one in given - have and (one, name) not in elsewhere):
                 severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
                 message = f"{name} has no directory on broker {broker}, and begins empty there"
+                message += aside.get((broker, name), "")
                 if rows and not is_empty:
                     message += f"; start broker {min(map(str, have))} first, whose log is copied"
                 self._tell("partition", "absent", message, severity, node_id=broker, **place)
@@ -403,6 +427,22 @@ class _OfCluster:
         for broker, count in missing.items():
             message = f"Broker {broker} is not here, which has {many(count, 'replica')}"
             self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
+
+    def _tell_not_given(self) -> set[tuple[str, TopicPartition]]:
+        """Tell of log directories that were not given; return the broker and the name of each partition in them."""
+        found = [one for one in self._findings if one.code == NOT_GIVEN]
+        homes = {node.path for node in self._cluster.nodes}
+        partitions: defaultdict[tuple[str, str], set[TopicPartition]] = defaultdict(set)
+        for one in found:
+            if one.file in homes and one.topic is not None and one.partition is not None:
+                partitions[str(one.found), str(one.needed)].add(TopicPartition(one.topic, one.partition))
+        for (broker, directory), places in sorted(partitions.items()):
+            what = many(len(places), "partition")
+            message = f"The log directory {directory} of broker {broker}, with {what}, was not given"
+            self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
+            without = "with an empty directory in its place the broker does not start, without it nobody reads them"
+            self._foreseen.not_given.append(f"{message}: {without}")
+        return {(broker, place) for (broker, _), places in partitions.items() for place in places}
 
     def _reached(self, place: TopicPartition) -> int | None:
         """Return the highest offset that a checkpoint has for a partition; None where none names it."""
@@ -430,6 +470,8 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Forese
     torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
     for incident in incidents:
         is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
+        if incident.cause == "loaded-all-the-same":
+            continue  # the coordinator checks no CRC
         if not is_wrong or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
             continue
         row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
@@ -441,6 +483,20 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Forese
             "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
             offset=row["first_offset"], lost_records=row["lost_records"], **place,
         )  # fmt: skip
+
+
+def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
+    """Add rows for gaps that may be a copy's: the broker that starts on it has no more than the copy."""
+    every = list(findings)
+    gaps = {one.log: one for one in every if one.code in _GAPS and one.severity is Severity.NOTE}
+    for log in {one.log for one in every if one.code == "copy-skewed" and one.severity is Severity.WARNING}:
+        if (gap := gaps.get(log)) is not None and gap.topic is not None and gap.partition is not None:
+            place = TopicPartition(gap.topic, gap.partition)
+            message = f"{place} lacks offsets from {gap.offset} on: lost, or deleted while it was copied"
+            foreseen.add(
+                "partition", "damaged", message, Severity.WARNING, topic=gap.topic, partition=gap.partition,
+                log=gap.log, offset=gap.offset,
+            )  # fmt: skip
 
 
 def _transactions(audited: Audit, foreseen: _Foreseen) -> None:
@@ -467,6 +523,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
     goes_on: Counter[str] = Counter()
     nodes = [node for cluster in audited.clusters for node in cluster.nodes]
     beyond = Severity.WARNING if all(node.clean_shutdown for node in nodes) else Severity.ERROR  # then it was so before
+    lost = {TopicPartition.of(row) for row in foreseen.rows if row["what"] == "damaged"}
     for item in one_by_one(group_rows(paths, limits=limits, tables=(COMMITTED.name,), jobs=jobs)):
         if isinstance(item, Finding):
             continue  # the verification and the audit have it
@@ -475,7 +532,7 @@ def _groups(audited: Audit, paths: Sequence[str], limits: Limits, jobs: int | No
         cells = {"name": group, "topic": row["topic"], "partition": row["partition"], "offset": row["offset"]}
         end = foreseen.ends.get(place)
         reason = row["out_of_range"]
-        foreseen.beyond += reason == "beyond-end"
+        foreseen.beyond += reason == "beyond-end" and place not in lost
         if row["offset"] is not None and end is not None and row["offset"] > end:
             reason = "beyond-end"
         if reason == "beyond-end":

@@ -7,15 +7,14 @@ applied.
 from __future__ import annotations
 
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
+from kafkalog.auditing.topics.damaged_batches import is_loaded
 from kafkalog.auditing.topics.groups import CommittedGroups, GroupAt, group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.metadata_joins import (
-    COPY_MS,
     LeadersAt,
     Led,
-    absent_findings,
     leader_now,
     leader_spans,
     leaderless,
@@ -25,6 +24,15 @@ from kafkalog.auditing.topics.metadata_joins import (
 )
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.partition_history import Span
+from kafkalog.auditing.topics.placement import (
+    COPY_MS,
+    NOT_GIVEN,
+    assigned_to,
+    disks_not_given,
+    not_given,
+    placement_findings,
+    settle_misfits,
+)
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
@@ -32,6 +40,7 @@ __all__ = [
     "ABORTED",
     "COMMIT_TYPES",
     "COPY_MS",
+    "NOT_GIVEN",
     "PENDING",
     "SPANS",
     "STATES",
@@ -45,9 +54,11 @@ __all__ = [
     "Names",
     "RowForm",
     "Span",
-    "absent_findings",
+    "assigned_to",
     "cluster_metadata",
+    "disks_not_given",
     "group_rows",
+    "is_loaded",
     "leader_now",
     "leader_spans",
     "leaderless",
@@ -56,8 +67,11 @@ __all__ = [
     "led_since",
     "metadata_rows",
     "metadata_view",
+    "not_given",
     "offsets_rows",
+    "placement_findings",
     "policies",
+    "settle_misfits",
     "transition_rows",
     "writer_rows",
 ]

@@ -322,7 +322,7 @@ def group_rows(
     """
     limits = limits or Limits()
     findings: list[Finding] = []
-    clusters = clusters_of(paths, findings.append)
+    clusters = clusters_of(paths, findings.append, limits)
     is_streamed = any(table.name in tables for table in (OFFSETS, INTERNAL))
     is_compared = lag and moment is None and COMMITTED.name in tables
     size = sum(directory.size for *_, directory in places_of(clusters, OFFSETS_TOPIC))

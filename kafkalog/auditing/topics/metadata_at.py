@@ -322,7 +322,7 @@ def metadata_view(
     """
     limits = limits or Limits()
     findings: list[Finding] = []
-    clusters = clusters_of(paths, findings.append)
+    clusters = clusters_of(paths, findings.append, limits)
     logs = topic_logs(clusters, METADATA_TOPIC, limits, findings.append)
     moment = None if moment is None else moment_among(moment, logs)
     seen: set[str] = set()

@@ -1,10 +1,9 @@
-"""What an audit takes from the metadata: who led a partition, whether it is compacted, which partitions a node has."""
+"""What an audit takes from the metadata: who led a partition, and whether it is compacted."""
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,23 +11,17 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.partition_history import Partition, Span
+from kafkalog.auditing.topics.partition_history import Span
 from kafkalog.findings import Finding
 from kafkalog.kernel.buffers import NONE
-from kafkalog.log_dirs.log_directory import LogDirectory
-from kafkalog.quantities import iso
 from kafkalog.segments.moment import Moment
-from kafkalog.settle import Reason, lowered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "COPY_MS",
     "LeadersAt",
     "Led",
-    "absent_findings",
-    "absent_partitions",
     "epoch_leaders",
     "leader_now",
     "leader_spans",
@@ -48,19 +41,6 @@ _EVERY_BROKER: Final = ""
 _POLICY: Final = "cleanup.policy"
 
 _BROKERS_POLICY: Final = "log.cleanup.policy"
-
-# Ids that mean no directory: not yet moved to directory ids, unassigned, lost.
-_NO_DIRECTORY: Final = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})
-
-
-class Assigned(NamedTuple):
-    """A partition that a node should have, its directory if that is known, and since when."""
-
-    topic: str
-    partition: int
-    topic_id: str
-    directory: str | None
-    since: int
 
 
 def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
@@ -136,87 +116,6 @@ def _spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
     """Yield the spans of a partition of all topics of a name, newest first."""
     for topic_id in reversed(metadata.ids.get(topic, ())):
         yield from reversed(metadata.partitions.get((topic_id, partition), []))
-
-
-def absent_partitions(
-    metadata: Metadata, node: int, present: Collection[tuple[str, int]], directories: Collection[str] = ()
-) -> Iterator[Assigned]:
-    """Yield the partitions that the metadata assigns to a node at its end, and that are not `present`.
-
-    `directories` are the ids of the node's log directories that were given: a partition in others is not missing.
-    """
-    for topic_id, number in sorted(metadata.partitions):
-        spans = metadata.partitions[topic_id, number]
-        span = spans[-1]
-        topic = metadata.topic_of(topic_id)
-        now: Partition = span.value
-        if span.until is not None or topic is None or node not in now.replicas:
-            continue
-        at = now.replicas.index(node)
-        directory = now.directories[at] if at < len(now.directories) else None
-        directory = None if directory in _NO_DIRECTORY else directory
-        elsewhere = directory is not None and bool(directories) and directory not in directories
-        if not elsewhere and (topic.name, number) not in present:
-            yield Assigned(topic.name, number, topic_id, directory, _assigned_since(spans, node))
-
-
-def _assigned_since(spans: list[Span], node: int) -> int:
-    """Return from when on the node was among the replicas without a break."""
-    since = spans[-1].since
-    for span in reversed(spans):
-        if node not in span.value.replicas:
-            break
-        since = span.since
-    return since
-
-
-# Partitions that the metadata assigns to a node and that are not in its directories.
-
-
-COPY_MS: Final = 600_000  # how long a copy takes if no option says it
-
-
-def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
-    """Yield a finding for each partition that is missing on a node whose log directories were given.
-
-    It is a note where nothing can be lost: the checkpoints say that the partition is empty, or it was assigned after
-    the time `late` (ms; -1 where the inputs are of one moment), so that a copy of a running broker may have missed it.
-    Nothing can be missed where only directories of single partitions were given.
-    """
-    of_node: dict[int, list[LogDirectory]] = {}
-    for node in nodes:
-        if node.node_id is not None and node.node_id.isdecimal():
-            of_node.setdefault(int(node.node_id), []).append(node)
-    for number, named in sorted(of_node.items()):
-        present = {(one.topic, one.partition) for node in named for one in node.partitions if one.suffix != "-stray"}
-        homes = [node for node in named if not node.alone]
-        if not homes:
-            continue
-        directories = {home.directory_id for home in homes if home.directory_id is not None}
-        running = not all(home.clean_shutdown for home in homes)
-        for found in absent_partitions(metadata, number, present, directories):
-            offset = _offset(homes, (found.topic, found.partition))
-            finding = _finding(homes[0].path, number, found, offset)
-            is_note = offset == 0 or (running and 0 <= late < found.since)
-            yield lowered(finding, Reason.EMPTY_OR_NEWER) if is_note else finding
-
-
-def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:
-    """Return the highest offset that a checkpoint has for a partition; None where none names it."""
-    offsets = [rows[partition] for home in homes for rows in home.all_checkpoints.values() if partition in rows]
-    return max(offsets, default=None)
-
-
-def _finding(place: str, node: int, absent: Assigned, offset: int | None) -> Finding:
-    reached = "No checkpoint names it." if offset is None else f"Its checkpoint last recorded offset {offset}."
-    return Finding.of(
-        "partition-absent",
-        os.path.join(place, f"{absent.topic}-{absent.partition}"),
-        f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) has been assigned to node {node} since"
-        f" {iso(absent.since)}, and is missing here. {reached}",
-        topic=absent.topic,
-        partition=absent.partition,
-    )
 
 
 # Who led a partition: over all of its leader epochs, and at the offset of a finding.

@@ -6,9 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, ReadLog, SegmentScan, reach, read_log
+from kafkalog.auditing.topics.metadata_log import cluster_metadata
+from kafkalog.auditing.topics.placement import disks_not_given
 from kafkalog.columns.sorted_rows import last_of_each
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
@@ -36,15 +39,15 @@ class TopicLog(NamedTuple):
     scans: list[SegmentScan]
 
 
-def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
-    """List the inputs by cluster; report what can't be read, and the findings about their directories."""
+def clusters_of(paths: Sequence[PathLike], report: Report, limits: Limits | None = None) -> list[Cluster]:
+    """List the inputs by cluster; report what can't be read or was not given, and the findings about directories."""
     clusters, refused = open_clusters(paths)
     for finding in refused:
         report(finding)
     for cluster in clusters:
-        for node in cluster.nodes:
-            for finding in node.findings:
-                report(finding)
+        missing = list(disks_not_given(cluster.nodes, cluster_metadata(cluster.nodes, limits)))
+        for finding in chain(missing, *(node.findings for node in cluster.nodes)):
+            report(finding)
     return clusters
 
 

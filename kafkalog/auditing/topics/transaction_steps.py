@@ -230,7 +230,7 @@ def transition_rows(
     report = findings.append
     clusters: dict[int, list[StateRows]] = {}
     limits = limits or Limits()
-    found = clusters_of(paths, report)
+    found = clusters_of(paths, report, limits)
     size = sum(directory.size for *_, directory in places_of(found, STATE_TOPIC))
     with each_of(job_count(jobs, size)) as each:
         logs = topic_logs(found, STATE_TOPIC, limits, report, each=each)

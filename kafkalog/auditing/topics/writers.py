@@ -164,7 +164,7 @@ def writer_rows(
     """
     limits = limits or Limits()
     findings: list[Finding] = []
-    clusters = clusters_of(paths, findings.append)
+    clusters = clusters_of(paths, findings.append, limits)
     span = SPANS[by or "minute"] if RATES.name in tables else 0
     places = [
         (number, directory)

@@ -15,6 +15,7 @@ from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.log_dirs.nodes import node_number
 from kafkalog.quantities import iso
 
 __all__ = ["LEADERLESS", "leaderless_findings", "name_brokers", "name_directories", "stop_began"]
@@ -36,18 +37,27 @@ def name_directories(brokers: Collection[int]) -> str:
 def leaderless_findings(nodes: Sequence[LogDirectory], metadata: Metadata, given: set[int]) -> Iterator[Finding]:
     """Yield each partition without a leader that an orderly stop of the brokers does not explain.
 
-    No leader is -1 in its records, as in LeaderConstants. `given` are the brokers whose log directories are among the
+    No leader is -1 in its records, as in LeaderConstants; where its broker took the log directory offline, `found` is
+    that directory. `given` are the brokers whose log directories are among the
     inputs: what the others have is needed, too.
     """
     stopped = stop_began(metadata, are_clean=all(node.clean_shutdown for node in nodes))
     logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
     log = next(logs, nodes[0].path)
+    offline = {(node_number(one.node_id), one.directory_id): one.path for one in nodes if one.offline}
     for topic_id, number in sorted(metadata.partitions.leaderless):
         spans = metadata.partitions[topic_id, number]
         topic = metadata.topic_of(topic_id)
         first = _leaderless_from(spans)
         if topic is not None and spans[first].since < stopped:
-            yield _finding(log, TopicPartition(topic.name, number), spans, first, given)
+            finding = _finding(log, TopicPartition(topic.name, number), spans, first, given)
+            now = spans[-1].value
+            taken = [
+                path
+                for place in zip(now.replicas, now.directories, strict=False)
+                if (path := offline.get(place)) is not None
+            ]
+            yield finding._replace(found=taken[0]) if taken else finding
 
 
 def stop_began(metadata: Metadata, *, are_clean: bool) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
 from kafkalog.auditing.side_files import twice_findings
-from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
+from kafkalog.auditing.topics import COPY_MS, NOT_GIVEN, Metadata, placement_findings
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS, leaderless_findings
 from kafkalog.auditing.transactions.other_brokers import ELSEWHERE, elsewhere_findings, given_brokers
 from kafkalog.certainty import Inputs
@@ -105,14 +105,15 @@ class Surroundings:
     def contradicted(self, nodes: Sequence[LogDirectory], finding: Finding) -> None:
         """Go on without the word that the inputs are of one moment, as a finding contradicts it."""
         self.options = replace(self.options, snapshot=False)
-        others = [one for one in self.findings if one.code not in ("partition-absent", LEADERLESS, *ELSEWHERE)]
+        again = {"partition-absent", NOT_GIVEN, LEADERLESS, *ELSEWHERE}
+        others = [one for one in self.findings if one.code not in again]
         self.findings = [*others, *self._not_given(nodes), finding]
 
     def _not_given(self, nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
         """Yield what nodes should have, which partitions have no leader, and what nodes show to be open on others."""
         snapshot, copied = self.options.snapshot, self.newest - self.options.copy_ms
         if self.metadata is not None:
-            yield from absent_findings(nodes, self.metadata, -1 if snapshot else copied)
+            yield from placement_findings(nodes, self.metadata, -1 if snapshot else copied)
             if given := given_brokers(nodes):
                 yield from leaderless_findings(nodes, self.metadata, given)
         until = self.newest_broker - (0 if snapshot else self.options.copy_ms)

@@ -25,7 +25,7 @@ from kafkalog.auditing.partition import (
     with_note,
 )
 from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, lower_copied
-from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.topics import Metadata, cluster_metadata, policies, settle_misfits
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.foreign import tell_foreign
 from kafkalog.auditing.verification.outputs import is_output, verify_output
@@ -126,6 +126,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
+        settle_misfits(cluster.nodes, metadata)
         result.clusters.append((cluster.nodes, metadata))
         known = len(result.logs)
         for node in cluster.nodes:

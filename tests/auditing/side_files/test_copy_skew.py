@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from build import flipped
+from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
 from official import CORPUS, FIXTURES, materialize, of_corpus
-from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, segments
+from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, retained, segments
 
 SKEWED = "unless-copied-while-running"
 MOVING = CORPUS.parent / "corpus-moving"
@@ -38,8 +39,20 @@ def both(folder: Path) -> list[list[tuple[str, Severity]]]:
 
 
 @pytest.mark.parametrize("change", [removed(2), removed_with_indexes(2)], ids=["log", "all files"])
+def test_a_segment_that_is_missing_after_the_first_one_is_lost(change: Callable[[Path], object], copy: Path) -> None:
+    """Retention begins with the first segment: where the log still has its very first one, it deleted none after it."""
+    change(copy)
+
+    assert both(copy) == [[("offset-gap-lost", Severity.ERROR)]] * 2
+    answer = kafkalog("verify", "--restorable", copy.parent)
+    assert answer.text.startswith("NO ")
+    assert "keep all committed records" not in answer.text
+
+
+@pytest.mark.parametrize("change", [removed(2), removed_with_indexes(2)], ids=["log", "all files"])
 def test_a_segment_that_is_missing_in_a_copy_is_one_warning(change: Callable[[Path], object], copy: Path) -> None:
-    """It may have been deleted while it was copied, or lost: both commands warn, and the gap is a note beside it."""
+    """Of a log that retention had shortened: both commands warn, and the gap is a note beside it."""
+    retained(copy)
     change(copy)
 
     assert both(copy) == [[("copy-skewed", Severity.WARNING)]] * 2

@@ -11,8 +11,9 @@ import pytest
 from invoke import kafkalog
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, policies, policy_at
+from kafkalog.auditing.topics.metadata_joins import epoch_leaders, policies, policy_at
 from kafkalog.auditing.topics.partition_history import Partition
+from kafkalog.auditing.topics.placement import assigned_to
 from kafkalog.kafka.internal_records import InternalRecord
 from metadata_topic import add_values, metadata_value
 
@@ -142,23 +143,24 @@ def test_who_led_is_told_by_the_epoch() -> None:
 
 
 def test_a_partition_is_absent_where_the_node_should_have_it() -> None:
-    """Not where another node has it, it is there, its topic is gone, or it lies in a directory that is not at hand."""
+    """Not where another node has it, it is there, or its topic is gone; the directory is told that should have it."""
     made = metadata(TOPIC, PARTITION)
 
-    def absent(node: int, present: set[tuple[str, int]], *directories: str) -> list[tuple[str, int]]:
-        return [(one.topic, one.partition) for one in absent_partitions(made, node, present, directories)]
+    def absent(node: int, *present: tuple[str, int]) -> list[tuple[str, int, str | None]]:
+        return [(one.topic, one.partition, one.directory) for one in assigned_to(made, node, present)]
 
-    assert absent(1, set()) == absent(1, {("t", 1)}, "d1") == absent(2, set(), "d1", "d2") == [("t", 0)]
-    assert absent(3, set()) == absent(1, {("t", 0)}) == absent(1, set(), "d2") == []
+    assert absent(1) == absent(1, ("t", 1)) == [("t", 0, "d1")]
+    assert absent(2) == [("t", 0, "d2")]
+    assert absent(3) == absent(1, ("t", 0)) == []
     gone = metadata(TOPIC, PARTITION, (9, {"topicId": ID}))
-    assert list(absent_partitions(gone, 1, set())) == []
+    assert list(assigned_to(gone, 1)) == []
 
 
 def test_since_when_a_node_should_have_a_partition_is_told() -> None:
     """A replica that was added later is due since then, whatever else changed afterwards."""
     made = metadata(TOPIC, PARTITION, change(replicas=[1, 2, 3]), change(isr=[1]))
 
-    assert [one.since for node in (1, 3) for one in absent_partitions(made, node, set())] == [1000, 2000]
+    assert [one.since for node in (1, 3) for one in assigned_to(made, node)] == [1000, 2000]
 
 
 # Topics that come and go many times: their state at each end, without looking at all others.
