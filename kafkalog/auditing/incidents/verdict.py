@@ -262,6 +262,9 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
+_TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "broker-stops")
+
+
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
@@ -272,19 +275,22 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
+        "start-goes-wrong": "the broker's next start goes wrong",
+        "broker-stops": "the broker does not start",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
+        return str(row["cause"] if row["cause"] in _TOLD_BY_CAUSE else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
     for kind in kinds:
         some = [row for row in rows if key(row) == kind]
-        where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
+        at = "because of" if kind == "broker-stops" else "in"
+        where = f" {at} {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
         if kind == "records-unreadable" and lost:
             parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")

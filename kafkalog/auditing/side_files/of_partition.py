@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, covered
+from kafkalog.auditing.side_files.end_at_start import end_at_start
+from kafkalog.auditing.side_files.kraft_snapshot import head_missing
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
@@ -92,6 +94,8 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
         yield faults.finding(excused=foreign.any_foreign)
     yield from SnapshotChain(audit, segments, foreign).compare()
     yield from leader_epochs(audit, segments, foreign)
+    yield from end_at_start(audit)
+    yield from head_missing(audit.directory)
     # A damaged tail explains it, and so does what the segment's own index has reported.
     reported = bool(segments) and (segments[-1].cut_short or segments[-1].has_damaged_tail)
     yield from log_end(audit, explained=reported or foreign.any_foreign)
@@ -105,6 +109,8 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
     """
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)
+    yield from end_at_start(audit)
+    yield from head_missing(audit.directory)
     yield from log_end(audit, explained=_has_damaged_tail(audit), one_moment=one_moment)
 
 
