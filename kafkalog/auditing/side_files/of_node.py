@@ -212,9 +212,9 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     version, text = values.get("version"), values.get("topic_id")
     if version is None or text is None:
         return
-    topic_id = java_uuid(text)
-    if java_int(version) != 0:
-        message = f"version is {version}, but must be 0"
+    topic_id, number = java_uuid(text), java_int(version)
+    if number is None or number < 0:  # brokers take a newer one, too
+        message = f"version is {version}, but must be 0 or more"
         yield directory.finding("partition-metadata-wrong", path, message, needed=0, found=version)
     elif topic_id is None or topic_id == NO_UUID:
         message = f"topic_id is {text!r}, which is not an id"
@@ -335,6 +335,9 @@ def _beside_current(nodes: Sequence[LogDirectory], metadata: Metadata | None) ->
             assigned = _directory_of(node, directory, metadata)
             if assigned is not None and node.directory_id is not None and assigned != node.directory_id:
                 continue  # it stays a future replica
+            ids = [] if metadata is None else metadata.ids.get(directory.topic, [])
+            if directory.topic_id is not None and ids and directory.topic_id != ids[-1]:
+                continue  # so does one of another topic
             message = (
                 f"{os.path.basename(directory.log)} lies beside {name} in one log directory: at the next start the"
                 f" broker makes it {name}, whose directory is not empty, and stops"

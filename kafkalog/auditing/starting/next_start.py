@@ -144,7 +144,7 @@ def start_of_log(
     rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
     cut = _cut(log, recovered, rebuilt, limits)
     if cut.reached is not None:  # all after it is deleted unread
-        recovered = [one for one in recovered if one.base_offset <= segments[cut.reached].base_offset]
+        recovered = tuple(one for one in recovered if one.base_offset <= segments[cut.reached].base_offset)
     sizes = directory.files.values()
     deleted = (
         sum(identity.size for identity in sizes if identity is not None)
@@ -187,14 +187,14 @@ def _cut(log: _Log, recovered: Sequence[Segment], rebuilt: Sequence[Segment], li
         if segment not in rebuilt:
             found = found._replace(reached=number)
             break
-    end = None if directory.segments[-1:] == tuple(rebuilt[-1:]) else end_after_clean_stop(log.facts)
-    if isinstance(end, tuple):
+    known = None if directory.segments[-1:] == tuple(rebuilt[-1:]) else end_after_clean_stop(log.facts)
+    if isinstance(known, tuple):
         return found._replace(says="does not start: after the last whole batch is none, but more bytes are")
-    if end is not None and end < found.end:
+    if known is not None and known < found.end:
         records = _around(directory.segments[-1], 0, limits)[1]
-        found = _Cut(directory.segments[-1].size, records, end, says=f"takes {end} as the log's end")
-    elif end is not None:
-        found = found._replace(end=end)  # a batch is damaged, but for its header
+        found = _Cut(directory.segments[-1].size, records, known, says=f"takes {known} as the log's end")
+    elif known is not None:
+        found = found._replace(end=known)  # a batch is damaged, but for its header
     start = directory.checkpoints.get("log_start", 0)
     if start > found.end and directory.segments and directory.topic != METADATA_TOPIC:
         records = sum(_around(one, 0, limits)[1] for one in directory.segments)

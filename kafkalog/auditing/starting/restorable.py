@@ -369,7 +369,8 @@ class _OfCluster:
             return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}"
         instead = f"an empty {name} takes its place, and {many(facts.records, 'record')} are lost to consumers"
         if directory.topic_id is None:
-            why = f"its partition.metadata is missing. Write it anew with the topic id {ids[-1]} before the start"
+            lacks = "has no topic id" if "partition.metadata" in directory.files else "is missing"
+            why = f"its partition.metadata {lacks}. Write it anew with the topic id {ids[-1]} before the start"
             return "stray", Severity.ERROR, f"{name}{count} becomes -stray, {instead}: {why}"
         made = self._metadata.topics[ids[-1]][-1].since
         if 0 <= max(facts.newest_broker, facts.newest) < made:

@@ -85,13 +85,17 @@ _REMEDY: Final = ""  # the step of the code itself
 
 
 def _row(
-    kafka_place: str, phase: Phase, condition: str, codes: str, fate: Fate, step: str = _REMEDY, *,
-    names: tuple[str, ...] = (), since: Release = (0, 8), does: str = "",
+    kafka_place: str, phase: Phase, condition: str, at: str, fate: Fate, step: str = _REMEDY, *,
+    since: Release = (0, 8), does: str = "",
 ) -> Throw:  # fmt: skip
-    """Make a row; what the broker does and what to do are those of its first code where the row says nothing else."""
-    first = CATALOGUE[codes.split(maxsplit=1)[0]]
-    does = does or first.kafka
-    return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step or first.next, names, since)
+    """Make a row of codes, and of files' names after a slash.
+
+    What the broker does and what to do are those of its first code where the row says nothing else.
+    """
+    codes, _, names = at.partition("/")
+    first = CATALOGUE[codes.split()[0]]
+    step, does = step or first.next, does or first.kafka
+    return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
 
 
 THROWS: Final = (
@@ -109,10 +113,10 @@ THROWS: Final = (
     ),
     _row(
         "FileQuorumStateStore.readElectionState", Phase.QUORUM, "quorum-state is no JSON of a known version",
-        "checkpoint-malformed", Fate.EXITS,
+        "checkpoint-malformed / quorum-state", Fate.EXITS,
         "Take quorum-state away before the start where this controller is not the only one: it gets the epoch from the"
         " others. Else write the file anew with the newest epoch in the metadata log.",
-        names=("quorum-state",), since=(2, 8), does="The controller or broker stops at its start.",
+        since=(2, 8), does="The controller or broker stops at its start.",
     ),
     _row(
         "KRaftControlRecordStateMachine.maybeLoadSnapshot", Phase.QUORUM,
@@ -125,22 +129,22 @@ THROWS: Final = (
     ),
     _row(
         "OffsetCheckpointFile.read, CheckpointFileWithFailureHandler", Phase.LOGS,
-        "a checkpoint of the log directory breaks its format", "checkpoint-malformed", Fate.OFFLINE,
+        "a checkpoint of the log directory breaks its format",
+        f"checkpoint-malformed / {' '.join(CHECKPOINTS.values())}", Fate.OFFLINE,
         "Mend the file before the start (the second line is the number of the lines after it), or delete it: the broker"
         " writes it anew.",
-        names=tuple(CHECKPOINTS.values()), does="The broker takes the log directory offline.",
+        does="The broker takes the log directory offline.",
     ),
     _row(
         "LeaderEpochCheckpointFile.read", Phase.LOGS, "a partition's leader-epoch-checkpoint breaks its format",
-        "checkpoint-malformed", Fate.OFFLINE,
+        "checkpoint-malformed / leader-epoch-checkpoint", Fate.OFFLINE,
         "Mend the file before the start: its second line is the number of the lines after it, each an epoch and its"
         " first offset. Another replica's file has the same lines.",
-        names=("leader-epoch-checkpoint",),
         does="The broker takes the log directory offline; where the metadata log is in it, the broker does not start.",
     ),
     _row(
         "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata breaks its format, or its id is no topic's",
-        "partition-metadata-wrong checkpoint-malformed", Fate.OFFLINE, names=("partition.metadata",), since=(2, 8),
+        "partition-metadata-wrong checkpoint-malformed / partition.metadata", Fate.OFFLINE, since=(2, 8),
     ),
     _row(
         "LogManager.loadLog", Phase.LOGS, "two log directories have one partition", "partition-twice", Fate.EXITS,
@@ -173,7 +177,7 @@ THROWS: Final = (
     ),
     _row(
         "LogLoader.loadSegmentFiles, LogSegment.sanityCheck", Phase.LOGS, "an index is missing or fails its check",
-        "index-insane side-file-missing", Fate.REBUILDS, names=("*.index", "*.timeindex", "*.txnindex"),
+        "index-insane side-file-missing / *.index *.timeindex *.txnindex", Fate.REBUILDS,
     ),
     _row(
         "ProducerStateManager.loadFromSnapshot", Phase.LOGS, "a producer snapshot is corrupt", "snapshot-corrupt",
