@@ -497,7 +497,6 @@ FILES: Final[dict[str, Code]] = {
         "Compare with the other directories of the node.",
         kind="start-goes-wrong",
         cause="broker-stops",
-        traits=Trait.STOPS_START,
     ),
     "partition-metadata-wrong": Code(
         WARNING,
@@ -540,7 +539,6 @@ FILES: Final[dict[str, Code]] = {
         "Compare both directories; then move the -future one away before the broker starts.",
         kind="start-goes-wrong",
         cause="broker-stops",
-        traits=Trait.STOPS_START,
     ),
     "metadata-head-missing": Code(
         ERROR,
@@ -551,7 +549,7 @@ FILES: Final[dict[str, Code]] = {
         " is not here.",
         kind="start-goes-wrong",
         cause="broker-stops",
-        traits=Trait.OF_LOG | Trait.STOPS_START,
+        traits=Trait.OF_LOG,
     ),
     "log-end-unreadable": Code(
         ERROR,
@@ -563,7 +561,7 @@ FILES: Final[dict[str, Code]] = {
         " the file at the position that the finding names. First copy what other replicas have more.",
         kind="start-goes-wrong",
         cause="broker-stops",
-        traits=Trait.OF_LOG | Trait.STOPS_START,
+        traits=Trait.OF_LOG,
     ),
     "log-end-falls-back": Code(
         ERROR,
@@ -587,7 +585,6 @@ FILES: Final[dict[str, Code]] = {
         " that it had.",
         kind="start-goes-wrong",
         cause="broker-stops",
-        traits=Trait.STOPS_START,
     ),
     "topic-id-differs": Code(
         ERROR,
@@ -607,7 +604,6 @@ FILES: Final[dict[str, Code]] = {
         "Keep the replica that ends later, and move the other one away: it is left of a move that a failed disk ended.",
         kind="replicas-diverged",
         cause="partition-twice",
-        traits=Trait.STOPS_START,
         lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
     "directory-twice": Code(
@@ -618,7 +614,6 @@ FILES: Final[dict[str, Code]] = {
         "Read each copy alone; `kafkalog verify` reads both.",
         kind="copy-skewed",
         cause="evidence-changed",
-        traits=Trait.STOPS_START,
     ),
     "quorum-state-wrong": Code(
         WARNING,

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalog.auditing.starting.throws import Fate, Release, fate_of
+from kafkalog.auditing.starting.throws import Fate, Release, fate_of, seen_in
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.files.recognition import partition_name
 from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import read_properties
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "StartingBroker", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
 
-_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
 _META: Final = "meta.properties"
 
 # The highest level of metadata.version that releases know, and the lowest that 4.0 and later read (MetadataVersion).
@@ -101,15 +99,7 @@ def _of_home(home: LogDirectory) -> Iterator[_Reason]:
     if home.alone:
         yield _Reason(f"only the partition's directory {home.path} was given, not the log directory around it")
         return
-    if not exists(os.path.join(home.home, _META)):  # only a directory without partitions may be without it
-        yield _Reason(f"{home.path} has no {_META}")
-    try:
-        entries = open_tree(home.home, deep=False).entries(home.home)
-    except UnreadableError:
-        return
-    for entry in entries:
-        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
-            yield _Reason(f"{home.path} has the directory {entry.name}, whose name is no partition's")
+    yield from map(_Reason, seen_in(home))
 
 
 def _of_metadata(broker: StartingBroker) -> Iterator[str]:

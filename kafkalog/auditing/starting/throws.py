@@ -6,15 +6,20 @@ A row is about evidence: codes of findings, in files of some names. The page doc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from fnmatch import fnmatch
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.files.recognition import CHECKPOINTS
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.recognition import CHECKPOINTS, partition_name
 
-__all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "starting_page"]
+if TYPE_CHECKING:
+    from kafkalog.log_dirs.log_directory import LogDirectory
+
+__all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "seen_in", "starting_page"]
 
 Release = tuple[int, int]
 
@@ -56,7 +61,8 @@ _CONSUMERS: Final = {
 class Throw(NamedTuple):
     """A row: a place in Kafka, the releases that have it, when it happens, at what, what follows, what to do before.
 
-    `codes` are those of the findings that show it, `names` patterns of the file's name, none for any.
+    `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
+    is about `of_home` sees in a log directory: it says what.
     """
 
     kafka_place: str
@@ -68,6 +74,7 @@ class Throw(NamedTuple):
     step: str
     names: tuple[str, ...] = ()
     since: Release = (0, 8)
+    of_home: Callable[[LogDirectory], Iterator[str]] | None = None
 
     def strikes(self, code: str, file: str, release: Release | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
@@ -98,7 +105,38 @@ def _row(
     return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
 
 
+_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
+_META: Final = "meta.properties"
+
+
+def _without_meta(home: LogDirectory) -> Iterator[str]:
+    if not exists(os.path.join(home.home, _META)):  # only a directory without partitions may be without it
+        yield f"{home.path} has no {_META}"
+
+
+def _odd_names(home: LogDirectory) -> Iterator[str]:
+    try:
+        entries = open_tree(home.home, deep=False).entries(home.home)
+    except UnreadableError:
+        return
+    for entry in entries:
+        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
+            yield f"{home.path} has the directory {entry.name}, whose name is no partition's"
+
+
 THROWS: Final = (
+    Throw(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT, "a log directory has no meta.properties", (), Fate.EXITS,
+        "The broker stops at its start.",
+        "Write the file anew: the same cluster.id and node.id as in the node's other directories.",
+        of_home=_without_meta,
+    ),
+    Throw(
+        "UnifiedLog.parseTopicPartitionName", Phase.LOGS,
+        "a directory whose name is no partition's, such as lost+found", (), Fate.EXITS,
+        "The broker stops at its start.",
+        "Remove the directory, or use one below the mount point as the log directory.", of_home=_odd_names,
+    ),
     _row(
         "MetaPropertiesEnsemble.Loader", Phase.FORMAT, "meta.properties is missing, or a value in it is not valid",
         "meta-properties-wrong", Fate.EXITS,
@@ -189,6 +227,12 @@ THROWS: Final = (
 def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:
     """Return the first row that a finding about a file is of, None where a start does nothing about it."""
     return next((one for one in THROWS if one.strikes(code, file, release)), None)
+
+
+def seen_in(home: LogDirectory) -> Iterator[str]:
+    """Yield what a log directory's own names show of rows at which a broker stops."""
+    for row in THROWS:
+        yield from () if row.of_home is None else row.of_home(home)
 
 
 def starting_page() -> Iterator[str]:
