@@ -213,8 +213,11 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     if version is None or text is None:
         return
     topic_id, number = java_uuid(text), java_int(version)
-    if number is None or number < 0:  # brokers take a newer one, too
-        message = f"version is {version}, but must be 0 or more"
+    if number is not None and number > 0:
+        message = f"version is {version}: brokers up to 3.6 read version 0 only, later ones take it"
+        yield directory.finding("version-unknown", path, message, needed=0, found=version)
+    elif number != 0:
+        message = f"version is {version}, but must be 0"
         yield directory.finding("partition-metadata-wrong", path, message, needed=0, found=version)
     elif topic_id is None or topic_id == NO_UUID:
         message = f"topic_id is {text!r}, which is not an id"

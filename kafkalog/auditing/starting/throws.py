@@ -75,11 +75,14 @@ class Throw(NamedTuple):
     names: tuple[str, ...] = ()
     since: Release = (0, 8)
     of_home: Callable[[LogDirectory], Iterator[str]] | None = None
+    until: Release | None = None
 
     def strikes(self, code: str, file: str, release: Release | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
         name = os.path.basename(file)
         of_release = release is None or release >= self.since
+        if self.until is not None:
+            of_release = release is not None and release <= self.until
         return code in self.codes and of_release and (not self.names or any(fnmatch(name, one) for one in self.names))
 
     @property
@@ -130,6 +133,11 @@ THROWS: Final = (
         "The broker stops at its start.",
         "Write the file anew: the same cluster.id and node.id as in the node's other directories.",
         of_home=_without_meta,
+    ),
+    Throw(
+        "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata has another version than 0 (up to 3.6)",
+        ("version-unknown",), Fate.OFFLINE, "The broker takes the log directory offline.",
+        "Write version: 0 before a broker up to 3.6 starts.", ("partition.metadata",), since=(2, 8), until=(3, 6),
     ),
     Throw(
         "UnifiedLog.parseTopicPartitionName", Phase.LOGS,
