@@ -49,7 +49,9 @@ def evidence_of(row: Throw) -> Maker:
     return named or CODE_CASES[row.codes[0]].made.make
 
 
-@pytest.mark.parametrize("row", [row for row in THROWS if row.codes and row.until is None], ids=lambda row: row.kafka_place.replace(" ", ""))
+@pytest.mark.parametrize(
+    "row", [row for row in THROWS if row.codes and row.until is None], ids=lambda row: row.kafka_place.replace(" ", "")
+)
 def test_each_row_has_evidence_of_which_it_is_said(row: Throw) -> None:
     """A finding of its first code is made, whose row it is, and its step is the one that the incident has."""
     case = CODE_CASES[row.codes[0]].made
@@ -188,6 +190,14 @@ def test_a_topic_that_was_made_again_after_the_log_ended_is_no_loss(tmp_path: Pa
     assert row["severity"] == "error"
     assert "it is of a deleted tickets-tickets.26" in row["message"]
     assert not [one for one in rows if one["what"] == "absent" and one["partition"] == row["partition"]]
+
+
+def test_what_a_metadata_log_lost_is_not_said_to_be_deleted(tmp_path: Path) -> None:
+    """No retention deletes what no snapshot has."""
+    OF_STARTS["metadata-head-missing"].made.make(tmp_path)
+    text = kafkalog("txn-audit", "data", cwd=tmp_path).text
+    assert "before offset 55 are lost here" in " ".join(text.split())
+    assert "what was before is deleted" not in text
 
 
 def test_the_topic_id_to_write_is_named(tmp_path: Path) -> None:
