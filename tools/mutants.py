@@ -710,6 +710,26 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/starting",
         ),
     ),
+    "At what does a start of a broker stop, or drop what is here?": (
+        Mutant(
+            "auditing/starting/throws.py:fate_of",
+            "if one.strikes(code, file, release)",
+            "if not one.strikes(code, file, release)",
+            "auditing/starting/test_throws.py",
+        ),
+        Mutant(
+            "auditing/side_files/end_at_start.py:next_offset",
+            "while position < size - _UP_TO_MAGIC:",
+            "while position <= size - _UP_TO_MAGIC:",
+            "auditing/starting/test_throws.py",
+        ),
+        Mutant(
+            "auditing/partition/outside_transactions.py:outside_findings",
+            "(begin < first) & (first < end)",
+            "(begin < first) & (first > end)",
+            "auditing/starting/test_throws.py catalogue",
+        ),
+    ),
     "When was a transaction under way, on the brokers' clock?": (
         Mutant(
             "reports/lanes.py:on_brokers_clock",

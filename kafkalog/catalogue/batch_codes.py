@@ -172,6 +172,17 @@ BATCHES: Final[dict[str, Code]] = {
         kind="records-unreadable",
         cause="odd-batches",
     ),
+    "data-outside-transaction": Code(
+        ERROR,
+        "A batch that is not transactional lies inside an open transaction of its producer.",
+        "Certain: the CRCs cover both. No leader takes such a batch: the file was edited, or something else wrote it.",
+        "A broker that loads or recovers the batch, or fetches it as a follower, throws InvalidTxnStateException:"
+        " consumers of a broker that runs get it.",
+        "Find out what wrote the file; copy the partition from a replica that does not have the batch.",
+        kind="records-unreadable",
+        cause="odd-batches",
+        traits=Trait.OF_PRODUCER,
+    ),
     "control-batch-odd": Code(
         ERROR,
         "A control batch is not part of a transaction, in a topic where control records only end transactions.",

@@ -35,7 +35,6 @@ class Trait(Flag):
     - TOLD_AS_NOTE: incidents are made of it, or report it, also where it is a note.
     - MAY_BE_HEALTHY: a cluster that is in order may show it, too: an incident of it alone is possible, not proved.
     - NOT_READ: something that was asked for was not read.
-    - STOPS_START: a broker refuses to start with the file.
     - GAP: offsets are missing between batches.
     - CUT: the end of a log is missing.
     - WITHOUT_OFFSET: the batch's own fields are damaged, its offset among them.
@@ -49,7 +48,6 @@ class Trait(Flag):
     TOLD_AS_NOTE = auto()
     MAY_BE_HEALTHY = auto()
     NOT_READ = auto()
-    STOPS_START = auto()
     GAP = auto()
     CUT = auto()
     WITHOUT_OFFSET = auto()

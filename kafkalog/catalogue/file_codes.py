@@ -407,9 +407,10 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ; what the log can't show, because it was cleaned or cut at its start, is not"
         " compared, and replicas may write different last stable offsets. A note if no consumer sees the difference, or"
         " if the segment's .index is missing, too: a starting broker makes both anew.",
-        "read_committed consumers use it: they get aborted records, or miss committed ones; the finding says which"
-        " offsets.",
-        "Delete the .txnindex and the .index: the broker rebuilds both from the log.",
+        "read_committed consumers are given aborted records, or miss committed ones, at the offsets that the finding"
+        " names, until the index is made anew.",
+        "Stop the broker and delete the segment's .index, .timeindex and .txnindex: at its start it makes all three"
+        " anew from the log.",
         kind="side-files-wrong",
         cause="indexes",
         follows=("base-offset-wrong", "segment-foreign"),
@@ -496,19 +497,96 @@ FILES: Final[dict[str, Code]] = {
         "Certain by what brokers check; a cluster id may be any text, and unknown keys are ignored.",
         "A broker refuses to start on it; a missing file is written anew by brokers with ZooKeeper.",
         "Compare with the other directories of the node.",
-        kind="side-files-wrong",
-        cause="checkpoints",
-        traits=Trait.STOPS_START,
+        kind="start-goes-wrong",
+        cause="broker-stops",
     ),
     "partition-metadata-wrong": Code(
         WARNING,
-        "partition.metadata breaks its format, holds an id that no topic has, or is missing beside batches.",
+        "partition.metadata breaks its format, or holds an id that no topic has.",
         "Certain.",
-        "A broker takes the log directory offline; without the file it puts the partition's directory aside as -stray.",
-        "Compare with the topic's other partitions.",
-        kind="side-files-wrong",
-        cause="checkpoints",
+        "A broker takes the log directory offline.",
+        "Write the file anew before the broker starts: the topic's other partitions have the same file.",
+        kind="start-goes-wrong",
+        cause="broker-start",
+    ),
+    "partition-metadata-missing": Code(
+        ERROR,
+        "A partition's directory with batches has no partition.metadata, although the metadata knows the topic.",
+        "Certain; a copy of a broker that ran may have missed the file.",
+        "At its next start the broker puts the directory aside as -stray, and begins an empty one in its place.",
+        "Before the broker starts, write partition.metadata anew: the lines 'version: 0' and 'topic_id: ID', with the"
+        " id that the finding names.",
+        kind="start-goes-wrong",
+        cause="broker-start",
         lowered_by=(Reason.COPY_MAY_EXPLAIN,),
+    ),
+    "topic-made-again": Code(
+        WARNING,
+        "A partition's topic id is not the one that its topic has in the cluster's metadata: the topic was deleted and"
+        " made again.",
+        "Certain that the ids differ; an id that somebody wrote into partition.metadata looks the same.",
+        "At its next start the broker puts the directory aside as -stray, and begins the new topic's log empty, or"
+        " copies it from its leader.",
+        "If the deleted topic's records are needed, copy the directory away. Otherwise nothing is to do.",
+        kind="start-goes-wrong",
+        cause="broker-start",
+        lowered_by=(Reason.COPY_MAY_EXPLAIN,),
+    ),
+    "future-beside-current": Code(
+        ERROR,
+        "A partition's -future directory lies in the same log directory as its current one.",
+        "Certain by their names: a move to another directory was given up, or both were copied together.",
+        "From 3.7 on a broker makes a future replica the current one at its start where the metadata assigns the"
+        " partition to this directory. The other one is in its way, and the broker stops.",
+        "Compare both directories; then move the -future one away before the broker starts.",
+        kind="start-goes-wrong",
+        cause="broker-stops",
+    ),
+    "metadata-head-missing": Code(
+        ERROR,
+        "The metadata log does not begin at offset 0, and no .checkpoint has the state of what was before.",
+        "Certain: its start moves up only to the offset of a snapshot.",
+        "A controller or broker stops at its start (Inconsistent snapshot state).",
+        "Take the whole directory __cluster_metadata-0 of another controller: what was defined before the log's start"
+        " is not here.",
+        kind="start-goes-wrong",
+        cause="broker-stops",
+        traits=Trait.OF_LOG,
+    ),
+    "log-end-unreadable": Code(
+        ERROR,
+        "After the last whole batch of a cleanly stopped log there are bytes, such as zeros, that are no batch's.",
+        "Certain: after a clean stop a broker looks for the log's end from the last entry of the newest index on.",
+        "The broker stops at its start: CorruptRecordException, found record size smaller than minimum record"
+        " overhead. After an unclean stop it cuts such bytes off.",
+        "Delete .kafka_cleanshutdown before the broker starts: it then checks the log, and cuts these bytes off. Or cut"
+        " the file at the position that the finding names. First copy what other replicas have more.",
+        kind="start-goes-wrong",
+        cause="broker-stops",
+        traits=Trait.OF_LOG,
+    ),
+    "log-end-falls-back": Code(
+        ERROR,
+        "The newest index of a cleanly stopped log points after the last whole batch.",
+        "Certain: after a clean stop a broker looks for the log's end from the last entry of the newest index on, and"
+        " finds none there.",
+        "The broker takes the segment's first offset as the log's end: whole batches after it are read by nobody, and"
+        " are written over.",
+        "Delete .kafka_cleanshutdown before the broker starts: it then checks the log, and cuts only what is no whole"
+        " batch.",
+        kind="start-goes-wrong",
+        cause="broker-start",
+        traits=Trait.OF_LOG,
+    ),
+    "bootstrap-wrong": Code(
+        ERROR,
+        "bootstrap.checkpoint has no FeatureLevelRecord for metadata.version.",
+        "Certain: its batches were read. That its end is missing harms nobody where the record is there.",
+        "A broker or controller stops at its start, also where the metadata log is whole: it reads the file each time.",
+        "Remove the file, or write one with kafka-storage format for the same cluster; a whole metadata log has all"
+        " that it had.",
+        kind="start-goes-wrong",
+        cause="broker-stops",
     ),
     "topic-id-differs": Code(
         ERROR,
@@ -528,7 +606,6 @@ FILES: Final[dict[str, Code]] = {
         "Keep the replica that ends later, and move the other one away: it is left of a move that a failed disk ended.",
         kind="replicas-diverged",
         cause="partition-twice",
-        traits=Trait.STOPS_START,
         lowered_by=(Reason.COPY_MAY_EXPLAIN,),
     ),
     "directory-misfit": Code(
@@ -540,7 +617,6 @@ FILES: Final[dict[str, Code]] = {
         "Make sure that the disk is this broker's, then correct the line that is named. Do not format the directory.",
         kind="disks-mixed",
         cause="wrong-line",
-        traits=Trait.STOPS_START,
     ),
     "directory-twice": Code(
         WARNING,
@@ -550,7 +626,6 @@ FILES: Final[dict[str, Code]] = {
         "Read each copy alone; `kafkalog verify` reads both.",
         kind="copy-skewed",
         cause="evidence-changed",
-        traits=Trait.STOPS_START,
     ),
     "quorum-state-wrong": Code(
         WARNING,
@@ -566,9 +641,11 @@ FILES: Final[dict[str, Code]] = {
         ERROR,
         "A KRaft snapshot is not whole from header to footer, or does not have the epoch and offset in its name.",
         "Certain.",
-        "A controller or broker that loads it stops.",
-        "Use the snapshot before it, or another controller's.",
-        kind="side-files-wrong",
-        cause="checkpoints",
+        "A controller or broker loads the newest snapshot at its start, and stops at one that is not whole.",
+        "Remove it where the finding says that the log and an older snapshot have all of it; else take another"
+        " controller's.",
+        kind="start-goes-wrong",
+        cause="broker-stops",
+        lowered_by=(Reason.NOT_LOADED,),
     ),
 }

@@ -142,6 +142,15 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         title="Side files are not those of the log in",
         doubtful="Side files may not be those of the log in",
     ),
+    "start-goes-wrong": IncidentKind(
+        "A file, or a missing one, at which a broker stops when it starts, takes a log directory offline, or puts aside"
+        " or drops a log that is here.",
+        "Certain by what Kafka's loader does with such files.",
+        "Nothing changes until the broker starts.",
+        "Mend what the steps name before the broker starts.",
+        title="The broker's next start goes wrong at",
+        doubtful="The broker's next start may go wrong at",
+    ),
     "mirror-differs": IncidentKind(
         "A mirror does not have the committed records of its source: some are missing, extra, changed or in another"
         " order.",

@@ -62,6 +62,7 @@ class Reason(Enum):
     NO_CONSUMER_READS = Weaker("The replica lost its history: consumers read another one.", keeps_remedy=False)
     EMPTY_OR_NEWER = Weaker("The partition is known to be empty, or may be newer than the copy.")
     ON_PURPOSE = Weaker("Directories of clusters with ids of their own were given together.")
+    NOT_LOADED = Weaker("A start loads a newer file, or needs nothing of what is wrong in this one.")
     NOT_KAFKAS = Weaker("Kafka does not use a file of this name.")
     MAY_HAVE_ENDED = Weaker("A healthy broker may have ended the transaction after the copy.")
     LAST_COUNTS = Weaker("A broker takes the last of a partition's entries.")

@@ -15,7 +15,7 @@ import numpy as np
 from kafkalog.columns.sorted_rows import among, distinct, group_begins, group_ends, place_of, runs
 from kafkalog.columns.table import NONE, Columns, give_back, one_cell
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
-from kafkalog.kafka.transaction_state import TransactionState, legal_before
+from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState, legal_before
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,6 +162,13 @@ class Coordinator:
             of = np.searchsorted(ends, places, side="right")
             rows = firsts[of] + places - (ends[of] - counts[of])
             yield rows, self.states.take(rows)
+
+    def without_timeout(self) -> set[str]:
+        """Return the ids whose newest record has no timeout: those of two-phase commits."""
+        ids = self.states["transactional_id"]
+        newest = np.flatnonzero(np.append(ids[1:] != ids[:-1], np.ones(min(len(ids), 1), bool)))
+        endless = newest[self.states["timeout_ms"][newest] == NO_TIMEOUT]
+        return set(self.states.ids.gather(ids[endless]))
 
     def forget(self) -> None:
         """Forget what was made of the records to answer questions; it is made again when it is needed."""

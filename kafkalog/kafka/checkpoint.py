@@ -111,7 +111,8 @@ def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
             continue
         rows.append(make(*parts[: columns - 2], *map(int, numbers)))
     if lines[1:] and java_int(lines[1]) != len(lines) - 2:  # a broker takes the version alone, too
-        wrong.append((2, f"the number of entries is {lines[1]!r}, but {len(lines) - 2} lines follow"))
+        follow = "1 line follows" if len(lines) == 3 else f"{len(lines) - 2} lines follow"
+        wrong.append((2, f"the number of entries is {lines[1]!r}, but {follow}"))
     return Checkpoint(version, rows, wrong)
 
 

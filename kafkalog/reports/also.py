@@ -175,7 +175,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     if ends is not None and ends >= since:
         parts.append(f"{age(ends - since)} old where the files end")
     if one.timeout_ms == NO_TIMEOUT:
-        parts.append("it has no timeout")
+        parts.append("it has no timeout: only its owner ends it")
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
         parts.append(f"timeout {age(one.timeout_ms)}{within}")
@@ -212,6 +212,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
     remote = {row["log"]: row for row in source.notes(frozenset({"log-partly-remote"}))}
     trimmed = {log: replicas for one in about for log, replicas in one.trimmed if log in logs}
     after = _newest_before(source, trimmed)
+    logs = logs - {str(row["log"]) for row in source.notes(frozenset({"metadata-head-missing"}))}  # it was lost
     rows = [row for row in source.rows("partitions") if row["log_start_offset"] > 0 and row["log"] in logs]
     for row in sorted(rows, key=lambda row: (by_number(row["topic"]), row["partition"])):
         place, log = f"{row['topic']}-{row['partition']}", row["log"]

@@ -22,6 +22,7 @@ KINDS: Final = (
     "cleaner-stopped",
     "remote-store-behind",
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
+    "start-goes-wrong",  # a broker stops at its next start, or drops what is here
     "mirror-differs",  # from its source
     "replicas-diverged",
     "copy-incomplete",

@@ -135,6 +135,8 @@ INCIDENT_CAUSES: Final = {
     "tiered-copy-pending": "Local segments are not in the remote store yet.",
     "indexes": "Indexes or producer snapshots of segments.",
     "checkpoints": "Files of a log directory: checkpoints, meta.properties, quorum-state.",
+    "broker-stops": "Files at which a broker stops when it starts.",
+    "broker-start": "Files because of which a broker takes a directory offline at its start, or drops what is here.",
     "partitions-absent": "Partitions that the metadata assigns to a broker are not in its directories.",
     "directory-absent": "A log directory that the metadata names for a broker was not given, with its partitions.",
     "not-read": "Files or directories that could not be read.",
@@ -226,6 +228,7 @@ BECOMES: Final = {
     "committed": "The coordinator had decided to commit, and writes the missing marker.",
     "aborted": "The coordinator had decided to abort, and writes the missing marker.",
     "times-out": "The coordinator aborts the transaction when its timeout has passed.",
+    "waits-for-owner": "Only the owner of the two-phase commit ends the transaction: no timeout aborts it.",
     "hangs": "No coordinator ends the transaction.",
     "forgotten": "No producer snapshot has the transaction: read_committed consumers are given its records.",
     # of a group

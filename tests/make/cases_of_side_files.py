@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,7 @@ ABORTED: Final = partition(
 WHOLE: Final = copied(side_damage.CASE)
 SMALL: Final = "k4-f-hanging-late-produce-tv0"
 OF_SMALL: Final = "tickets-tickets.26-0"
+OF_SMALL_ID: Final = f"data/{OF_SMALL}/partition.metadata"
 METADATA: Final = "k4-m-metadata-groups-44"
 
 
@@ -57,6 +59,10 @@ def running(folder: Path) -> None:
 def _small(path: str, data: bytes | str) -> Maker:
     """Copy a fixture, and write one of its small files anew."""
     return copied(SMALL, written(f"data/{path}", data))
+
+
+def _without_metadata(folder: Path) -> None:
+    shutil.rmtree(folder / "data" / "__cluster_metadata-0")
 
 
 def _appended(number: int, suffix: str, data: bytes) -> Callable[[Path], object]:
@@ -210,8 +216,8 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
     ),
     "topic-id-differs": case_of(
         "another id than that of the topic's other partitions",
-        copied(SMALL, edited(f"data/{OF_SMALL}/partition.metadata", "topic_id: .*", f"topic_id: {'B' * 21}A")),
-        "the same id", copied(SMALL), *DATA,
+        copied(SMALL, _without_metadata, edited(OF_SMALL_ID, "topic_id: .*", f"topic_id: {'B' * 21}A")),
+        "the same id", copied(SMALL, _without_metadata), *DATA,
     ),
     "quorum-state-wrong": case_of(
         "a leader epoch without a leader", _small("__cluster_metadata-0/quorum-state", '{"leaderEpoch":9,"data_version":1}'),

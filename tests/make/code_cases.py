@@ -13,6 +13,7 @@ from cases_of_directories import OF_DIRECTORIES
 from cases_of_offsets import OF_OFFSETS
 from cases_of_records import OF_RECORDS
 from cases_of_side_files import OF_SIDE_FILES
+from cases_of_starts import OF_STARTS
 from cases_of_tiers import OF_TIERS
 from cases_of_transactions import OF_TRANSACTIONS
 from code_evidence import CodeCase
@@ -24,6 +25,7 @@ FAMILIES: Final = (
     OF_RECORDS,
     OF_SIDE_FILES,
     OF_DIRECTORIES,
+    OF_STARTS,
     OF_TRANSACTIONS,
     OF_OFFSETS,
     OF_COPIES,

@@ -156,7 +156,7 @@ DAMAGE: Final[dict[str, tuple[Callable[[Path], object], list[str]]]] = {
     "no index": (gone(".index", 2), []),
     "last batch of the log cut off": (cut(-1), ["log-cut-short"]),
     "last batch of an inner segment cut off": (cut(1), ["log-cut-short"]),
-    "last batch of the log torn": (torn(-1), []),
+    "last batch of the log torn": (torn(-1), ["log-end-falls-back"]),  # the index points to it
     "last batch of an inner segment torn": (torn(2), []),
     "a batch of the log overwritten": (overwritten(-1), []),
     "a batch of an inner segment overwritten": (overwritten(1), []),

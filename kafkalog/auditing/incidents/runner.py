@@ -11,8 +11,10 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
+from kafkalog.auditing.starting import HARMFUL, Fate, fate_of
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
+from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
@@ -145,6 +147,7 @@ def _rows(incidents: Iterable[Incident]) -> list[tuple[Any, ...]]:
 
 _OFFSETS: Final = ("offset", "last_offset")
 _OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed", "output-damaged"})
+_OF_FILES: Final = frozenset({"side-files-wrong", "start-goes-wrong"})
 _OF_PRODUCER: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
@@ -156,7 +159,7 @@ def others(tables: ClusterTables, left: Iterable[Row]) -> Iterator[Incident]:
 
 
 def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
-    kind, cause = kind_of(row["code"])
+    kind, cause = _kind(row)
     certainty = of_finding(row)
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
@@ -164,6 +167,14 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
         return kind, cause, certainty, tables.node_of(row["log"]), row["code"]
     who = row["producer_id"] if kind in _OF_PRODUCER else None
     return kind, cause, certainty, row["topic"], row["partition"], who
+
+
+def _kind(row: Row) -> KindWords:
+    """Return the kind and the cause of a finding's incident: a start goes wrong at some of the files."""
+    throw = fate_of(row["code"], row["file"])
+    if throw is None or throw.fate not in HARMFUL or kind_of(row["code"]).kind != "side-files-wrong":
+        return kind_of(row["code"])
+    return KindWords("start-goes-wrong", "broker-stops" if throw.fate is Fate.EXITS else "broker-start")
 
 
 def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -> Incident:
@@ -180,13 +191,27 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     else:
         what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
+    if kind in _OF_FILES:
+        consumers = " ".join(dict.fromkeys(map(_of_start, rows)))
     if cause == "odd-batches":
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
     words = Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
-    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
+    incident.steps = [Step(text) for text in dict.fromkeys(map(_step, rows))]
     return incident
+
+
+def _of_start(row: Row) -> str:
+    """Say what consumers get from a broker that starts with a file that is wrong, or reads it while it runs."""
+    throw = fate_of(row["code"], row["file"])
+    return CATALOGUE[row["code"]].kafka if throw is None else throw.consumers
+
+
+def _step(row: Row) -> str:
+    """Say what to do about a finding: before the start where a start goes wrong at it."""
+    throw = fate_of(row["code"], row["file"])
+    return CATALOGUE[row["code"]].next if throw is None else throw.step
 
 
 def _message(tables: ClusterTables, row: Row) -> str:
@@ -209,6 +234,7 @@ def _subject(tables: ClusterTables, kind: str, rows: list[Row]) -> Subject:
 _OF_CAUSE: Final = {
     "partition-twice": "One broker has two directories of",
     "history-changed": "The log is not what it was in",
+    "broker-stops": "The broker does not start because of",
     "odd-batches": "Batches are not as Kafka writes them in",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."

@@ -262,7 +262,7 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
-_OF_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same")
+_TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same", "broker-stops")
 
 
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
@@ -276,6 +276,8 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
+        "start-goes-wrong": "the broker's next start goes wrong",
+        "broker-stops": "the broker does not start",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
         "start-empties": "the next start loses records that are whole now",
@@ -284,13 +286,14 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in _OF_CAUSE else row["kind"])
+        return str(row["cause"] if row["cause"] in _TOLD_BY_CAUSE else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
     for kind in kinds:
         some = [row for row in rows if key(row) == kind]
-        where = f" in {_places(some)}" if any(row["partitions"] for row in some) else ""
+        at = "because of" if kind == "broker-stops" else "in"
+        where = f" {at} {_places(some)}" if any(row["partitions"] for row in some) else ""
         lost = sum(row["lost_records"] or 0 for row in some)
         if kind in ("disks-mixed", "start-empties") and len(some) == 1:
             parts.append(str(some[0]["title"]).removesuffix("."))

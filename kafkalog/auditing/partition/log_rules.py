@@ -11,6 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import LostOffsets
+from kafkalog.auditing.partition.outside_transactions import outside_findings
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
@@ -104,7 +105,8 @@ _WORDS: Final = {
 
 
 def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
-    """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
+    """Yield what a leader refuses: data outside of its open transaction, markers of an older epoch or coordinator."""
+    yield from outside_findings(audit)
     if tally(audit.transactions).in_order:  # of most logs, which cost as little as possible
         return
     lowest, highest = AFTER_ALL, NONE

@@ -6,18 +6,20 @@ It answers: does a file beside the log contradict the log.
 from __future__ import annotations
 
 from kafkalog.auditing.side_files.copy_skew import explains_transactions, lower_copied
-from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node, twice_findings
+from kafkalog.auditing.side_files.end_at_start import end_after_clean_stop
+from kafkalog.auditing.side_files.of_node import at_start_findings, compare_cluster, compare_node
 from kafkalog.auditing.side_files.of_partition import check_partition, compare_partition
 from kafkalog.auditing.side_files.rebuilt import RebuiltSegment, SideFiles
 
 __all__ = [
     "RebuiltSegment",
     "SideFiles",
+    "at_start_findings",
     "check_partition",
     "compare_cluster",
     "compare_node",
     "compare_partition",
+    "end_after_clean_stop",
     "explains_transactions",
     "lower_copied",
-    "twice_findings",
 ]

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.side_files.kraft_snapshot import snapshot_offsets
+from kafkalog.auditing.side_files.kraft_snapshot import head_missing, snapshot_offsets
 from kafkalog.auditing.side_files.rebuilt import EpochRun, ForeignSegments, RebuiltSegment, runs_of_log
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
@@ -135,7 +135,8 @@ def leader_epochs(
         "leader-epochs-mismatch", path, fault.message + more,
         offset=fault.offset, needed=fault.needed, found=fault.found,
     )  # fmt: skip
-    excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or foreign.any_foreign
+    headless = any(True for _ in head_missing(directory))
+    excused = (fault.stale and (directory.orphans or not directory.clean_shutdown)) or foreign.any_foreign or headless
     yield lowered(finding, Reason.FOLLOWS) if excused else finding
 
 

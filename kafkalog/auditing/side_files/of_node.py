@@ -21,12 +21,12 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log_dirs.clusters import copies, copy_finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.quantities import listed
+from kafkalog.quantities import iso, listed
 from kafkalog.segments.readers import read_checkpoint, read_properties
 from kafkalog.settle import Reason, lowered
 from kafkalog.unread import NOT_READ
 
-__all__ = ["compare_cluster", "compare_node", "twice_findings"]
+__all__ = ["at_start_findings", "compare_cluster", "compare_node"]
 
 _RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
 _CHECKPOINTS: Final = {
@@ -46,7 +46,6 @@ _RESERVED: Final = 100  # the lowest ids, which Kafka gives to no directory
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
     """Yield where a log directory's own files contradict its logs; `audits` are those of its partitions."""
     yield from _meta_properties(node)
-    yield from bootstrap_snapshot(node.home)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
         yield from _checkpoint(node, name, kind, by_partition)
@@ -65,12 +64,21 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     Topic ids, partitions that a node has twice, partitions that are assigned to a node and missing there. `newest` is
     the newest time in all logs (ms).
     """
-    yield from _topic_ids(nodes, metadata)
-    yield from _without_topic_id(nodes, metadata)
-    yield from twice_findings(nodes)
+    yield from at_start_findings(nodes, metadata)
     yield from (copy_finding(node, of) for node, of in copies(nodes))
     if metadata is not None:
         yield from placement_findings(nodes, metadata, newest - COPY_MS)
+
+
+def at_start_findings(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield what directories' names and topic ids show of the next start, for which no segment is read."""
+    yield from _topic_ids(nodes, metadata)
+    yield from _without_topic_id(nodes, metadata)
+    yield from _beside_current(nodes, metadata)
+    for node in nodes:
+        if any(one.topic == METADATA_TOPIC for one in node.partitions) and not (node.is_remote_alone or node.alone):
+            yield from bootstrap_snapshot(node.home)
+    yield from twice_findings(nodes)
 
 
 def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
@@ -205,8 +213,11 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     version, text = values.get("version"), values.get("topic_id")
     if version is None or text is None:
         return
-    topic_id = java_uuid(text)
-    if java_int(version) != 0:
+    topic_id, number = java_uuid(text), java_int(version)
+    if number is not None and number > 0:
+        message = f"version is {version}: brokers up to 3.6 read version 0 only, later ones take it"
+        yield directory.finding("version-unknown", path, message, needed=0, found=version)
+    elif number != 0:
         message = f"version is {version}, but must be 0"
         yield directory.finding("partition-metadata-wrong", path, message, needed=0, found=version)
     elif topic_id is None or topic_id == NO_UUID:
@@ -262,12 +273,15 @@ def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) 
             continue  # the files were left out of the copy
         for directory in missing:
             if metadata is not None and directory.topic in metadata.ids:
+                name = f"{directory.topic}-{directory.partition}"
+                reached = max(directory.checkpoints.values(), default=0)
+                lost = f", so that consumers lose its offsets up to {reached}" * (reached > 0)
                 message = (
-                    "The file is missing: a broker with KRaft does not know the topic's id, and puts the directory"
-                    " aside as -stray when it starts"
+                    f"the file is missing: at the next start {name} becomes {name}.<id>-stray, and an empty {name}"
+                    f" takes its place{lost}. Its topic id in the metadata is {metadata.ids[directory.topic][-1]}"
                 )
                 path = os.path.join(directory.log, "partition.metadata")
-                yield _of_one_moment(directory.finding("partition-metadata-wrong", path, message), directory)
+                yield _of_one_moment(directory.finding("partition-metadata-missing", path, message), directory)
 
 
 def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
@@ -282,14 +296,65 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
         ids = [str(directory.topic_id) for directory in directories]
         right = known.get(topic) or {max(sorted(set(ids)), key=ids.count)}
         for directory in directories:
-            if directory.topic_id not in right and topic != METADATA_TOPIC:
-                who = "the metadata log has" if topic in known else "other partitions of the topic have"
+            if directory.topic_id not in right and topic != METADATA_TOPIC and metadata is not None and topic in known:
+                yield _of_one_moment(_made_again(directory, metadata), directory)
+            elif directory.topic_id not in right and topic != METADATA_TOPIC:
                 wanted = ", ".join(sorted(right))
                 differs = directory.finding(
                     "topic-id-differs",
                     os.path.join(directory.log, "partition.metadata"),
-                    f"topic_id is {directory.topic_id}, but {who} {wanted}",
+                    f"topic_id is {directory.topic_id}, but other partitions of the topic have {wanted}",
                     needed=wanted,
                     found=directory.topic_id,
                 )
                 yield _of_one_moment(differs, directory)  # it was deleted and created again
+
+
+def _made_again(directory: PartitionDirectory, metadata: Metadata) -> Finding:
+    """Say that a partition's directory is of a topic that was deleted, and made again under the same name."""
+    topic, name = directory.topic, f"{directory.topic}-{directory.partition}"
+    now = metadata.ids[topic][-1]
+    spans = metadata.topics.get(now) or ()
+    since = f" since {iso(spans[-1].since)}" if spans and spans[-1].since >= 0 else ""
+    message = (
+        f"{name} is of a deleted topic {topic} (topic id {directory.topic_id}): the metadata has had another {topic},"
+        f" with the id {now},{since}. At the next start {name} becomes {name}.<id>-stray, and the broker begins the new"
+        " one's log, or copies it from its leader"
+    )
+    path = os.path.join(directory.log, "partition.metadata")
+    return directory.finding("topic-made-again", path, message, needed=now, found=directory.topic_id)
+
+
+def _beside_current(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield the -future directories that lie beside the current one, in the directory that the metadata assigns.
+
+    Follows LogManager.recoverAbandonedFutureLogs.
+    """
+    for node in nodes:
+        current = {(one.topic, one.partition) for one in node.partitions if not one.suffix}
+        for directory in node.partitions:
+            if directory.suffix != "-future" or (directory.topic, directory.partition) not in current:
+                continue
+            name = f"{directory.topic}-{directory.partition}"
+            assigned = _directory_of(node, directory, metadata)
+            if assigned is not None and node.directory_id is not None and assigned != node.directory_id:
+                continue  # it stays a future replica
+            ids = [] if metadata is None else metadata.ids.get(directory.topic, [])
+            if directory.topic_id is not None and ids and directory.topic_id != ids[-1]:
+                continue  # so does one of another topic
+            message = (
+                f"{os.path.basename(directory.log)} lies beside {name} in one log directory: at the next start the"
+                f" broker makes it {name}, whose directory is not empty, and stops"
+            )
+            yield directory.finding("future-beside-current", directory.log, message)
+
+
+def _directory_of(node: LogDirectory, directory: PartitionDirectory, metadata: Metadata | None) -> str | None:
+    """Return the id of the log directory that the metadata assigns to a node for a partition, None if it shows none."""
+    spans = () if metadata is None else metadata.spans_of(directory.topic, directory.partition)
+    if not spans or node.node_id is None or not node.node_id.isdecimal():
+        return None
+    now = spans[-1].value
+    at = now.replicas.index(int(node.node_id)) if int(node.node_id) in now.replicas else len(now.directories)
+    found = now.directories[at] if at < len(now.directories) else None
+    return found if found is not None and java_uuid(found) not in (None, NO_UUID) else None

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 from kafkalog.auditing.partition import PartitionAudit, covered
+from kafkalog.auditing.side_files.end_at_start import end_at_start
+from kafkalog.auditing.side_files.kraft_snapshot import head_missing
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.log_ends import log_end
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
@@ -30,6 +32,8 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
         yield faults.finding(excused=foreign.any_foreign)
     yield from SnapshotChain(audit, segments, foreign).compare()
     yield from leader_epochs(audit, segments, foreign)
+    yield from end_at_start(audit)
+    yield from head_missing(audit.directory)
     # What the segment's own index has reported explains it, unless that is a note: the index may be newer.
     reported = bool(segments) and segments[-1].cut_short and audit.directory.clean_shutdown
     yield from log_end(audit, explained=reported or foreign.any_foreign)
@@ -43,6 +47,8 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
     """
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)
+    yield from end_at_start(audit)
+    yield from head_missing(audit.directory)
     yield from log_end(audit, explained=False, one_moment=one_moment)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 import numpy as np
 
 from kafkalog.columns.table import NONE, Columns
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Where
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
@@ -39,8 +40,13 @@ class SegmentFiles:
 
     @property
     def is_closed(self) -> bool:
-        """Say whether the broker has cut its indexes to their size and written their last entry."""
-        return not self.is_last or (self.directory.clean_shutdown and not self.directory.suffix)
+        """Say whether the broker has cut its indexes to their size and written their last entry.
+
+        From 4.4 on a clean stop leaves those of the metadata log as they are: each start recovers that log.
+        """
+        directory = self.directory
+        is_closed_at_stop = directory.clean_shutdown and not directory.suffix and directory.topic != METADATA_TOPIC
+        return not self.is_last or is_closed_at_stop
 
     def finding(self, code: str, suffix: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding about the segment's file with a suffix."""

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalog.catalogue import codes_with
-from kafkalog.catalogue.code import Trait
+from kafkalog.auditing.starting.throws import Fate, Release, fate_of, seen_in
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.files.directories import exists, open_tree
-from kafkalog.files.recognition import CHECKPOINTS, partition_name
+from kafkalog.files.directories import exists
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.log_dirs.nodes import Node
 from kafkalog.segments.readers import read_properties
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "StartingBroker", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
 
-_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
 _META: Final = "meta.properties"
 
 # The highest level of metadata.version that releases know, and the lowest that 4.0 and later read (MetadataVersion).
@@ -37,13 +35,6 @@ _LEVELS: Final = {
 }  # fmt: skip
 _LOWEST: Final = 7
 _KRAFT_ONLY: Final = (4, 0)
-
-# Files that take their log directory offline where they can't be read as what they are.
-_OFFLINE: Final = frozenset({*CHECKPOINTS.values(), "leader-epoch-checkpoint", "partition.metadata"})
-
-_REFUSED: Final = codes_with(Trait.STOPS_START)
-
-Release = tuple[int, int]
 
 
 def release_of(text: str) -> Release:
@@ -89,7 +80,7 @@ def why_not(
     Follows KafkaRaftServer, MetaPropertiesEnsemble and LogManager.
     """
     reasons = [reason for home in broker.homes for reason in _of_home(home)]
-    reasons += _of_findings(broker, findings)
+    reasons += _of_findings(broker, findings, release)
     told = [reason.text for reason in reasons if reason.home is None]
     told += _of_release(broker, metadata, release)
     for reason in reasons:
@@ -97,6 +88,7 @@ def why_not(
             broker.offline.setdefault(reason.home, reason.text)
     if len(broker.offline) == len(broker.homes):
         told += broker.offline.values()
+    told += [f"its metadata log is in a directory that goes offline: {text}" for text in _of_metadata(broker)]
     return list(dict.fromkeys(told))
 
 
@@ -105,44 +97,46 @@ def _of_home(home: LogDirectory) -> Iterator[_Reason]:
     if home.alone:
         yield _Reason(f"only the partition's directory {home.path} was given, not the log directory around it")
         return
-    if not exists(os.path.join(home.home, _META)):  # only a directory without partitions may be without it
-        yield _Reason(f"{home.path} has no {_META}")
-    try:
-        entries = open_tree(home.home, deep=False).entries(home.home)
-    except UnreadableError:
-        return
-    for entry in entries:
-        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
-            yield _Reason(f"{home.path} has the directory {entry.name}, whose name is no partition's")
+    yield from map(_Reason, seen_in(home))
 
 
-def _of_findings(broker: StartingBroker, findings: Iterable[Finding]) -> Iterator[_Reason]:
-    """Yield what findings about a broker's files show."""
+def _of_metadata(broker: StartingBroker) -> Iterator[str]:
+    """Yield why a directory with the metadata log goes offline, beside others that do not: no broker goes on then."""
+    if len(broker.offline) < len(broker.homes):
+        for home in broker.homes:
+            if home.home in broker.offline and any(one.topic == METADATA_TOPIC for one in home.partitions):
+                yield broker.offline[home.home]
+
+
+def _of_findings(broker: StartingBroker, findings: Iterable[Finding], release: Release | None) -> Iterator[_Reason]:
+    """Yield what findings about a broker's files show, by the table of throws."""
     for finding in findings:
         home = next((one for one in broker.homes if _is_below(finding.file, one.home)), None)
-        if home is None:
+        throw = None if home is None else fate_of(finding.code, finding.file, release)
+        if home is None or throw is None or finding.severity is Severity.NOTE:
             continue
-        name = os.path.basename(finding.file)
-        told = f"{finding.file}: {finding.message}"
-        is_loaded = finding.severity > Severity.NOTE and _is_newest(home, finding.file)
-        is_wrong = finding.code in ("checkpoint-malformed", "partition-metadata-wrong")
-        if not (is_wrong or is_loaded or finding.code in _REFUSED) or not exists(finding.file):
+        if not exists(finding.file) or not _is_read(home, finding):
             continue  # what is missing is judged by its directory
-        if is_wrong and name in _OFFLINE:
+        told = f"{finding.file}: {finding.message}"
+        if throw.fate is Fate.OFFLINE:
             yield _Reason(told, home.home)
-        elif not is_wrong or name == "quorum-state":
+        elif throw.fate is Fate.EXITS:
             yield _Reason(told)
+
+
+def _is_read(home: LogDirectory, finding: Finding) -> bool:
+    """Say whether a start reads the batch that a finding is about: after a clean stop none before the newest snapshot.
+
+    Files other than segments are read at each start.
+    """
+    log = next((one for one in home.partitions if one.log == finding.log), None)
+    if log is None or finding.code != "data-outside-transaction" or not home.clean_shutdown:
+        return True
+    return bool(log.snapshots) and max(log.snapshots) <= (finding.offset or 0)
 
 
 def _is_below(path: str, home: str) -> bool:
     return path == home or path.startswith(home if home.endswith("/") else f"{home}/")
-
-
-def _is_newest(home: LogDirectory, path: str) -> bool:
-    """Say whether a snapshot is the newest of the metadata log in a directory, which is the one that is loaded."""
-    folder, name = os.path.split(path)
-    names = [one for log in home.partitions if log.log == folder for one in log.files if one.endswith(".checkpoint")]
-    return name == max(names, default=None)
 
 
 def _of_release(broker: StartingBroker, metadata: Metadata | None, release: Release | None) -> Iterator[str]:

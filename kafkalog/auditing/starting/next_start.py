@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, read_log
+from kafkalog.auditing.side_files import end_after_clean_stop
 from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -29,13 +30,17 @@ __all__ = ["NextStart", "start_of_log"]
 class _Cut(NamedTuple):
     """What loading cuts off: bytes, the records in whole batches among them, and where the log ends then.
 
-    `start` is the log's start where that is after its end: then all goes; else 0.
+    `start` is the log's start where that is after its end: then all goes; else 0. `says` is what a broker says or does
+    that does not find the end where the batches have it. `reached` is the number of the segment that is cut:
+    later ones are deleted unread.
     """
 
     size: int
     records: int
     end: int
     start: int = 0
+    says: str = ""
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,11 @@ class NextStart:
         return self.cut.start > 0
 
     @property
+    def falls_back(self) -> bool:
+        """Say whether the broker takes an earlier end of the log than its batches have."""
+        return bool(self.cut.says) and self.cut.size > 0
+
+    @property
     def recovered_bytes(self) -> int:
         return sum(one.size for one in self.recovered)
 
@@ -72,7 +82,8 @@ class NextStart:
             f"recovers {many(len(recovered), 'segment')} of {self.recovered_bytes} bytes" * bool(recovered),
             f"makes {len(rebuilt)} missing {'index' if len(rebuilt) == 1 else 'indexes'} anew" * bool(rebuilt),
             f"reads {self.snapshot_bytes} bytes for the producers' states" * bool(self.snapshot_bytes),
-            f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start),
+            f"cuts {cut.size} bytes off" * bool(cut.size and not cut.start and not cut.says),
+            cut.says,
             f"deletes all segments, because its start, {cut.start}, is after its end" * self.deletes_all,
             f"deletes {self.deleted_bytes} bytes" * bool(self.deleted_bytes),
             "renames the directory to -stray: the metadata does not have it" * self.is_stray,
@@ -131,6 +142,9 @@ def start_of_log(
     point = 0 if directory.topic == METADATA_TOPIC else directory.checkpoints.get("recovery_point", 0)
     recovered = () if clean or is_deleted else segments[_first(segments, point) :]
     rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
+    cut = _cut(log, recovered, rebuilt, limits)
+    if cut.reached is not None:  # all after it is deleted unread
+        recovered = tuple(one for one in recovered if one.base_offset <= segments[cut.reached].base_offset)
     sizes = directory.files.values()
     deleted = (
         sum(identity.size for identity in sizes if identity is not None)
@@ -138,7 +152,7 @@ def start_of_log(
         else sum(identity.size for name in directory.left_over if (identity := directory.files.get(name)) is not None)
     )
     return NextStart(
-        directory, node.node_id, clean, recovered, rebuilt, _cut(log, recovered, limits),
+        directory, node.node_id, clean, recovered, rebuilt, cut,
         _states(log, rebuilt, recovered, limits), deleted, _is_stray(log, metadata),
     )  # fmt: skip
 
@@ -152,27 +166,48 @@ def _stem(segment: Segment) -> str:
     return segment.path.rpartition("/")[2].removesuffix(".log")
 
 
-def _cut(log: _Log, recovered: Sequence[Segment], limits: Limits) -> _Cut:
-    """Return what is cut off: from the first damage on, and all later segments; all of a log that ends too early."""
+def _cut(log: _Log, recovered: Sequence[Segment], rebuilt: Sequence[Segment], limits: Limits) -> _Cut:
+    """Return what is cut off: from the first damage on, and all later segments; all of a log that ends too early.
+
+    A segment whose index is made anew is cut at its own damage before that, and nothing after it is deleted.
+    """
     directory = log.directory
     found = _Cut(0, 0, log.facts.log_end_offset)
-    for number, segment in enumerate(recovered):
-        scan = log.scans[segment.path]
-        starts = [extent.position for extent in scan.damaged]
-        if scan.zero_tail is not None and scan.zero_tail.position is not None:
-            starts.append(scan.zero_tail.position)
-        if starts:
-            later = recovered[number + 1 :]
-            end, records = _around(segment, min(starts), limits)
-            records += sum(_around(one, 0, limits)[1] for one in later)
-            size = segment.size - min(starts) + sum(one.size for one in later)
-            found = _Cut(size, records, segment.base_offset if end is None else end)
+    for number, segment in enumerate(directory.segments):
+        position = _damage(log.scans[segment.path]) if segment in rebuilt or segment in recovered else None
+        if position is None:
+            continue
+        later = () if segment in rebuilt else directory.segments[number + 1 :]
+        end, records = _around(segment, position, limits)
+        records += sum(_around(one, 0, limits)[1] for one in later)
+        size = segment.size - position + sum(one.size for one in later)
+        is_end = later or segment is directory.segments[-1]
+        end = (segment.base_offset if end is None else end) if is_end else found.end
+        found = _Cut(found.size + size, found.records + records, end)
+        if segment not in rebuilt:
+            found = found._replace(reached=number)
             break
+    known = None if directory.segments[-1:] == tuple(rebuilt[-1:]) else end_after_clean_stop(log.facts)
+    if isinstance(known, tuple):
+        return found._replace(says="does not start: after the last whole batch is none, but more bytes are")
+    if known is not None and known < found.end:
+        records = _around(directory.segments[-1], 0, limits)[1]
+        found = _Cut(directory.segments[-1].size, records, known, says=f"takes {known} as the log's end")
+    elif known is not None:
+        found = found._replace(end=known)  # a batch is damaged, but for its header
     start = directory.checkpoints.get("log_start", 0)
     if start > found.end and directory.segments and directory.topic != METADATA_TOPIC:
         records = sum(_around(one, 0, limits)[1] for one in directory.segments)
         return _Cut(directory.size, records, start, start)
     return found if directory.segments else found._replace(end=max(start, 0))
+
+
+def _damage(scan: SegmentScan) -> int | None:
+    """Return the position from which on a recovered segment is cut; None for a whole one."""
+    starts = [extent.position for extent in scan.damaged]
+    if scan.zero_tail is not None and scan.zero_tail.position is not None:
+        starts.append(scan.zero_tail.position)
+    return min(starts, default=None)
 
 
 def _around(segment: Segment, position: int, limits: Limits) -> tuple[int | None, int]:

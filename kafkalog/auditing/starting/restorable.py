@@ -7,7 +7,7 @@ says of open transactions and of lost records, where groups stand, and what the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -58,6 +58,7 @@ _ENDS: Final = {
     "hanging": ("hangs", "no coordinator ends it, and read_committed consumers stop there"),
     "undecided": ("hangs", "the files do not show that a coordinator ends it"),
 }
+_OWNERS: Final = ("waits-for-owner", "two-phase commit: only its owner may end it, no timeout aborts it")
 _FORGOTTEN: Final = (
     "forgotten",
     "no producer snapshot is here after a clean stop: the broker forgets it, and gives its records to read_committed"
@@ -214,6 +215,10 @@ _SAID: Final = {
     ("transaction", "committed"): ("is committed", "are committed"),
     ("transaction", "aborted"): ("is aborted", "are aborted"),
     ("transaction", "times-out"): ("is aborted after its timeout", "are aborted after their timeouts"),
+    ("transaction", "waits-for-owner"): (
+        "waits for its owner, whom no timeout hurries",
+        "wait for their owners, whom no timeout hurries",
+    ),
     ("transaction", "forgotten"): ("is forgotten", "are forgotten"),
     ("transaction", "hangs"): ("hangs", "hang"),
     ("group", "waits"): ("waits for an open transaction", "wait for open transactions"),
@@ -237,6 +242,7 @@ class _OfCluster:
         self._release = release
         self._foreseen = foreseen
         self._brokers = brokers_of(cluster.nodes)
+        self._told: set[tuple[str | None, TopicPartition]] = set()  # whose directories are here, and are put aside
         self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
         self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
 
@@ -254,6 +260,8 @@ class _OfCluster:
             for home in broker.homes:
                 for directory in home.partitions:
                     row = self._directory(broker, home, directory)
+                    if row["what"] == "stray":
+                        self._told.add((broker.node_id, TopicPartition(directory.topic, directory.partition)))
                     if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
                         here[TopicPartition(directory.topic, directory.partition)].append(row)
         for place, rows in here.items():
@@ -339,11 +347,14 @@ class _OfCluster:
         if known is not None and known.name != directory.topic:
             return "put-aside", Severity.NOTE, f"{name} is not used: its topic id is that of {known.name}"
         if start.is_stray:
-            return self._stray(name, directory, starts)
+            return self._stray(name, facts, starts)
         records = starts["truncated_records"]
         lost = f", and with them {many(records, 'record')} in whole batches" * bool(records)
         last = directory.segments[-1].path if directory.segments else None
         is_torn = last in self._torn
+        if start.falls_back:
+            message = f"{name}: the broker {start.cut.says}, and {many(records, 'record')} after it are gone"
+            return "emptied", Severity.ERROR, message
         if is_torn and starts["is_clean"]:
             message = f"{name} ends in a torn batch, which stays after a clean stop: what is written next can't be read"
             return "torn-inside", Severity.ERROR, message
@@ -360,22 +371,31 @@ class _OfCluster:
         return "loads", None, f"{name}: the broker {start.does}"
 
     def _stray(
-        self, name: str, directory: PartitionDirectory, starts: Mapping[str, Any]
+        self, name: str, facts: PartitionAudit, starts: Mapping[str, Any]
     ) -> tuple[str, Severity | None, str]:  # fmt: skip
         """Say what becomes of a directory that the metadata does not have: a deleted topic's, or a newer one's."""
         assert self._metadata is not None
+        directory = facts.directory
         was_deleted = directory.topic_id in self._metadata.topics
         ids = self._metadata.ids.get(directory.topic)
         if was_deleted or not directory.size:
             return "stray", Severity.NOTE, f"{name} becomes -stray: its topic or its replica was deleted"
-        why = (
-            f"the metadata has another topic id for {directory.topic}"
-            if ids
-            else f"the metadata does not have the topic {directory.topic}"
-        )
-        why = "its topic id is missing" if directory.topic_id is None else why
         count = f" with offsets up to {starts['log_end_offset']}"
-        return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}"
+        if not ids:
+            why = f"the metadata does not have the topic {directory.topic}"
+            return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}"
+        instead = f"an empty {name} takes its place, and {many(facts.records, 'record')} are lost to consumers"
+        if directory.topic_id is None:
+            lacks = "has no topic id" if "partition.metadata" in directory.files else "is missing"
+            why = f"its partition.metadata {lacks}. Write it anew with the topic id {ids[-1]} before the start"
+            return "stray", Severity.ERROR, f"{name}{count} becomes -stray, {instead}: {why}"
+        made = self._metadata.topics[ids[-1]][-1].since
+        if 0 <= max(facts.newest_broker, facts.newest) < made:
+            message = f"{name} becomes -stray: its topic was deleted, and made again at {iso(made)}"
+            return "stray", Severity.NOTE, message
+        why = f"it is of a deleted {directory.topic}, and the metadata has another one, with the topic id {ids[-1]}"
+        does = "the broker begins that one's log, or copies it from its leader"
+        return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}; {does}"
 
     def _compare(self, rows: Sequence[Row]) -> None:
         """Make a warning of a cut that another replica mends: it still has what this one loses."""
@@ -409,7 +429,8 @@ class _OfCluster:
             rows = here.get(name, ())
             have = {row["node_id"] for row in rows}
             is_empty = self._reached(name) == 0
-            for broker in (one for one in replicas if one in given - have and (one, name) not in elsewhere):
+            left_out = elsewhere | self._told
+            for broker in (one for one in replicas if one in given - have and (one, name) not in left_out):
                 severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
                 message = f"{name} has no directory on broker {broker}, and begins empty there"
                 message += aside.get((broker, name), "")
@@ -502,9 +523,12 @@ def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
 def _transactions(audited: Audit, foreseen: _Foreseen) -> None:
     """Tell what becomes of each open transaction."""
     ids = {log.partition.directory.log: cluster.cluster_id for cluster in audited.clusters for log in cluster.logs}
+    endless = {name for cluster in audited.clusters for name in cluster.coordinator.without_timeout()}
     for cells in unsettled_rows(audited):
         row = dict(zip(TRANSACTIONS.names, cells, strict=True))
         what, does = _FORGOTTEN if row["log"] in foreseen.forgetful else _ENDS[row["state"]]
+        if what == "times-out" and row["transactional_id"] in endless:
+            what, does = _OWNERS
         foreseen.between += row["cause"] in ("copied-while-running", "marker-missing")
         place = TopicPartition.of(row)
         who = row["transactional_id"] or f"producer {row['producer_id']}"
@@ -556,7 +580,9 @@ def _moments(audited: Audit, findings: Sequence[Finding], foreseen: _Foreseen) -
     """Tell from which moment each part is: of one, or skewed."""
     logs = {log.partition.directory.log: number for number, cluster in enumerate(audited.clusters)
             for log in cluster.logs}  # fmt: skip
-    skewed = {logs.get(finding.log or "", 0) for finding in findings if _is_skew(finding)}
+    stopped = {one.log for cluster in audited.clusters for node in cluster.nodes if node.clean_shutdown
+               for one in node.partitions}  # fmt: skip
+    skewed = {logs.get(finding.log or "", 0) for finding in findings if _is_skew(finding, stopped)}
     for number, cluster in enumerate(audited.clusters):
         ends = [(log.partition.newest_broker, log.partition.directory) for log in cluster.logs]
         ends = [(time, directory) for time, directory in ends if time >= 0]
@@ -584,13 +610,13 @@ def _moments(audited: Audit, findings: Sequence[Finding], foreseen: _Foreseen) -
         )  # fmt: skip
 
 
-def _is_skew(finding: Finding) -> bool:
+def _is_skew(finding: Finding, stopped: Collection[str]) -> bool:
     """Say whether files of different moments explain a finding best.
 
     After a clean stop each recovery point is a log's end: another one is that of another moment.
     """
     if finding.code in ("log-cut-short", "checkpoint-ahead"):
-        return finding.severity is Severity.NOTE  # as in a copy of a running broker
+        return finding.severity is Severity.NOTE and finding.log not in stopped  # as in a copy of a running broker
     is_other = finding.code == "checkpoint-wrong" and finding.file.endswith(_RECOVERY_POINTS)
     return finding.code == "copy-skewed" or (is_other and finding.found is not None)
 
@@ -598,7 +624,8 @@ def _is_skew(finding: Finding) -> bool:
 def _contradictions(cluster: ClusterAudit, foreseen: _Foreseen, *, is_clean: bool) -> list[str]:
     """Return what only files of different moments have: one knows what another one has not yet."""
     errors = [row for row in foreseen.rows if row["cluster_id"] == cluster.cluster_id and row["severity"] == "error"]
-    newer = sum(row["what"] == "stray" for row in errors)
+    known = {} if cluster.metadata is None else cluster.metadata.ids
+    newer = sum(row["what"] == "stray" and not (is_clean and row["topic"] in known) for row in errors)
     found = [f"{many(newer, 'log')} that the metadata does not have"] * bool(newer)
     if is_clean:
         return found

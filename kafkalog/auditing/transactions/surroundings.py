@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
-from kafkalog.auditing.side_files import twice_findings
+from kafkalog.auditing.side_files import at_start_findings
 from kafkalog.auditing.topics import COPY_MS, NOT_GIVEN, Metadata, placement_findings
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS, leaderless_findings
 from kafkalog.auditing.transactions.other_brokers import ELSEWHERE, elsewhere_findings, given_brokers
@@ -98,7 +98,7 @@ class Surroundings:
         around.metadata = metadata
         around._read(states)
         around._count_state_partitions(nodes)
-        around.findings += twice_findings(nodes)
+        around.findings += at_start_findings(nodes, metadata)
         around.findings += around._not_given(nodes)
         return around
 

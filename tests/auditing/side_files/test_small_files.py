@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from invoke import kafkalog
+from kafkalog.auditing.starting import fate_of
 from official import FIXTURES, materialize
 from verified import serious, verified
 
@@ -132,7 +133,9 @@ def test_a_version_that_old_brokers_refuse_is_told(tmp_path: Path) -> None:
     path = root / OF_PARTITION
     path.write_text(path.read_text().replace("version: 0", "version: 1"))
 
-    assert [finding.code for finding in serious(verified(root))] == ["partition-metadata-wrong"]
+    assert [finding.code for finding in serious(verified(root))] == ["version-unknown"]
+    fates = [fate_of("version-unknown", str(path), release) for release in ((3, 6), (3, 7), None)]
+    assert [fate is not None for fate in fates] == [True, False, False]
 
 
 def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> None:
@@ -177,8 +180,8 @@ def test_a_partition_whose_topic_id_is_missing_is_told(tmp_path: Path) -> None:
     (root / OF_PARTITION).unlink()
     (finding,) = serious(verified(root))
 
-    assert (finding.code, finding.log) == ("partition-metadata-wrong", str(root / LOG))
-    assert "-stray when it starts" in finding.message
+    assert (finding.code, finding.log) == ("partition-metadata-missing", str(root / LOG))
+    assert "-stray, and an empty" in finding.message
     for segment in (root / LOG).glob("*.*"):
         segment.unlink()
-    assert "partition-metadata-wrong" not in [one.code for one in serious(verified(root))]
+    assert "partition-metadata-missing" not in [one.code for one in serious(verified(root))]

@@ -105,7 +105,7 @@ def _flip(home: Path) -> None:
         (_rubbish("replication-offset-checkpoint"), "broker", "refuses", "replication-offset-checkpoint"),
         (_gone("__cluster_metadata-0"), "cluster", "no-metadata", "no metadata log is here"),
         (_gone(LOG), "partition", "absent", "has no directory on broker 1"),
-        (_gone(f"{LOG}/partition.metadata"), "partition", "stray", "its topic id is missing"),
+        (_gone(f"{LOG}/partition.metadata"), "partition", "stray", "its partition.metadata is missing"),
         (_flip, "partition", "damaged", "can't be read"),
     ],
 )

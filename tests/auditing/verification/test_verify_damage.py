@@ -19,7 +19,7 @@ from verified import codes, serious, verified
 # What the scan of the log tells of the damages of which side files say nothing.
 BY_THE_LOG: Final = {
     "inner segment removed": ["offset-gap-lost"],
-    "last batch of the log torn": ["batch-truncated"],
+    "last batch of the log torn": ["batch-truncated", "log-end-falls-back"],
     "last batch of an inner segment torn": ["batch-truncated"],
     "a batch of the log overwritten": ["batch-length-wrong"],
     "a batch of an inner segment overwritten": ["batch-length-wrong"],

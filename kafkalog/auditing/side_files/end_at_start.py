@@ -1,0 +1,148 @@
+"""Where a broker finds a log's end when it starts after a clean stop: it reads next to nothing."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit, visible_records
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.opening import open_source, read_small
+from kafkalog.findings import Bytes, Finding
+from kafkalog.log_dirs.log_directory import Segment
+from kafkalog.quantities import many
+
+__all__ = ["end_after_clean_stop", "end_at_start", "next_offset"]
+
+_ENTRY: Final = struct.Struct(">ii")  # of an offset index: the offset after the base offset, and the position
+_HEAD: Final = struct.Struct(">qi")  # of a batch: its offset, and the bytes after these
+_UP_TO_MAGIC: Final = 17
+_LAST_DELTA: Final = struct.Struct(">i")
+_DELTA_AT: Final = 23
+_LEAST: Final = 14  # bytes of the smallest record that there ever was
+_MAGIC_AT: Final = 16  # position of the magic in a batch
+
+
+def end_after_clean_stop(audit: PartitionAudit) -> int | tuple[int, int] | None:
+    """Return the end that a broker finds after a clean stop, or where it stops, as ``next_offset`` does.
+
+    None where it is where the batches end, since they are whole, and where the log is recovered: the metadata log is
+    each time, and every log after an unclean stop.
+    """
+    directory = audit.directory
+    segment = directory.segments[-1] if directory.segments else None
+    if not directory.clean_shutdown or directory.topic == METADATA_TOPIC or directory.suffix:
+        return None
+    if segment is None or segment.is_remote or not _has_tail(audit, segment):
+        return None
+    if os.path.basename(segment.file(".index")) not in directory.files:
+        return None  # it is made anew, and what is no batch is cut off before
+    try:
+        return next_offset(segment)
+    except UnreadableError:
+        return None  # reported with the file
+
+
+def end_at_start(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield a finding where a broker that was stopped cleanly does not find the log's end where the batches have it."""
+    found = end_after_clean_stop(audit)
+    if found is None:
+        return
+    directory, end = audit.directory, audit.log_end_offset
+    name, segment = f"{directory.topic}-{directory.partition}", directory.segments[-1]
+    if isinstance(found, int):
+        if found < end:
+            message = (
+                f"the last entry of its index points after the last whole batch of {name}, so the broker takes"
+                f" {found} as the log's end: {_lost(audit, found)} are gone then, although their batches are whole"
+            )
+            yield directory.finding(
+                "log-end-falls-back", segment.path, message, offset=found, last_offset=end - 1, needed=end, found=found
+            )
+        return
+    position, size = found
+    count = segment.size - position
+    what = f"{count} zero bytes follow" if _are_zeros(segment, position) else f"{count} bytes that are no batch follow"
+    message = (
+        f"from position {position} on {what} the last whole batch of {name}, which ends at offset {end}, and"
+        f" .kafka_cleanshutdown is there: the broker stops at its start with a record size of {size}, smaller than the"
+        f" minimum of {_LEAST}"
+    )
+    known = max(directory.checkpoints.get("recovery_point", end), *directory.snapshots, end)
+    if known > end:
+        message += f"; other files know offsets up to {known}, so these bytes are in the place of batches"
+    yield directory.finding(
+        "log-end-unreadable", segment.path, message, position=position, length=count, offset=end, found=size
+    )
+
+
+def _has_tail(audit: PartitionAudit, segment: Segment) -> bool:
+    """Say whether something that is no whole batch is known of the last segment: else its batches end it."""
+    return any(one.file == segment.path for one in audit.damaged) or any(
+        one.file == segment.path and (one.bytes is Bytes.SUSPECT or one.code == "tail-preallocated")
+        for one in audit.findings
+    )
+
+
+def _lost(audit: PartitionAudit, first: int) -> str:
+    """Say how many records that read_committed consumers get there are from an offset on."""
+    where = f"offsets {first}-{audit.log_end_offset - 1}"
+    try:
+        (visible,) = visible_records(audit, np.array([first])).tolist()
+    except UnreadableError:
+        return where
+    return f"{where}, with {many(visible, 'record')} that read_committed consumers get,"
+
+
+def next_offset(segment: Segment) -> int | tuple[int, int]:
+    """Return the offset after the last batch that the broker finds, or where it stops: the position and the size there.
+
+    It reads on from the batch of the index's last entry, header after header; without a batch from there on the
+    segment's base offset is the end. Raises UnreadableError.
+
+    Follows LogSegment.readNextOffset and FileLogInputStream.nextBatch.
+    """
+    offset, position = _last_entry(segment)
+    with closing(open_source(segment.path)) as source:
+        size, last = source.size, None
+        while position < size - _UP_TO_MAGIC:
+            head = source.read_bytes(position, _DELTA_AT + _LAST_DELTA.size)
+            base, length = _HEAD.unpack_from(head)
+            if length < _LEAST:
+                return position, length
+            if position > size - _HEAD.size - length:
+                break
+            modern = 1 < head[_MAGIC_AT] < 1 << 7 and len(head) == _DELTA_AT + _LAST_DELTA.size
+            end = base + _LAST_DELTA.unpack_from(head, _DELTA_AT)[0] if modern else base
+            if last is not None or end >= offset:
+                last = end
+            position += _HEAD.size + length
+    return segment.base_offset if last is None else last + 1
+
+
+def _last_entry(segment: Segment) -> tuple[int, int]:
+    """Return the offset and the position of the index's last entry; where the segment begins without any."""
+    path = segment.file(".index")
+    data = read_small(path) if exists(path) else b""
+    number = len(data) // _ENTRY.size
+    if not number:
+        return segment.base_offset, 0
+    delta, position = _ENTRY.unpack_from(data, (number - 1) * _ENTRY.size)
+    return segment.base_offset + delta, max(position, 0)
+
+
+def _are_zeros(segment: Segment, position: int) -> bool:
+    with closing(open_source(segment.path)) as source:
+        while position < source.size:
+            part = source.read_bytes(position, 1 << 16)
+            if not part or any(part):
+                return False
+            position += len(part)
+    return True

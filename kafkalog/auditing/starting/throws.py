@@ -1,0 +1,267 @@
+"""The table of throws: where Kafka stops, takes a directory offline, puts a log aside, cuts or empties it at a start.
+
+A row is about evidence: codes of findings, in files of some names. The page docs/starting.md is made of the table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from enum import Enum
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.recognition import CHECKPOINTS, partition_name
+
+if TYPE_CHECKING:
+    from kafkalog.log_dirs.log_directory import LogDirectory
+
+__all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "seen_in", "starting_page"]
+
+Release = tuple[int, int]
+
+
+class Phase(Enum):
+    """When in a start it happens."""
+
+    FORMAT = "storage format"
+    QUORUM = "quorum and metadata log"
+    LOGS = "loading logs"
+    METADATA = "first metadata"
+
+
+class Fate(Enum):
+    """What a start makes of it, and what consumers get from this broker then."""
+
+    EXITS = "does not start"
+    OFFLINE = "takes the log directory offline"
+    STRAY = "puts the partition aside"
+    EMPTIES = "takes an earlier end of the log"
+    REBUILDS = "makes it anew"
+    GOES_ON = "goes on"
+
+
+HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.STRAY, Fate.EMPTIES})
+
+_CONSUMERS: Final = {
+    Fate.EXITS: "Nothing from this broker: it does not start.",
+    Fate.OFFLINE: "Nothing of all partitions in this log directory: the broker takes it offline, and does not start at"
+    " all where its metadata log is in it.",
+    Fate.STRAY: "Nothing of what is here: at its next start the broker puts the directory aside as -stray and begins an"
+    " empty one in its place.",
+    Fate.EMPTIES: "Nothing of the records after the end that the broker takes: they are gone after its start.",
+    Fate.REBUILDS: "The right records again after the next start, which makes the file anew from the log.",
+    Fate.GOES_ON: "What they got before: the start goes on with it.",
+}
+
+
+class Throw(NamedTuple):
+    """A row: a place in Kafka, the releases that have it, when it happens, at what, what follows, what to do before.
+
+    `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
+    is about `of_home` sees in a log directory: it says what.
+    """
+
+    kafka_place: str
+    phase: Phase
+    condition: str
+    codes: tuple[str, ...]
+    fate: Fate
+    does: str
+    step: str
+    names: tuple[str, ...] = ()
+    since: Release = (0, 8)
+    of_home: Callable[[LogDirectory], Iterator[str]] | None = None
+    until: Release | None = None
+
+    def strikes(self, code: str, file: str, release: Release | None) -> bool:
+        """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
+        name = os.path.basename(file)
+        of_release = release is None or release >= self.since
+        if self.until is not None:
+            of_release = release is not None and release <= self.until
+        return code in self.codes and of_release and (not self.names or any(fnmatch(name, one) for one in self.names))
+
+    @property
+    def consumers(self) -> str:
+        """Say what consumers get from this broker after it."""
+        return _CONSUMERS[self.fate]
+
+
+_REMEDY: Final = ""  # the step of the code itself
+
+
+def _row(
+    kafka_place: str, phase: Phase, condition: str, at: str, fate: Fate, step: str = _REMEDY, *,
+    since: Release = (0, 8), does: str = "",
+) -> Throw:  # fmt: skip
+    """Make a row of codes, and of files' names after a slash.
+
+    What the broker does and what to do are those of its first code where the row says nothing else.
+    """
+    codes, _, names = at.partition("/")
+    first = CATALOGUE[codes.split()[0]]
+    step, does = step or first.next, does or first.kafka
+    return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
+
+
+_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
+_META: Final = "meta.properties"
+
+
+def _without_meta(home: LogDirectory) -> Iterator[str]:
+    if not exists(os.path.join(home.home, _META)):  # only a directory without partitions may be without it
+        yield f"{home.path} has no {_META}"
+
+
+def _odd_names(home: LogDirectory) -> Iterator[str]:
+    try:
+        entries = open_tree(home.home, deep=False).entries(home.home)
+    except UnreadableError:
+        return
+    for entry in entries:
+        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
+            yield f"{home.path} has the directory {entry.name}, whose name is no partition's"
+
+
+THROWS: Final = (
+    Throw(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT, "a log directory has no meta.properties", (), Fate.EXITS,
+        "The broker stops at its start.",
+        "Write the file anew: the same cluster.id and node.id as in the node's other directories.",
+        of_home=_without_meta,
+    ),
+    Throw(
+        "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata has another version than 0 (up to 3.6)",
+        ("version-unknown",), Fate.OFFLINE, "The broker takes the log directory offline.",
+        "Write version: 0 before a broker up to 3.6 starts.", ("partition.metadata",), since=(2, 8), until=(3, 6),
+    ),
+    Throw(
+        "UnifiedLog.parseTopicPartitionName", Phase.LOGS,
+        "a directory whose name is no partition's, such as lost+found", (), Fate.EXITS,
+        "The broker stops at its start.",
+        "Remove the directory, or use one below the mount point as the log directory.", of_home=_odd_names,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.Loader", Phase.FORMAT, "meta.properties is missing, or a value in it is not valid",
+        "meta-properties-wrong", Fate.EXITS,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT,
+        "a line of meta.properties is not that of the node's other directories", "directory-misfit", Fate.EXITS,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT, "two directories have one directory.id", "directory-twice",
+        Fate.EXITS,
+    ),
+    _row(
+        "BootstrapDirectory.read, BootstrapMetadata.fromRecords", Phase.FORMAT,
+        "bootstrap.checkpoint has no level of metadata.version", "bootstrap-wrong", Fate.EXITS, since=(3, 3),
+    ),
+    _row(
+        "FileQuorumStateStore.readElectionState", Phase.QUORUM, "quorum-state is no JSON of a known version",
+        "checkpoint-malformed / quorum-state", Fate.EXITS,
+        "Take quorum-state away before the start where this controller is not the only one: it gets the epoch from the"
+        " others. Else write the file anew with the newest epoch in the metadata log.",
+        since=(2, 8), does="The controller or broker stops at its start.",
+    ),
+    _row(
+        "KRaftControlRecordStateMachine.maybeLoadSnapshot", Phase.QUORUM,
+        "the metadata log begins after 0, and no snapshot has what was before", "metadata-head-missing", Fate.EXITS,
+        since=(3, 0),
+    ),
+    _row(
+        "RecordsSnapshotReader, MetadataLoader", Phase.QUORUM, "the newest snapshot is not whole",
+        "kraft-snapshot-wrong", Fate.EXITS, since=(3, 0),
+    ),
+    _row(
+        "OffsetCheckpointFile.read, CheckpointFileWithFailureHandler", Phase.LOGS,
+        "a checkpoint of the log directory breaks its format",
+        f"checkpoint-malformed / {' '.join(CHECKPOINTS.values())}", Fate.OFFLINE,
+        "Mend the file before the start (the second line is the number of the lines after it), or delete it: the broker"
+        " writes it anew.",
+        does="The broker takes the log directory offline.",
+    ),
+    _row(
+        "LeaderEpochCheckpointFile.read", Phase.LOGS, "a partition's leader-epoch-checkpoint breaks its format",
+        "checkpoint-malformed / leader-epoch-checkpoint", Fate.OFFLINE,
+        "Mend the file before the start: its second line is the number of the lines after it, each an epoch and its"
+        " first offset. Another replica's file has the same lines.",
+        does="The broker takes the log directory offline; where the metadata log is in it, the broker does not start.",
+    ),
+    _row(
+        "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata breaks its format, or its id is no topic's",
+        "partition-metadata-wrong checkpoint-malformed / partition.metadata", Fate.OFFLINE, since=(2, 8),
+    ),
+    _row(
+        "LogManager.loadLog", Phase.LOGS, "two log directories have one partition", "partition-twice", Fate.EXITS,
+    ),
+    _row(
+        "LogSegment.readNextOffset, FileLogInputStream.nextBatch", Phase.LOGS,
+        "after a clean stop bytes with a record size below 14 follow the last batch", "log-end-unreadable", Fate.EXITS,
+    ),
+    _row(
+        "LogSegment.readNextOffset", Phase.LOGS, "after a clean stop the last index entry points after the last batch",
+        "log-end-falls-back", Fate.EMPTIES,
+    ),
+    _row(
+        "ProducerAppendInfo.appendDataBatch", Phase.LOGS,
+        "data that is not transactional inside its producer's open transaction, where the start reads it",
+        "data-outside-transaction", Fate.EXITS, since=(0, 11),
+    ),
+    _row(
+        "LogManager.recoverAbandonedFutureLogs", Phase.METADATA,
+        "a -future directory lies beside the current one, in the directory that the metadata assigns",
+        "future-beside-current", Fate.EXITS, since=(3, 7),
+    ),
+    _row(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "partition.metadata is missing",
+        "partition-metadata-missing", Fate.STRAY, since=(2, 8),
+    ),
+    _row(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "the topic id is not the one in the metadata",
+        "topic-made-again", Fate.STRAY, since=(2, 8),
+    ),
+    _row(
+        "LogLoader.loadSegmentFiles, LogSegment.sanityCheck", Phase.LOGS, "an index is missing or fails its check",
+        "index-insane side-file-missing / *.index *.timeindex *.txnindex", Fate.REBUILDS,
+    ),
+    _row(
+        "ProducerStateManager.loadFromSnapshot", Phase.LOGS, "a producer snapshot is corrupt", "snapshot-corrupt",
+        Fate.GOES_ON,
+    ),
+)  # fmt: skip
+
+
+def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:
+    """Return the first row that a finding about a file is of, None where a start does nothing about it."""
+    return next((one for one in THROWS if one.strikes(code, file, release)), None)
+
+
+def seen_in(home: LogDirectory) -> Iterator[str]:
+    """Yield what a log directory's own names show of rows at which a broker stops."""
+    for row in THROWS:
+        yield from () if row.of_home is None else row.of_home(home)
+
+
+def starting_page() -> Iterator[str]:
+    """Yield the lines of the page about what a start does."""
+    yield "# What a start does"
+    yield ""
+    yield (
+        "This page is made from `kafkalog/auditing/starting/throws.py`. Each row is a place where Kafka stops at its"
+        " start, or changes what is on disk. `verify` and `verify --restorable` answer from these rows."
+    )
+    for phase in Phase:
+        yield ""
+        yield f"## {phase.value[0].upper()}{phase.value[1:]}"
+        yield ""
+        yield "| on disk | Kafka | since | the start | before it |"
+        yield "|---|---|---|---|---|"
+        for row in (one for one in THROWS if one.phase is phase):
+            since = ".".join(map(str, row.since)) if row.since > (0, 8) else "all"
+            places = ", ".join(f"`{one}`" for one in row.kafka_place.split(", "))
+            yield f"| {row.condition} | {places} | {since} | {row.fate.value}: {row.does} | {row.step} |"

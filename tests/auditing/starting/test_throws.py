@@ -1,0 +1,216 @@
+"""The table of what a start does: each row has evidence that makes it, and a look-alike that a start goes on with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import build
+from cases_of_side_files import OF_SMALL, SMALL, damaged
+from cases_of_starts import OF_STARTS, falling_back, without_id, zeroed
+from code_cases import CODE_CASES
+from code_evidence import Maker, copied, partition, written
+from invoke import Ended, kafkalog
+from kafkalog import batches
+from kafkalog.auditing.side_files.end_at_start import next_offset
+from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, starting_page
+from kafkalog.log_dirs.log_directory import open_log_directory
+from side_damage import LOG, segments
+
+PAGE = Path(__file__).parents[3] / "docs" / "starting.md"
+EPOCHS = f"data/{OF_SMALL}/leader-epoch-checkpoint"
+
+# Of rows that are of one of the many small files that `checkpoint-malformed` is about.
+FILES: dict[str, Maker] = {
+    "leader-epoch-checkpoint": copied(SMALL, written(EPOCHS, "0\n3\n0 0\n")),
+    "quorum-state": copied(SMALL, written("data/__cluster_metadata-0/quorum-state", '{"leaderEpoch":')),
+    "recovery-point-offset-checkpoint": copied(SMALL, written("data/recovery-point-offset-checkpoint", "rubbish\n")),
+}
+OF_START = [row for row in THROWS if row.fate in HARMFUL]
+RESTORABLE = ("verify", "--restorable", "data")
+
+
+def made(maker: Maker, *arguments: str) -> Ended:
+    """Make evidence and ask about it."""
+    with tempfile.TemporaryDirectory() as name:
+        maker(Path(name))
+        return kafkalog(*arguments, cwd=Path(name))
+
+
+@cache
+def evidence_of(row: Throw) -> Maker:
+    """What makes a row."""
+    named = next((FILES[name] for name in row.names if name in FILES and row.codes == ("checkpoint-malformed",)), None)
+    return named or CODE_CASES[row.codes[0]].made.make
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in THROWS if row.codes and row.until is None], ids=lambda row: row.kafka_place.replace(" ", "")
+)
+def test_each_row_has_evidence_of_which_it_is_said(row: Throw) -> None:
+    """A finding of its first code is made, whose row it is, and its step is the one that the incident has."""
+    case = CODE_CASES[row.codes[0]].made
+    command = case.command if evidence_of(row) is case.make else ("verify", "data")
+    ended = made(evidence_of(row), *command, "--format", "ndjson")
+    found = [one for one in ended.table("findings") if fate_of(one["code"], one["file"]) is row]
+
+    assert found, row.kafka_place
+    told = [one for one in ended.table("incidents") if found[0]["id"] in one["findings"]]
+    for incident in told:
+        assert row.step in [step["text"] for step in incident["next_steps"]]
+    assert told or row.fate not in HARMFUL
+
+
+@pytest.mark.parametrize("code", [code for code in OF_STARTS if code != "data-outside-transaction"])
+def test_a_start_that_goes_wrong_is_no_and_one_that_goes_on_is_yes(code: str) -> None:
+    """The look-alike has nothing that is said of a start."""
+    case = OF_STARTS[code]
+    assert made(case.made.make, *RESTORABLE).text.startswith("NO ")
+    assert f'"{code}"' not in made(case.alike.make, "verify", "data", "--format", "ndjson").text
+
+
+def test_a_release_may_not_have_a_row() -> None:
+    """Abandoned moves are ended by a start from 3.7 on."""
+    file = "data/t-0.00-future"
+    assert [fate_of("future-beside-current", file, release) is None for release in ((3, 6), (3, 7), (4, 4))] == [
+        True, False, False,
+    ]  # fmt: skip
+    assert fate_of("future-beside-current", file) is not None
+
+
+def test_a_directory_with_the_metadata_log_takes_its_broker_with_it(tmp_path: Path) -> None:
+    """Another directory of the same broker does not help; one without the metadata log goes offline alone."""
+    copied(SMALL)(tmp_path)
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "data" / "clicks-coupons.10-0", other / "clicks-coupons.10-0")
+    shutil.rmtree(tmp_path / "data" / "clicks-coupons.10-0")
+    about = (tmp_path / "data" / "meta.properties").read_text()
+    (other / "meta.properties").write_text(
+        "".join(f"{line}\n" for line in about.splitlines() if "directory.id" not in line)
+    )
+    (other / ".kafka_cleanshutdown").touch()
+    (other / "clicks-coupons.10-0" / "leader-epoch-checkpoint").write_text("0\n3\n0 0\n")
+    ask = ("verify", "--restorable", "data", "other", "--format", "ndjson", "--table", "restorable")
+    rows = kafkalog(*ask, cwd=tmp_path).rows
+    assert [row["what"] for row in rows if row["subject"] == "broker"] == ["starts"]
+
+    (other / "clicks-coupons.10-0" / "leader-epoch-checkpoint").unlink()
+    (tmp_path / EPOCHS).write_text("0\n3\n0 0\n")
+    rows = kafkalog(*ask, cwd=tmp_path).rows
+    (refused,) = [row for row in rows if row["subject"] == "broker"]
+    assert refused["what"] == "refuses"
+    assert "its metadata log is in a directory that goes offline" in refused["message"]
+
+
+@pytest.mark.parametrize(("zeros", "stops"), [(17, False), (18, True)])
+def test_up_to_seventeen_zeros_are_not_looked_at(tmp_path: Path, zeros: int, stops: bool) -> None:
+    """A header up to the magic is read only where more bytes than that are left."""
+    damaged(zeroed(zeros))(tmp_path)
+    segment = segments(tmp_path / "data" / LOG)[-1]
+    node = open_log_directory(str(tmp_path / "data"))
+    (last,) = [one.segments[-1] for one in node.partitions if one.log.endswith(LOG)]
+
+    found = next_offset(last)
+    assert isinstance(found, tuple) is stops
+    if not stops:
+        assert found == list(batches(segment))[-1].last_offset + 1
+
+
+def test_the_end_is_looked_for_from_the_last_entry_on(tmp_path: Path) -> None:
+    """Where the entry points into a torn batch, the segment's first offset is the end; ``space`` says so, too."""
+    damaged(falling_back(entry=True))(tmp_path)
+    rows = kafkalog("space", "--next-start", "data", "--format", "ndjson", "--table", "next_start", cwd=tmp_path).rows
+    (row,) = [one for one in rows if one["log"].endswith(LOG)]
+    base = int(segments(tmp_path / "data" / LOG)[-1].name[:20])
+
+    assert row["log_end_offset"] == base
+    assert row["does"].endswith(f"; takes {base} as the log's end")
+
+
+def _log(folder: Path, *batches_of: list[bytes], without: int | None = None) -> Path:
+    """A log of a broker that was killed, a segment of each list of batches; one of them has no index."""
+    base = 0
+    home = folder / "data" / "t-0"
+    home.mkdir(parents=True)
+    (folder / "data" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    (folder / "data" / ".lock").touch()
+    for number, some in enumerate(batches_of):
+        (home / f"{base:020}.log").write_bytes(b"".join(some))
+        if number != without:
+            (home / f"{base:020}.index").touch()
+        base += len(some)
+    return home
+
+
+@pytest.mark.parametrize(("without", "end", "recovered"), [(None, 3, 2), (1, 6, 3)])
+def test_recovery_stops_at_the_segment_that_it_cuts(
+    tmp_path: Path, without: int | None, end: int, recovered: int
+) -> None:
+    """What follows is deleted unread; but a segment without an index was cut before, and nothing is deleted then."""
+    each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    torn = [each[2], each[3][:-5]]
+    _log(tmp_path, each[:2], torn, each[4:], without=without)
+    said = kafkalog("space", "--next-start", "data", "--format", "ndjson", "--table", "next_start", cwd=tmp_path)
+    (row,) = said.table("next_start")
+
+    assert (row["log_end_offset"], row["recovered_segments"]) == (end, recovered)
+
+
+def test_a_plain_batch_after_the_transaction_is_legal(tmp_path: Path) -> None:
+    """A producer may write both kinds, one after the other; only inside of an open transaction no broker takes it."""
+    of = {"producer_id": 7, "producer_epoch": 0}
+    data = [
+        build.batch(build.record(), base_offset=0, base_sequence=0, attributes=build.TRANSACTIONAL, **of),
+        build.marker(1, base_offset=1, **of),
+        build.batch(build.record(), base_offset=2, base_sequence=1, **of),
+        build.batch(build.record(), base_offset=3, base_sequence=2, attributes=build.TRANSACTIONAL, **of),
+    ]
+    partition(*data)(tmp_path)
+    assert "data-outside-transaction" not in kafkalog("txn-audit", "t-0", "--format", "ndjson", cwd=tmp_path).text
+
+    plain = build.batch(build.record(), base_offset=4, base_sequence=3, **of)
+    partition(*data, plain)(tmp_path)
+    (found,) = [
+        row for row in kafkalog("txn-audit", "t-0", "--format", "ndjson", cwd=tmp_path).table("findings")
+        if row["code"] == "data-outside-transaction"
+    ]  # fmt: skip
+    assert (found["offset"], found["producer_id"], found["severity"]) == (4, 7, "error")
+
+
+def test_a_topic_that_was_made_again_after_the_log_ended_is_no_loss(tmp_path: Path) -> None:
+    """Else the records may be needed: the id may have been written by hand."""
+    OF_STARTS["topic-made-again"].made.make(tmp_path)
+    rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+    (row,) = [one for one in rows if one["what"] == "stray"]
+    assert row["severity"] == "error"
+    assert "it is of a deleted tickets-tickets.26" in row["message"]
+    assert not [one for one in rows if one["what"] == "absent" and one["partition"] == row["partition"]]
+
+
+def test_what_a_metadata_log_lost_is_not_said_to_be_deleted(tmp_path: Path) -> None:
+    """No retention deletes what no snapshot has."""
+    OF_STARTS["metadata-head-missing"].made.make(tmp_path)
+    text = kafkalog("txn-audit", "data", cwd=tmp_path).text
+    assert "before offset 55 are lost here" in " ".join(text.split())
+    assert "what was before is deleted" not in text
+
+
+def test_the_topic_id_to_write_is_named(tmp_path: Path) -> None:
+    """With what is lost, and in the audit, too."""
+    copied(SMALL, without_id)(tmp_path)
+    text = " ".join(kafkalog("txn-audit", "data", cwd=tmp_path).text.split())
+    assert "an empty tickets-tickets.26-0 takes its place, so that consumers lose its offsets up to 14" in text
+    assert "Its topic id in the metadata is uJDaB4LLTxe01Nmhr1RVXw" in text
+
+
+def test_the_page_is_made_of_the_table() -> None:
+    """``WRITE_PAGE=1`` writes it anew."""
+    made_now = "\n".join(starting_page()) + "\n"
+    if os.environ.get("WRITE_PAGE"):
+        PAGE.write_text(made_now)
+    assert PAGE.read_text() == made_now
