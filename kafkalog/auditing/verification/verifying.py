@@ -387,7 +387,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     if facts.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
         stem = os.path.basename(path).partition(".")[0]
         kept = [segment for segment in directory.segments if os.path.basename(segment.path).partition(".")[0] == stem]
-        directory = replace(directory, segments=tuple(kept), orphans=())
+        directory = _of_segments(directory, kept)
     part = Verification()
     _announce([directory])
     [(_, checks)] = _checked([directory], options)
@@ -404,6 +404,18 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     for number, finding in part.reported.values():
         if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
+
+
+def _of_segments(directory: PartitionDirectory, kept: Sequence[Segment]) -> PartitionDirectory:
+    """Return a partition's directory with some of its segments, and what its files know up to the end of these."""
+    last = max((segment.base_offset for segment in kept), default=-1)
+    end = min((one.base_offset for one in directory.segments if one.base_offset > last), default=None)
+    found = replace(directory, segments=tuple(kept), orphans=())
+    if end is None:
+        return found
+    snapshots = {offset: path for offset, path in directory.snapshots.items() if offset <= end}
+    epochs = tuple((epoch, start) for epoch, start in directory.leader_epochs if start <= end)
+    return replace(found, snapshots=snapshots, leader_epochs=epochs, checkpoints={})
 
 
 def _is_same(one: str, other: str) -> bool:

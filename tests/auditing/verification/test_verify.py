@@ -209,6 +209,20 @@ def test_every_file_of_a_directory_may_be_named_alone(tmp_path: Path) -> None:
         assert serious(found) == []
 
 
+def test_a_segment_named_alone_ends_where_the_next_one_begins(tmp_path: Path) -> None:
+    """What files know of later segments is no loss, also after a clean stop, whose checkpoints have the log's end."""
+    (root,) = of_case(FIXTURES / CASE, tmp_path)
+    (root / ".kafka_cleanshutdown").touch()
+    log = root / "parcels-parcels.91-0"
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        (root / name).write_text("0\n1\nparcels-parcels.91 0 26\n")
+    told = [finding.code for segment in sorted(log.glob("*.log")) for finding in serious(verified(segment))]
+
+    assert "log-cut-short" not in told
+    (log / f"{25:020}.log").unlink()
+    assert "log-cut-short" in [finding.code for finding in serious(verified(log / f"{13:020}.log"))]
+
+
 def test_a_read_error_costs_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At whichever read it comes: the file is unreadable from there on, its bytes are accounted for, others are read."""
     home = tmp_path / "t-0"
