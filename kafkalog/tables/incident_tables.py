@@ -23,6 +23,7 @@ KINDS: Final = (
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
     "mirror-differs",  # from its source
     "replicas-diverged",
+    "replicas-disagree",  # what a cleaner removed on one never came to another
     "copy-incomplete",
     "copy-skewed",  # files of different moments
     "clusters-mixed",

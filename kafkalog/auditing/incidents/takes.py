@@ -19,6 +19,7 @@ from kafkalog.auditing.incidents.incident import Incident, Row
 from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_objects
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.outages import Outage, outages, without_leader
+from kafkalog.auditing.incidents.surviving_records import surviving
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.catalogue import codes_of_story
 from kafkalog.catalogue.code import StoryName
@@ -140,6 +141,14 @@ def waits_for_leader(_tables: ClusterTables, found: Sequence[Outage], row: Row) 
     return any(TopicPartition.of(row) in one.places for one in found)
 
 
+def open_on_one(_tables: ClusterTables, found: Sequence[Row], row: Row) -> bool:
+    """A transaction that is open on the one replica that never got its marker."""
+    return any(
+        (one["log"], one["producer_id"], one["offset"]) == (row["log"], row["producer_id"], row["offset"])
+        for one in found
+    )
+
+
 def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
     """The offset commits of a transaction that is open."""
     return any(one.holds(row) for one in found)
@@ -187,6 +196,13 @@ STORIES: Final = (
             ("remote-directory-odd", "remote-object-missing", "remote-object-size"), harms_its_partitions
         ),
         make=lost_objects,
+    ),
+    Story(
+        name="surviving records",
+        about=each,
+        find=_as_found,
+        follow=dict.fromkeys(sorted(codes_of_story("open transactions")), open_on_one),
+        make=surviving,
     ),
     Story(name="torn transactions", about=each, find=_as_found, make=torn),
     Story(

@@ -16,7 +16,13 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit_result import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
-from kafkalog.auditing.transactions.judging import Judgement, LogAudit, judge_replicas, with_own_epoch
+from kafkalog.auditing.transactions.judging import (
+    Judgement,
+    LogAudit,
+    judge_replicas,
+    outcomes_of_replicas,
+    with_own_epoch,
+)
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
@@ -89,6 +95,7 @@ __all__ = [
     "narrowed",
     "notable_columns",
     "notable_rows",
+    "outcomes_of_replicas",
     "own_epoch_keys",
     "partition_row",
     "transaction_columns",
