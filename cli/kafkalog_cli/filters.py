@@ -40,7 +40,7 @@ __all__ = [
     "is_folder",
     "newest_time",
     "record_filter_options",
-    "tell_lost",
+    "tell_absent",
     "tell_unreadable",
     "without_side_files",
 ]
@@ -170,9 +170,15 @@ def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = T
         outcome.unread()
 
 
-def tell_lost(found: FoundFiles, outcome: Outcome) -> None:
-    """Say which log directories went away before all was read."""
-    for finding in [] if found.logs is None else found.logs.lost():
+def tell_absent(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True) -> None:
+    """Say what is not there: log directories that went away before all was read, and offsets.
+
+    Offsets count where all was read, and records are meant `everywhere`.
+    """
+    if found.logs is None:
+        return
+    absent = found.logs.not_there(found.selection.met) if everywhere else []
+    for finding in [*found.logs.lost(), *absent]:
         outcome.unread()
         say(str(finding))
 

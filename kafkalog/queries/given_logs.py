@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -63,10 +64,45 @@ def given_logs(
     for log in wanted:
         found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
         fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
-        found.files += [GivenFile(one.path, fates) for one in segments_with(log.directory, selection)]
+        found.files += _files(log.directory, selection, fates)
+    if folders:
+        found.missing = partial(
+            _missing, found, folders, {log.directory.log for log in wanted}, selection, limits, jobs
+        )
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
     return found
+
+
+def _files(directory: PartitionDirectory, selection: Selection, fates: Fates | None) -> Iterator[GivenFile]:
+    """Yield the files of a log that may have a selected offset; a remote object has no offsets but its segment's."""
+    ends = dict(pairwise(segment.base_offset for segment in directory.segments))
+    for one in segments_with(directory, selection):
+        end = ends.get(one.base_offset)
+        spans = ((one.base_offset, AFTER_ALL if end is None else end - 1),) if one.is_remote else None
+        yield GivenFile(one.path, fates, spans=spans, log=directory.log, end=end)
+
+
+def _missing(
+    found: GivenLogs, folders: Sequence[str], logs: Collection[str], selection: Selection, limits: Limits,
+    jobs: int | None,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield what of some logs is not there, as an audit knows it: one is made where there is none."""
+    from kafkalog import few_of_many  # few searches miss something
+    from kafkalog.auditing.partition import absent_offsets
+
+    audited = found.audit
+    if audited is None:
+        from kafkalog.auditing.pipeline import audit
+        from kafkalog.auditing.transactions import AuditOptions
+
+        audited = audit(folders, AuditOptions(limits, jobs, compare_keys=False), lambda one: one.log in logs)
+    for cluster in audited.clusters:
+        for log in cluster.logs:
+            if log.partition.directory.log in logs:
+                yield from few_of_many.first_findings(
+                    one for one in absent_offsets(log.partition, log.findings) if _may_have_had(one, selection)
+                )
 
 
 @dataclass(frozen=True, slots=True)

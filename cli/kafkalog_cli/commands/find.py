@@ -24,7 +24,7 @@ from kafkalog_cli.filters import (
     RecordFilters,
     TimedPattern,
     record_filter_options,
-    tell_lost,
+    tell_absent,
     tell_unreadable,
     without_side_files,
 )
@@ -134,7 +134,7 @@ def find(
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, report)
-    tell_lost(found, outcome)
+    tell_absent(found, outcome, everywhere=report.max_count is None)
     if not number:
         say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
     return outcome.of_search(number)
