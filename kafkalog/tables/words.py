@@ -34,6 +34,8 @@ _ENDED_CAUSES: Final = {
     "late-data-adopted": "Data of an older epoch was left open, and the marker of the producer's next transaction ended"
     " it.",
     "administrator-abort": "An ABORT marker that the coordinator did not decide: a tool wrote it.",
+    "marker-cleaned": "This replica never got a marker that another one's cleaner has removed: records of an earlier"
+    " transaction count as this one's.",
     "begins-before-log": "The data is before the log's start; the producer snapshot there names it.",
 }
 
@@ -151,6 +153,7 @@ CERTAINTIES: Final = {
     " so.",
     "damage-between": "There are unreadable bytes between the transaction's first batch and its end: its marker may"
     " have been there.",
+    "contradicted": "Another replica, or the coordinator's record, contradicts it.",
     "possible": "A legal cause is possible, too.",
 }
 GAP_KINDS: Final = {

@@ -251,7 +251,11 @@ def judge_replicas(
         told = replica_outcomes(
             replicas, speaker, lambda: around.coordinator, around.metadata, around.options.limits
         )  # fmt: skip
-        findings += told
+        for finding in told:
+            findings.append(finding)
+            if finding.producer_id is not None and finding.offset is not None:
+                log = next(log for log in logs if log.partition.directory.log == finding.log)
+                log.verdicts.doubt(finding.producer_id, finding.offset)
     return Judgement(logs, findings)
 
 

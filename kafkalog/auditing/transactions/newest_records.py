@@ -101,6 +101,8 @@ def compare_keys(replicas: Sequence[PartitionAudit], limits: Limits) -> Iterator
     """Yield the keys whose newest record some replicas give and others do not, and may not lack; None for too many.
 
     Costs a reading of all records of each replica, and 32 bytes for each key.
+
+    What the cleaner removes is the rule of Kafka's Cleaner (KIP-58, KIP-534), as in `cleaner_pass`.
     """
     secret = key_secret()
     found = [_newest(one, limits, secret) for one in replicas]

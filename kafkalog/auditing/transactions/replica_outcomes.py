@@ -67,6 +67,8 @@ def replica_outcomes(
 
     Nothing is read where the cleaner was in none of them, or where all have the same offsets. Replicas of another
     history than the speaker's are left out: a fork is told by itself. The `coordinator` is asked for where it decides.
+
+    When markers go is the rule of CleanedTransactionMetadata; how far the cleaner goes, of LogCleanerManager.
     """
     leader = replicas[speaker][1]
     alike = [_Replica(node, log) for node, log in replicas if log is leader or fork_of(log, leader) is None]

@@ -11,9 +11,10 @@ import pytest
 
 import build
 from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.auditing.transactions import AuditOptions, audit_rows
 from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
+from kafkalog.tables.audit_tables import TRANSACTIONS
 from state_topic import value, write_state
 
 P = 9  # the producer of transactions
@@ -328,3 +329,19 @@ def test_replicas_that_were_cleaned_on_their_own_are_silent(tmp_path: Path, seed
 def _open_at(rows: Sequence[Written], offset: int) -> bool:
     fates = _fates(rows[:offset])
     return any(row.producer >= 0 and not row.ends and row.offset not in fates for row in rows[:offset])
+
+
+def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_path: Path) -> None:
+    """The transaction that took in the aborted record; the same of the other replica is as sure as before."""
+    one, two = _adopted(tmp_path)
+    listed = [("users", [0])]
+    write_state(
+        one, *(("bill-1", value(state, P, 0, listed, build.TIME + 1000 * at)) for at, state in ((0, 1), (1, 3)))
+    )
+    rows = [
+        dict(zip(TRANSACTIONS.names, row, strict=True))
+        for row in audit_rows(audit([str(one), str(two)]), TRANSACTIONS.name)
+    ]
+    told = {(row["first_offset"], row["marker_offset"]): (row["certainty"], row["cause"]) for row in rows}
+
+    assert told == {(3, 4): ("proved", None), (0, 4): ("contradicted", "marker-cleaned")}
