@@ -72,7 +72,8 @@ class Verdicts:
         [place] = fold.spans(self.rows).find_rows(np.array([producer_id]), np.array([offset])).tolist()
         if place < 0 or self.rows["marker_type"][place] == fold.OPEN:
             return
-        found = {name: cells[0] for name, cells in self._numbers(np.array([place]), self.rows.take(np.array([place]))).items()}
+        which = np.array([place])
+        found = {name: cells[0] for name, cells in self._numbers(which, self.rows.take(which)).items()}
         told = {"place": place, "entry": -1, "decision": -1, "recent": False, "committed": False}
         told |= found | {"cause": CAUSE["marker-cleaned"], "certainty": CERTAINTY[certainty_of(Doubt.CONTRADICTED)]}
         others = self.judged.take(self.judged["place"] != place)
