@@ -11,6 +11,7 @@ import pytest
 
 import build
 from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.starting.restorable import CanGoOn, _by_leader, _Foreseen
 from kafkalog.auditing.transactions import AuditOptions, audit_rows
 from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
@@ -345,3 +346,18 @@ def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_p
     told = {(row["first_offset"], row["marker_offset"]): (row["certainty"], row["cause"]) for row in rows}
 
     assert told == {(3, 4): ("proved", None), (0, 4): ("contradicted", "marker-cleaned")}
+
+
+def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
+    """What replicas give otherwise is the first reason; of replicas that give the same there is none."""
+    one, two = write(tmp_path / "1", [*LOG, *TAIL]), write(tmp_path / "2", [U7, *LOG, *TAIL])
+    [cluster] = audit([str(one), str(two)]).clusters
+    unlike, alike = (_Foreseen(unlike=list(_by_leader(findings))) for findings in (cluster.findings, ()))
+    for foreseen in (unlike, alike):
+        foreseen.add("broker", "starts", "starts")
+        foreseen.add("partition", "loads", "loads")
+
+    assert alike.answer().word is CanGoOn.YES
+    assert unlike.answer().word is CanGoOn.BUT
+    said = unlike.answer().reasons
+    assert said.startswith("in users-0 it matters who leads: Key 'u7' (offset 0) is deleted on broker 1")
