@@ -25,6 +25,7 @@ class GivenFile:
 
     `extents`, `spans` and `log_start` are as in ``Selection``, `outcomes` those that count where none are asked for.
     `log` is the directory of its log, and `end` the offset at which the next segment begins, None for the last one.
+    `is_other` says that it is of a replica that consumers do not read: it was read before what it has alone.
     """
 
     path: str
@@ -35,6 +36,7 @@ class GivenFile:
     log_start: int | None = None
     log: str | None = None
     end: int | None = None
+    is_other: bool = False
 
     @property
     def is_of_log(self) -> bool:

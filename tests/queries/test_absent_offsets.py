@@ -87,6 +87,21 @@ def test_an_object_with_the_bytes_of_another_segment_is_said_and_gives_nothing(t
     assert found.status == 3
 
 
+@pytest.mark.parametrize("order", [("1", "2"), ("2", "1")])
+def test_what_one_replica_alone_has_is_found_in_any_order(order: tuple[str, str], tmp_path: Path) -> None:
+    """Once each, and with the replica that has it; replicas that have the same are read once."""
+    for name, cleaned in (("1", 8), ("2", None)):
+        segments = (LOG[2:8] if cleaned else LOG[:8], LOG[8:])
+        write(tmp_path / name, *segments, cleaned=cleaned)
+        (tmp_path / name / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={name}\n")
+    lines = kafkalog("find", "--value", "", *order, cwd=tmp_path).text.splitlines()
+    offsets = [int(line.split("offset ")[1].split()[0]) for line in lines]
+
+    assert sorted(offsets) == list(range(12))
+    told = {offset for offset, line in zip(offsets, lines, strict=True) if "only in 2/t-0" in line}
+    assert told in ({0, 1}, set())
+
+
 def test_records_before_the_start_of_the_log_are_deleted_whatever_became_of_them(tmp_path: Path) -> None:
     """The segment has them until all of it is deleted; they are counted."""
     ended = kafkalog("extract", "--outcome", "not-transactional", write(tmp_path, LOG, start=3))

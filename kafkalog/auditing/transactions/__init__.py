@@ -24,6 +24,7 @@ from kafkalog.auditing.transactions.judging import (
     with_own_epoch,
 )
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS
+from kafkalog.auditing.transactions.newest_records import are_alike
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
@@ -77,6 +78,7 @@ __all__ = [
     "Summary",
     "Surroundings",
     "across_partitions",
+    "are_alike",
     "audit_batches",
     "audit_columns",
     "audit_rows",

@@ -39,6 +39,7 @@ __all__ = [
     "OLDER",
     "KeyGroup",
     "KeyRecord",
+    "are_alike",
     "compare_keys",
     "may_differ",
     "record_at",
@@ -51,7 +52,12 @@ GIVEN, DELETED, OLDER, NOT_JUDGED = range(4)  # what a replica has of a key whos
 
 def may_differ(replicas: Sequence[PartitionAudit]) -> bool:
     """Say whether the cleaner was in one of some replicas, and their scans do not count the same: nothing is read."""
-    return max(one.cleaned_to for one in replicas) >= 0 and len(set(map(_counted, replicas))) > 1
+    return max(one.cleaned_to for one in replicas) >= 0 and not are_alike(replicas)
+
+
+def are_alike(replicas: Sequence[PartitionAudit]) -> bool:
+    """Say whether the scans of some replicas count the same batches, records, gaps and bytes."""
+    return len(set(map(_counted, replicas))) == 1
 
 
 def _counted(replica: PartitionAudit) -> tuple[object, ...]:
