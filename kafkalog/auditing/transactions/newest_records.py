@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.columns.sorted_rows import Spans, among, place_of
+from kafkalog.columns.sorted_rows import Spans, among, any_between, place_of
 from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -151,8 +151,10 @@ def _batches_of(heads: NDArray[np.int64], written: Spans) -> NDArray[np.intp]:
     return rows[of >= 0]
 
 
-def _blocks(replica: PartitionAudit, limits: Limits, hidden: Spans | None = None) -> Iterator[RecordBlock]:
-    """Yield the blocks of data records that are not `hidden`."""
+def _blocks(
+    replica: PartitionAudit, limits: Limits, hidden: Spans | None = None, only: _Offsets | None = None
+) -> Iterator[RecordBlock]:  # fmt: skip
+    """Yield the blocks of data records that are not `hidden`, of batches that have one of some offsets in order."""
     for segment in replica.directory.segments:
         try:
             for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
@@ -163,6 +165,9 @@ def _blocks(replica: PartitionAudit, limits: Limits, hidden: Spans | None = None
                 unwanted |= heads[buffers.VALID] == 0
                 if hidden is not None and len(hidden):
                     unwanted[_batches_of(heads, hidden)] = True
+                if only is not None:
+                    has_one = any_between(only, heads[buffers.BASE_OFFSET], heads[buffers.LAST_OFFSET] + 1)
+                    unwanted |= ~has_one & (heads[buffers.MAGIC] >= 2)
                 heads[buffers.SECTION_START][unwanted] = -1
                 yield from chunk.records()
         except UnreadableError:  # it is reported where the segment is scanned
@@ -233,7 +238,7 @@ def _last_lost(replica: PartitionAudit) -> int:
 
 def record_at(replica: PartitionAudit, offsets: _Offsets, limits: Limits) -> Iterator[KeyRecord]:
     """Yield the records of a replica at some offsets, which are in order."""
-    for block in _blocks(replica, limits):
+    for block in _blocks(replica, limits, only=offsets):
         heads, recs = block.heads.numpy(), block.recs.numpy()
         for row in np.flatnonzero(among(recs[buffers.OFFSET], offsets)).tolist():
             of = recs[buffers.BATCH][row]
