@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.columns.sorted_rows import Spans, among, any_between, place_of
+from kafkalog.columns.sorted_rows import Spans, among, any_between, distinct, place_of
 from kafkalog.columns.table import NONE
 from kafkalog.errors import UnreadableError
 from kafkalog.folds import fold
@@ -175,7 +175,7 @@ def _blocks(
 
 
 def _groups(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> Iterator[KeyGroup]:
-    hashes = np.unique(np.concatenate([one.hashes for one in found]))
+    hashes = distinct(np.concatenate([one.hashes for one in found]))
     newest = np.full((len(found), len(hashes)), NONE, np.int64)
     for row, one in zip(newest, found, strict=True):
         row[place_of(hashes, one.hashes)] = one.offsets
