@@ -50,6 +50,7 @@ class Why(NamedTuple):
 class Doubt(Enum):
     """Why something is not proved; of several doubts the first one counts."""
 
+    CONTRADICTED = Why("contradicted", "Another replica, or the coordinator's record, contradicts it.")
     DAMAGED_BETWEEN = Why("damage-between", "Bytes can't be read where a marker may have been.")
     COPIED_TOO_EARLY = Why("unless-copied-while-running", "A log ends too early to know anything of it.")
     COPIED_BEFORE = Why("unless-copied-while-running", "What is missing may have come after the file was copied.")

@@ -510,6 +510,20 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/space/test_space_compaction.py auditing/space",
         ),
     ),
+    "What may replicas of a compacted log differ in?": (
+        Mutant(
+            "auditing/transactions/newest_records.py:_disagree",  # of `compare_keys`
+            "was_removed = ~is_deleted & in_reach & (",
+            "was_removed = ~is_deleted & (",
+            "auditing/transactions/test_replica_outcomes.py auditing/transactions",
+        ),
+        Mutant(
+            "auditing/transactions/replica_outcomes.py:_has_ended",  # of `replica_outcomes`
+            "return end < here.log_end_offset",
+            "return True",
+            "auditing/transactions/test_replica_outcomes.py auditing/transactions",
+        ),
+    ),
     "How severe is a finding?": (
         Mutant(
             "catalogue/reasons.py:Reason.leaves",  # of `lowered`

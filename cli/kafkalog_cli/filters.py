@@ -41,7 +41,7 @@ __all__ = [
     "is_folder",
     "newest_time",
     "record_filter_options",
-    "tell_lost",
+    "tell_absent",
     "tell_unreadable",
     "without_side_files",
 ]
@@ -85,12 +85,12 @@ class RecordFilters:
 
     def find_files(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
-        jobs: int | None = 1, besides: Selection = _ALL,
+        jobs: int | None = 1, besides: Selection = _ALL, every_replica: bool = False,
     ) -> FoundFiles:  # fmt: skip
         """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
 
         `besides` has conditions that these options do not set. Raises NothingMatchesError if no log is of such a topic
-        or partition.
+        or partition. With `every_replica` those follow that have something else than the one that consumers read.
         """
         selection = replace(
             besides,
@@ -110,7 +110,9 @@ class RecordFilters:
         from kafkalog.queries.given_logs import given_logs
 
         narrowing = Narrowing(self.topics, self.partitions)
-        found = given_logs(paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at)
+        found = given_logs(
+            paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, every_replica=every_replica
+        )
         files = tuple(found.by_path)
         return FoundFiles(files, self._timed(selection, files, limits), found.by_path, found)
 
@@ -169,9 +171,15 @@ def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = T
         outcome.unread()
 
 
-def tell_lost(found: FoundFiles, outcome: Outcome) -> None:
-    """Say which log directories went away before all was read."""
-    for finding in [] if found.logs is None else found.logs.lost():
+def tell_absent(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True) -> None:
+    """Say what is not there: log directories that went away before all was read, and offsets.
+
+    Offsets count where all was read, and records are meant `everywhere`.
+    """
+    if found.logs is None:
+        return
+    absent = found.logs.not_there(found.selection.met) if everywhere else []
+    for finding in [*found.logs.lost(), *absent]:
         outcome.unread()
         say(str(finding))
 

@@ -18,8 +18,8 @@ GROUPS: Final = {
         "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
-        "depth", "against", "replicas", "mirror", "topics", "restorable", "kafka-version", "hash", "verify-index-only",
-        "index-sanity-check", "max-message-size", "keys", "no-lag",
+        "depth", "against", "replicas", "compare-keys", "mirror", "topics", "restorable", "kafka-version", "hash",
+        "verify-index-only", "index-sanity-check", "max-message-size", "keys", "no-lag",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",

@@ -55,6 +55,7 @@ __all__ = [
     "hash_option",
     "in_order",
     "jobs_option",
+    "keys_option",
     "limit_options",
     "limits_of",
     "max_batch_bytes_option",
@@ -298,6 +299,11 @@ transactional_id_option: Final = click.option(
     "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
     help="Only this transactional id, or those that match; repeat for more.",
 )  # fmt: skip
+keys_option: Final = click.option(
+    "--compare-keys/--no-compare-keys",
+    default=True,
+    help="Read the records of compacted logs' replicas where they differ.",
+)
 hash_option: Final = click.option(
     "--hash", "hashed", cls=OptionalWord, words=HASHES,
     help="Compute the checksums of files in the same read; provenance.json has them, and verify's table of files.",
@@ -527,12 +533,15 @@ audit_options: Final = in_order(
 
 def audit_options_of(
     *, snapshot: bool, copy_minutes: float, now: When | None, max_timeout_ms: int, state_partitions: int | None,
-    limits: Limits, jobs: int | None = None,
+    limits: Limits, jobs: int | None = None, compare_keys: bool = True,
 ) -> AuditOptions:  # fmt: skip
     """Return the options of the audit itself from a command's."""
     from kafkalog.auditing.transactions import AuditOptions
 
-    return AuditOptions(limits, jobs, snapshot, round(copy_minutes * 60_000), now, max_timeout_ms, state_partitions)
+    return AuditOptions(
+        limits, jobs, snapshot, round(copy_minutes * 60_000), now, max_timeout_ms, state_partitions,
+        compare_keys=compare_keys,
+    )  # fmt: skip
 
 
 def say_reused(reused: Reused, previous: str | None, *, resumed: bool) -> None:

@@ -13,7 +13,7 @@ __all__ = ["ERROR", "NOTE", "WARNING", "Bytes", "Code", "KindWords", "Reason", "
 
 StoryName = Literal[
     "several clusters", "elections", "losses", "lost objects", "torn transactions", "outages", "open transactions",
-    "brokers not given", "directories not given", "replicas put aside",
+    "brokers not given", "directories not given", "replicas put aside", "surviving records",
 ]  # fmt: skip
 
 

@@ -167,6 +167,15 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         title="Replicas differ in",
         doubtful="Replicas may differ in",
     ),
+    "replicas-disagree": IncidentKind(
+        "Replicas of a compacted log are in sync and give consumers different records: one of them never got a"
+        " tombstone or a marker that another one's cleaner has removed.",
+        "Certain: the records of both were read, and nothing legal explains the difference.",
+        "They get what the leader has; after a change of leaders deleted keys come back, aborted records are given, or"
+        " they stop for ever.",
+        "Keep the replica that is wrong from leading, and rebuild it from the one that is right.",
+        title="Replicas give consumers different records of",
+    ),
     "copy-incomplete": IncidentKind(
         "The inputs do not have all that they should: partitions, directories or files are missing or can't be read.",
         "Certain for the directories that were given.",

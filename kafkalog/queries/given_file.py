@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from kafkalog.auditing.transactions import Audit
     from kafkalog.columns.sorted_rows import Spans
     from kafkalog.findings import Finding
     from kafkalog.folds.fates import Fates
     from kafkalog.log_dirs.log_directory import LogDirectory
-    from kafkalog.segments.selection import Selection
+    from kafkalog.segments.selection import Met, Selection
 
 __all__ = ["GivenFile", "GivenLogs"]
-
-_END: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class GivenFile:
     """A file to read; `fates` is None where they were not asked for.
 
-    `extents` and `spans` are as in ``Selection``, `outcomes` those that count where none are asked for.
+    `extents`, `spans` and `log_start` are as in ``Selection``, `outcomes` those that count where none are asked for.
+    `log` is the directory of its log, and `end` the offset at which the next segment begins, None for the last one.
+    `is_other` says that it is of a replica that consumers do not read: it was read before what it has alone.
     """
 
     path: str
@@ -31,6 +33,10 @@ class GivenFile:
     extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     outcomes: frozenset[str] = frozenset()
+    log_start: int | None = None
+    log: str | None = None
+    end: int | None = None
+    is_other: bool = False
 
     @property
     def is_of_log(self) -> bool:
@@ -41,15 +47,17 @@ class GivenFile:
         """Return it without the records before its log's start, which are deleted."""
         if self.fates is None or not self.is_of_log:
             return self
-        return replace(self, spans=((self.fates.log_start_offset, _END),))
+        return replace(self, log_start=self.fates.log_start_offset)
 
     def selection(self, asked: Selection) -> Selection:
-        """Return which of the file's records are meant."""
+        """Return which of the file's records are meant; its reading begins."""
+        asked.met.begin(self.log, self.end)
         if self.fates is None:
-            return asked
+            return asked if self.spans is None else replace(asked, spans=self.spans)
         return replace(
-            asked, fates=self.fates, extents=self.extents, spans=self.spans, outcomes=asked.outcomes or self.outcomes
-        )
+            asked, fates=self.fates, extents=self.extents, spans=self.spans, outcomes=asked.outcomes or self.outcomes,
+            log_start=self.log_start,
+        )  # fmt: skip
 
 
 @dataclass
@@ -65,6 +73,7 @@ class GivenLogs:
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)
+    missing: Callable[[], Iterable[Finding]] = tuple
 
     @cached_property
     def by_path(self) -> dict[str, GivenFile]:
@@ -78,3 +87,11 @@ class GivenLogs:
         from kafkalog.log_dirs.moving import lost_directories
 
         return [one for one in lost_directories(self.nodes) if one not in self.unread]
+
+    def not_there(self, met: Met) -> list[Finding]:
+        """Return what of the logs is not there: missing and damaged offsets, remote objects with other bytes.
+
+        Asked once all was read: without an audit only where batches that were met did not follow each other.
+        """
+        met.close()
+        return list(self.missing()) if self.nodes and (self.audit is not None or met.has_gap) else []

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.few_of_many import grouped
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
@@ -39,13 +41,14 @@ _OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about
 
 def given_logs(
     paths: Sequence[str], narrowing: Narrowing, selection: Selection, limits: Limits, *,
-    with_fates: bool, jobs: int | None = 1, at: int | None = None,
+    with_fates: bool, jobs: int | None = 1, at: int | None = None, every_replica: bool = False,
 ) -> GivenLogs:  # fmt: skip
     """Return the segments below directories, and files as they were given.
 
     Of several replicas of a partition that is read which consumers read (``judgement.speaker_of``). Segments without
-    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. Raises
-    NothingMatchesError if no log is of such a topic or partition.
+    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. With `every_replica`
+    those follow that do not have the same as the one that consumers read. Raises NothingMatchesError if no log is of
+    such a topic or partition.
     """
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
@@ -63,10 +66,66 @@ def given_logs(
     for log in wanted:
         found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
         fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
-        found.files += [GivenFile(one.path, fates) for one in segments_with(log.directory, selection)]
+        found.files += _files(log.directory, selection, fates)
+    if folders:
+        found.missing = partial(
+            _missing, found, folders, {log.directory.log for log in wanted}, selection, limits, jobs
+        )
+    if every_replica and found.audit is not None:
+        for other in _others(found.audit, {log.directory.log for log in wanted}):
+            fates = fates_of(other, ids, at) if with_fates else None
+            its = _files(other.partition.directory, selection, fates)
+            found.files += (replace(one, is_other=True) for one in its)
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
     return found
+
+
+def _others(audited: Audit, read: Collection[str]) -> Iterator[LogAudit]:
+    """Yield the replicas that do not have the same as the one that is read of their partition."""
+    from kafkalog.auditing.transactions import are_alike
+
+    for cluster in audited.clusters:
+        for replicas in grouped(cluster.logs, lambda log: _place(log.partition.directory)).values():
+            speaker = next((one for one in replicas if one.partition.directory.log in read), None)
+            if speaker is not None:
+                others = (one for one in replicas if one is not speaker)
+                yield from (one for one in others if not are_alike([one.partition, speaker.partition]))
+
+
+def _place(directory: PartitionDirectory) -> tuple[str, int]:
+    return directory.topic, directory.partition
+
+
+def _files(directory: PartitionDirectory, selection: Selection, fates: Fates | None) -> Iterator[GivenFile]:
+    """Yield the files of a log that may have a selected offset; a remote object has no offsets but its segment's."""
+    ends = dict(pairwise(segment.base_offset for segment in directory.segments))
+    for one in segments_with(directory, selection):
+        end = ends.get(one.base_offset)
+        spans = ((one.base_offset, AFTER_ALL if end is None else end - 1),) if one.is_remote else None
+        yield GivenFile(one.path, fates, spans=spans, log=directory.log, end=end)
+
+
+def _missing(
+    found: GivenLogs, folders: Sequence[str], logs: Collection[str], selection: Selection, limits: Limits,
+    jobs: int | None,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield what of some logs is not there, as an audit knows it: one is made where there is none."""
+    from kafkalog import few_of_many  # few searches miss something
+    from kafkalog.auditing.partition import absent_offsets
+
+    audited = found.audit
+    if audited is None:
+        from kafkalog.auditing.pipeline import audit
+        from kafkalog.auditing.transactions import AuditOptions
+
+        audited = audit(folders, AuditOptions(limits, jobs, compare_keys=False), lambda one: one.log in logs)
+    for cluster in audited.clusters:
+        for log in cluster.logs:
+            if log.partition.directory.log in logs:
+                yield from few_of_many.first_findings(
+                    one for one in absent_offsets(log.partition, log.findings) if _may_have_had(one, selection)
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +193,7 @@ def _of_one_node(cluster: Cluster) -> Iterable[PartitionDirectory]:
 
 
 def _in_order(logs: Iterable[_Log]) -> list[_Log]:
-    return sorted(logs, key=lambda log: (log.directory.topic, log.directory.partition))
+    return sorted(logs, key=lambda log: _place(log.directory))
 
 
 def _none_of(narrowing: Narrowing, logs: Sequence[_Log]) -> Exception:

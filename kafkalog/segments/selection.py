@@ -51,6 +51,7 @@ class Met:
     """What a selection has met so far: the offsets of all batches, how many batches and records it selected.
 
     Of records in logs that are known also how many of each outcome, and the first and last offset of each partition.
+    `deleted` are records before the start of their log. `has_gap` says that batches of a log do not follow each other.
     """
 
     first_offset: int | None = None
@@ -59,11 +60,38 @@ class Met:
     records: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    deleted: int = 0
+    has_gap: bool = False
+    _next: int | None = None  # the offset that is due
+    _end: int | None = None  # the offset that is due after the file
+    _log: str | None = None
+
+    def begin(self, log: str | None, end: int | None) -> None:
+        """Begin with a file of a log; `end` is where its next segment begins, None after the last one."""
+        self.close()
+        if log is None or log != self._log:
+            self._next = None
+        self._log, self._end = log, end
+
+    def close(self) -> None:
+        """Take note of what is missing at the end of a file."""
+        self.has_gap = self.has_gap or (self._end is not None and self._next != self._end)
+        self._end = None
+
+    def _follow(self, heads: CellTable, first: int, last: int) -> None:
+        """Take note of what is missing before and between a chunk's batches; old ones do not say their first offset."""
+        if heads.cell(buffers.MAGIC, 0) > 1 and heads.cell(buffers.MAGIC, heads.count - 1) > 1:
+            offsets = sum(heads.column(buffers.LAST_OFFSET)) - sum(heads.column(buffers.BASE_OFFSET)) + heads.count
+            follows = self._next is None or self._next == first
+            is_whole = follows and offsets == last - first + 1 and all(heads.column(buffers.VALID))
+            self.has_gap = self.has_gap or not is_whole
+        self._next = last + 1
 
     def meet(self, heads: CellTable) -> None:
         """Take note of the offsets of a chunk's batches."""
         if heads.count:
             first, last = heads.cell(buffers.BASE_OFFSET, 0), heads.cell(buffers.LAST_OFFSET, heads.count - 1)
+            self._follow(heads, first, last)
             if self.last_offset is None and first != buffers.NONE:
                 self.first_offset = first
             self.last_offset = max(last, -1 if self.last_offset is None else self.last_offset)
@@ -105,6 +133,7 @@ class Selection:
     `outcomes` are words of that column; they, `transactional_ids`, which may be patterns, and `visible_only`
     need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key.
     `extents` are transactions one of which a batch is in, `spans` ranges of offsets one of which a record is in.
+    Records before `log_start` are deleted: those that meet every condition are counted, and left out.
     """
 
     first_offset: int | None = None
@@ -124,6 +153,7 @@ class Selection:
     visible_only: bool = False
     extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
+    log_start: int | None = None
     fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
 
@@ -135,7 +165,10 @@ class Selection:
     @property
     def looks_at_records(self) -> bool:
         """Say whether the records must be read to know whether a batch has a selected one."""
-        of_records = (self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans)
+        of_records = (
+            self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans,
+            self.log_start,
+        )  # fmt: skip
         return self.null_value or self.visible_only or any(one is not None for one in of_records)
 
     @property
@@ -208,8 +241,16 @@ class Selection:
         for test in self._tests(block):
             found = array("q", filter(test, picks.rows[: picks.count]))
             picks = Picks(found, len(found))
+        if self.log_start is not None:
+            picks = self._since(self.log_start, recs, picks)
         self.met.records += picks.count
         return picks
+
+    def _since(self, start: int, recs: CellTable, picks: Picks) -> Picks:
+        """Leave out records before the log's start, and count them."""
+        kept = array("q", (row for row in picks.rows[: picks.count] if recs.cell(buffers.OFFSET, row) >= start))
+        self.met.deleted += picks.count - len(kept)
+        return Picks(kept, len(kept))
 
     def _by_columns(self, recs: CellTable) -> NDArray[np.bool_] | None:
         """Say which records pass what their columns decide, besides what the kernel tests; None where nothing does."""

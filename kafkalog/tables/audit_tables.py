@@ -35,7 +35,7 @@ STATES: Final = tuple(words.STATES)
 
 CAUSES: Final = tuple(words.CAUSES)
 
-CERTAINTIES: Final = tuple(words.CERTAINTIES)[:3]
+CERTAINTIES: Final = tuple(words.CERTAINTIES)[:4]
 
 GAP_KINDS: Final = tuple(words.GAP_KINDS)
 

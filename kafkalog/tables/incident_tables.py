@@ -25,6 +25,7 @@ KINDS: Final = (
     "start-goes-wrong",  # a broker stops at its next start, or drops what is here
     "mirror-differs",  # from its source
     "replicas-diverged",
+    "replicas-disagree",  # what a cleaner removed on one never came to another
     "copy-incomplete",
     "copy-skewed",  # files of different moments
     "disks-mixed",  # log directories of one node of which one is said to be another's

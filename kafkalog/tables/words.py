@@ -34,6 +34,8 @@ _ENDED_CAUSES: Final = {
     "late-data-adopted": "Data of an older epoch was left open, and the marker of the producer's next transaction ended"
     " it.",
     "administrator-abort": "An ABORT marker that the coordinator did not decide: a tool wrote it.",
+    "marker-cleaned": "This replica never got a marker that another one's cleaner has removed: records of an earlier"
+    " transaction count as this one's.",
     "begins-before-log": "The data is before the log's start; the producer snapshot there names it.",
 }
 
@@ -117,6 +119,10 @@ INCIDENT_CAUSES: Final = {
     "loaded-all-the-same": "The CRC of a batch does not match, and the coordinator that loads it checks none.",
     "foreign-segment": "A segment of another partition is in the place of the partition's own.",
     "replicas-differ": "Replicas hold different batches at the same offsets.",
+    "deleted-key-alive": "A key that was deleted is alive on a replica that never got its tombstone.",
+    "older-value": "Replicas give different values of a key.",
+    "ended-otherwise": "Records are committed on one replica and were aborted on another one, or the other way round.",
+    "open-on-one": "A transaction is open on a replica that never got its marker, and has ended on another one.",
     "partition-twice": "One broker has a partition in two of its log directories; their batches may be the same.",
     "administrator": "A tool wrote the marker, for example kafka-transactions.sh abort.",
     "late-data": "Data of an older epoch came after its own marker.",
@@ -153,6 +159,7 @@ CERTAINTIES: Final = {
     " so.",
     "damage-between": "There are unreadable bytes between the transaction's first batch and its end: its marker may"
     " have been there.",
+    "contradicted": "Another replica, or the coordinator's record, contradicts it.",
     "possible": "A legal cause is possible, too.",
 }
 GAP_KINDS: Final = {

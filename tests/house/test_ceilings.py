@@ -15,7 +15,7 @@ from kafkalog import few_of_many
 from kafkalog.auditing.incidents import aborted_transactions, incident
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
-from kafkalog.auditing.transactions import own_markers
+from kafkalog.auditing.transactions import newest_records, own_markers, replica_outcomes
 from kafkalog.auditing.verification import verifying
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.files import limits, object_stores, opening
@@ -79,6 +79,8 @@ LIMITS: Final = {
     "topics that a row of `writers` lists": f"{writer_tables.LISTED_TOPICS}",
     "rows of `clocks` of a partition": f"{clocks._MOST:,}",
     "damaged batches of a segment that `space` tries to read as the cleaner would": f"{segment_facts._MOST}",
+    "keys of a compacted replica that are compared with other replicas'": f"{newest_records.MOST_KEYS:,}",
+    "keys of replicas that are looked at one by one, of those that differ alike": f"{replica_outcomes._JUDGED:,}",
     "reasons why keys, or values, of a file do not decode": f"{file_rows._MOST_REASONS}",
     "records of a partition without the same one in its mirror": f"{alignment.KEPT_UNMATCHED:,}",
     "records that are searched for the next same one in a mirror": f"{alignment.MOST_RECORDS:,}",
@@ -176,6 +178,12 @@ ENFORCED: Final = {
     "rows of `clocks` of a partition": {"auditing/space/clocks.py:clock_rows": "_MOST"},
     "damaged batches of a segment that `space` tries to read as the cleaner would": {
         "auditing/space/segment_facts.py:SegmentFacts.read_on": "_MOST"
+    },
+    "keys of a compacted replica that are compared with other replicas'": {
+        "auditing/transactions/newest_records.py:_newest": "MOST_KEYS"
+    },
+    "keys of replicas that are looked at one by one, of those that differ alike": {
+        "auditing/transactions/replica_outcomes.py:_Comparison._of_keys": "_JUDGED"
     },
     "reasons why keys, or values, of a file do not decode": {"segments/file_rows.py:Decoding._say": "_MOST_REASONS"},
     "records of a partition without the same one in its mirror": {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import plain
-from build import batch, flipped, record
+from build import TRANSACTIONAL, batch, flipped, marker, record
 from code_evidence import CodeCase, Maker, case_of, partition, several, written
 from metadata_topic import write_policy
 from mirrored import SOURCE, Content, directory
@@ -116,7 +116,56 @@ def _watermark(offset: int) -> Maker:
     return written("old/replication-offset-checkpoint", f"0\n1\nt 0 {offset}\n")
 
 
+def _compacted(*replicas: Sequence[bytes]) -> Maker:
+    """Write replicas of t-0 of two segments; the cleaner was in the first one."""
+    return several(
+        *(
+            several(
+                partition(*some, name=f"{number}/t-0"), partition(_last("z", 8), base=8, name=f"{number}/t-0"),
+                written(f"{number}/cleaner-offset-checkpoint", "0\n1\nt 0 8\n"),
+                written(f"{number}/meta.properties", f"version=1\ncluster.id=c\nnode.id={number}\n"),
+            )
+            for number, some in enumerate(replicas, 1)
+        )
+    )  # fmt: skip
+
+
+def _last(key: str, at: int, value: bytes | None = b"v", **fields: int) -> bytes:
+    """Write a record with a key."""
+    return batch(record(value, key.encode()), base_offset=at, **fields)
+
+
+def _of_producer(at: int) -> bytes:
+    return _last("gone", at, attributes=TRANSACTIONAL, producer_id=9, producer_epoch=0, base_sequence=at)
+
+
+def _end(kind: int, at: int) -> bytes:
+    return marker(kind, base_offset=at, producer_id=9, producer_epoch=0)
+
+
+KEPT: Final = [_last("a", 1), _last("b", 6)]
+BOTH: Final = ("txn-audit", "1", "2")
+
+
 OF_COPIES: Final[dict[str, CodeCase]] = {
+    "key-deleted-on-one": case_of(
+        "a key whose tombstone one replica never got", _compacted(KEPT, [_last("gone", 0), *KEPT]),
+        "one whose tombstone both have", _compacted([*KEPT, _last("gone", 7, None)], [_last("gone", 0), *KEPT, _last("gone", 7, None)]),
+        *BOTH,
+    ),
+    "key-older-on-one": case_of(
+        "a key with an older value where the cleaner was", _compacted([_last("c", 0), *KEPT], [_last("c", 0), *KEPT, _last("c", 7)]),
+        "both values on one, the newer one on the other",
+        _compacted([*KEPT, _last("c", 7)], [_last("c", 0), *KEPT, _last("c", 7)]), *BOTH,
+    ),
+    "transaction-open-on-one": case_of(
+        "a transaction whose marker one replica never got", _compacted(KEPT, [_of_producer(0), *KEPT]),
+        "one whose marker both have", _compacted([*KEPT, _end(0, 7)], [_of_producer(0), *KEPT, _end(0, 7)]), *BOTH,
+    ),
+    "record-committed-on-one-aborted-on-another": case_of(
+        "a record that two markers ended", _compacted([_of_producer(0), _end(0, 5), _end(1, 7)], [_of_producer(0), KEPT[0], _end(1, 7)]),
+        "one marker", _compacted([_of_producer(0), _end(1, 7)], [_of_producer(0), KEPT[0], _end(1, 7)]), *BOTH,
+    ),
     "replicas-fork": case_of(
         "two replicas of other leader epochs from an offset on", _replicas(EIGHT, FORKED), "one that is behind",
         _replicas(EIGHT, EIGHT[:5]), *REPLICAS,

@@ -36,6 +36,8 @@ CODE_CASES: Final[dict[str, CodeCase]] = {code: case for family in FAMILIES for 
 # Codes of files that change while they are read, and of Spark's tasks: the test of each, which names it.
 MADE_BY: Final[dict[str, str]] = {
     "file-changed": "tests/cli/test_evidence.py::test_a_file_that_changes_is_told",
+    "keys-not-compared": "tests/auditing/transactions/test_replica_outcomes.py"
+    "::test_a_log_of_too_many_keys_is_said_and_not_compared",
     "partition-moving": "tests/log_dirs/test_log_directories.py::test_a_segment_that_vanishes_after_it_was_listed_is_a_note",
     "state-not-read": "tests/spark/test_reader.py::test_a_state_topic_over_the_limit_is_not_read",
 }

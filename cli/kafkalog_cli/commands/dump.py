@@ -17,7 +17,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
 from kafkalog_cli.dumping import DumpRequest
-from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_lost, tell_unreadable
+from kafkalog_cli.filters import RecordFilters, is_folder, record_filter_options, tell_absent, tell_unreadable
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.options import (
@@ -251,7 +251,7 @@ def dump(
                 raise NothingToWriteError
     else:
         _dump_rows(showing, request, inputs, outcome)
-    tell_lost(found, outcome)
+    tell_absent(found, outcome, everywhere=part.limit is None)
     _say_silence(request.selection, outcome)
     return failing.status(outcome)
 

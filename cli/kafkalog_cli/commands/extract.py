@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.quantities import Ago, When
+from kafkalog.quantities import Ago, When, many
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
@@ -17,7 +17,7 @@ from kafkalog_cli.filters import (
     absolute,
     newest_time,
     record_filter_options,
-    tell_lost,
+    tell_absent,
     tell_unreadable,
     without_side_files,
 )
@@ -142,7 +142,7 @@ def extract(
         for line in extracting.left_out(found):
             outcome.unread()
             say(f"error: {line}")
-    elif meant.view == "read-uncommitted":
+    elif meant.view == "read-uncommitted" or filters.outcomes:
         found = extracting.since_log_start(found)
     others = 0
     if showing.form.has_rows:
@@ -154,11 +154,14 @@ def extract(
     met = found.selection.met
     for line in (extracting.counted(met, others), *extracting.groups_beside(found, paths, limits)):
         say(line)
+    if met.deleted:
+        are = "is" if met.deleted == 1 else "are"
+        say(f"{many(met.deleted, 'record', grouped=True)} before the start of the log {are} deleted, and left out")
     words = None if found.selection.everything else met.words(of_records=True)
     if words is not None and not met.records and not outcome.incomplete:
         outcome.nothing_matched()
         say(f"error: {words}")
-    tell_lost(found, outcome)
+    tell_absent(found, outcome, everywhere=not meant.at_stake)
     return failing.status(outcome)
 
 

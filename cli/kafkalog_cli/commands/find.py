@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -16,6 +16,7 @@ from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
+from kafkalog.kernel import buffers
 from kafkalog.quantities import iso, many
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.declared import EVERY_COLUMN
@@ -24,7 +25,7 @@ from kafkalog_cli.filters import (
     RecordFilters,
     TimedPattern,
     record_filter_options,
-    tell_lost,
+    tell_absent,
     tell_unreadable,
     without_side_files,
 )
@@ -46,6 +47,8 @@ from kafkalog_cli.render.showing import Form, Showing
 
 if TYPE_CHECKING:
     from kafkalog.kafka.batch import Record
+    from kafkalog.queries.given_file import GivenFile
+    from kafkalog.segments.decoded import RecordBlock
 
 __all__ = ["find"]
 
@@ -121,7 +124,7 @@ def find(
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values)
+    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values, every_replica=not form.has_rows)
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)
@@ -134,7 +137,7 @@ def find(
         with STDOUT.stream(paths) as stream:
             fates = cache(partial(find_files, with_fates=True))
             number = _write(found, fates, limits, outcome, stream, report)
-    tell_lost(found, outcome)
+    tell_absent(found, outcome, everywhere=report.max_count is None)
     if not number:
         say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
     return outcome.of_search(number)
@@ -152,22 +155,27 @@ def _write(
     by_place: Counter[tuple[str, str]] = Counter()
     sizes = [size for size in map(known_size, found.files) if size is not None]
     watch().begin(sum(sizes), len(sizes))
+    once = _Once(found.given.values())
     for path in found.files:
-        before = number
+        before, file = number, found.given.get(path) or GivenFile(path)
         try:
-            for item in selected_blocks(found.given.get(path) or GivenFile(path), found.selection, limits):
+            for item in selected_blocks(file, found.selection, limits):
+                if isinstance(item, Finding) and file.is_other:
+                    continue  # what is damaged there, the replica that consumers read may have
                 if isinstance(item, Finding):
                     outcome.count(item.code, item.severity)
                     if item.severity >= outcome.fail_on:
                         say(str(item))
                     continue
-                rows = item.rows() if most is None else item.rows()[: most - number]
+                rows = once.new(file, item.block, item.rows())
+                rows = rows if most is None else rows[: most - number]
                 number += len(rows)
                 for record in () if files_only else map(item.with_fates(fates().given.get(path)).record, rows):
                     if report.counts:
                         by_place[_place(record, path), record.outcome or "unknown"] += 1
                     else:
-                        stream.write(_line(record, path).encode())
+                        only = f"  only in {escape(file.log or path)}" if file.is_other else ""
+                        stream.write(f"{_line(record, path)}{only}\n".encode())
                 if (files_only and number) or number == most:
                     break
         except UnreadableError as error:
@@ -182,6 +190,27 @@ def _write(
     return number
 
 
+class _Once:
+    """What replicas have that do not have the same: each record counts once, for the first replica that has it."""
+
+    def __init__(self, files: Iterable[GivenFile]) -> None:
+        self._unlike = {os.path.basename(file.log) for file in files if file.is_other and file.log is not None}
+        self._seen: set[int] = set()
+
+    def new(self, file: GivenFile, block: RecordBlock, rows: Sequence[int]) -> Sequence[int]:
+        """Return which records of a block no replica before had."""
+        name = os.path.basename(file.log or "")
+        if name not in self._unlike:
+            return rows
+        kept = []
+        for row in rows:
+            identity = hash((name, block.recs.cell(buffers.OFFSET, row), block.key(row), block.value(row)))
+            if identity not in self._seen:
+                self._seen.add(identity)
+                kept.append(row)
+        return kept
+
+
 def _place(record: Record, path: str) -> str:
     return path if record.topic is None else f"{record.topic}-{record.partition}"
 
@@ -192,7 +221,7 @@ def _line(record: Record, path: str) -> str:
     name = "" if record.transactional_id is None else f" of {record.transactional_id}"
     time = "-" if record.timestamp < 0 else iso(record.timestamp)
     parts = escape(f"{_place(record, path)}  offset {record.offset}  {time}  {became}{name}")
-    return f"{parts}  key {_shown(record.key)}  value {_shown(record.value)}\n"
+    return f"{parts}  key {_shown(record.key)}  value {_shown(record.value)}"
 
 
 def _shown(data: bytes | None) -> str:

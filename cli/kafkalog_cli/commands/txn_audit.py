@@ -29,6 +29,7 @@ from kafkalog_cli.options import (
     findings_option,
     full_option,
     jobs_option,
+    keys_option,
     output_options,
     partition_option,
     paths_argument,
@@ -144,7 +145,7 @@ _way_options = as_one(
     help="Show only this incident, by its id or its number, with all of its events and steps.",
 )
 @_way_options
-@as_one("options", audit_options_of, jobs_option, audit_options)
+@as_one("options", audit_options_of, jobs_option, keys_option, audit_options)
 @unpacked_option
 def txn_audit(
     paths: tuple[str, ...], showing: Showing, chosen: _Filter, incident: str | None, way: _Way,
@@ -180,6 +181,8 @@ def txn_audit(
     from kafkalog_cli.render.report_forms import is_report, print_headline, write_form
 
     paths, started = unpacked(paths), time.time()
+    if not options.compare_keys:
+        say("the records of compacted logs' replicas are not compared")
     earlier = () if way.since_audit is None else (scans_of_audit(way.since_audit),)
     with _audit_folder(showing.target, way.inputs_of(paths, showing.target)) if folder else nullcontext() as place:
         found = _audited(paths, options, earlier, place, way, started)

@@ -26,6 +26,7 @@ from kafkalog_cli.options import (
     full_option,
     hash_option,
     jobs_option,
+    keys_option,
     limit_options,
     output_options,
     paths_argument,
@@ -37,7 +38,7 @@ from kafkalog_cli.options import (
     unpacked,
     unpacked_option,
 )
-from kafkalog_cli.output import say_findings
+from kafkalog_cli.output import say, say_findings
 from kafkalog_cli.render.forms import FORMS, PROSE, ROWS
 from kafkalog_cli.render.showing import Showing, Told
 
@@ -100,11 +101,11 @@ _compared_options = as_one(
 
 
 def _options(
-    *, depth: str, hashed: str | None, replicas: bool, limits: Limits, jobs: int | None
+    *, depth: str, hashed: str | None, replicas: bool, compare_keys: bool, limits: Limits, jobs: int | None
 ) -> VerifyOptions:  # fmt: skip
     from kafkalog.auditing.verification import VerifyOptions
 
-    return VerifyOptions(limits, depth, hashed, jobs, replicas)
+    return VerifyOptions(limits, depth, hashed, jobs, replicas, compare_keys)
 
 
 _verify_options = as_one(
@@ -114,6 +115,7 @@ _verify_options = as_one(
     hash_option,
     click.option("--replicas", is_flag=True,
                  help="Compare the partitions that the DIRs share; each DIR is one broker's."),
+    keys_option,
     limit_options,
     jobs_option,
 )  # fmt: skip
@@ -161,6 +163,8 @@ def verify(
     if recorded is not None and recorded.hashed:
         options = replace(options, hashed=options.hashed or HASHES[0])
     paths, started = unpacked(paths), time.time()
+    if not options.compare_keys:
+        say("the records of compacted logs' replicas are not compared")
     found = run(paths, options)
     others.add_to(found, paths, options)
     if recorded is not None:

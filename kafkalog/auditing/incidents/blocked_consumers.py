@@ -22,6 +22,7 @@ from kafkalog.auditing.incidents.incident import (
 )
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
+    AUDIT,
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
@@ -94,6 +95,11 @@ _WORDS: Final = {
     ),
 }  # fmt: skip
 
+_OLD_LEADER: Final = Step.running(
+    "Read the old leader's directory together with these before anything is ended: it may still have the marker, and"
+    " what came after it. If it has, copy the partition from there.",
+    *(AUDIT, "DIR", "OLD_LEADER_DIR"),
+)
 _WHY: Final = {cause: words.in_title for cause, words in OF_OPEN.items() if words.in_title} | {"no-leader": NO_LEADER}
 
 
@@ -167,6 +173,9 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     is_one = incident.transactions == 1
     who = f"a transaction of {one.who}" if is_one else f"{incident.transactions} transactions"
     why = _WHY.get(incident.cause, "the coordinator will never end it")
+    elected = one.finding["found"] if incident.cause == "marker-missing" and is_one else None
+    if elected is not None:
+        why = f"{why}, since an unclean election lost it. {elected}, where the marker was"
     incident.say(
         _WORDS[words],
         who=who,
@@ -187,7 +196,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
         incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
-        incident.steps = abort_steps(every)
+        incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every)]
     if not is_proved(incident.certainty) and words in ("transaction-hanging", "transaction-overdue", "prepared"):
         incident.steps = [COPY_AGAIN]
     if incident.kind == "consumers-stopped":

@@ -20,6 +20,7 @@ from kafkalog.auditing.incidents.lost_records import Loss, losses, lost, lost_ob
 from kafkalog.auditing.incidents.missing_disks import directories_not_given, replicas_put_aside
 from kafkalog.auditing.incidents.open_transactions import decided, row_of
 from kafkalog.auditing.incidents.outages import Outage, outages, without_leader
+from kafkalog.auditing.incidents.surviving_records import surviving
 from kafkalog.auditing.incidents.torn_transactions import torn
 from kafkalog.catalogue import codes_of_story
 from kafkalog.catalogue.code import StoryName
@@ -147,6 +148,14 @@ def torn_when_offline(_tables: ClusterTables, found: Sequence[Outage], row: Row)
     return row["severity"] == "note" and any(TopicPartition.of(row) in some for some in places)
 
 
+def open_on_one(_tables: ClusterTables, found: Sequence[Row], row: Row) -> bool:
+    """A transaction that is open on the one replica that never got its marker."""
+    return any(
+        (one["log"], one["producer_id"], one["offset"]) == (row["log"], row["producer_id"], row["offset"])
+        for one in found
+    )
+
+
 def held_back(_tables: ClusterTables, found: Sequence[Blocked], row: Row) -> bool:
     """The offset commits of a transaction that is open."""
     return any(one.holds(row) for one in found)
@@ -194,6 +203,13 @@ STORIES: Final = (
             ("remote-directory-odd", "remote-object-missing", "remote-object-size"), harms_its_partitions
         ),
         make=lost_objects,
+    ),
+    Story(
+        name="surviving records",
+        about=each,
+        find=_as_found,
+        follow=dict.fromkeys(sorted(codes_of_story("open transactions")), open_on_one),
+        make=surviving,
     ),
     Story(name="torn transactions", about=each, find=_as_found, make=torn),
     Story(

@@ -26,6 +26,7 @@ _OF_KIND: Final = {
     "records-lost": "LOST",
     "records-unreadable": "DAMAGED",
     "replicas-diverged": "DAMAGED",
+    "replicas-disagree": "DAMAGED",
     "mirror-differs": "DAMAGED",
     "output-damaged": "DAMAGED",
     "consumers-stopped": "BLOCKED",
@@ -269,6 +270,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
+        "replicas-disagree": "replicas give consumers different records",
         "partition-twice": "one broker has two directories of the same partition",
         "loaded-all-the-same": "batches whose CRC does not match are loaded by their coordinator all the same",
         "odd-batches": "batches are not as Kafka writes them",

@@ -11,6 +11,7 @@ from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, sta
 from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.auditing.partition.joined import join, open_at_start, open_offsets, segment_row
 from kafkalog.auditing.partition.log_rules import (
+    absent_offsets,
     covered,
     file_of,
     located,
@@ -56,6 +57,7 @@ __all__ = [
     "ReadLog",
     "SegmentScan",
     "WrongFields",
+    "absent_offsets",
     "covered",
     "file_of",
     "fork_of",

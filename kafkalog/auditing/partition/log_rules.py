@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -23,9 +23,11 @@ from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
+from kafkalog.severity import Severity
 
 __all__ = [
     "BREAKS",
+    "absent_offsets",
     "break_kind",
     "broken_sequences",
     "covered",
@@ -90,6 +92,37 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
             last_offset=gap.last_offset,
         )
         yield covered(finding, audit.directory)
+
+
+_MISSING: Final = frozenset({"offset-gap-lost", "offset-gap-unexplained"})
+
+
+def absent_offsets(audit: PartitionAudit, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the offsets of a log that no reader is given and no rule explains: missing, unreadable, in a wrong object.
+
+    What is missing is what the log's `findings` say above a note. A remote object that begins before its segment does
+    has the bytes of another one: all of the segment is missing.
+    """
+    directory, segments = audit.directory, audit.directory.segments
+    told = [one for one in findings if one.severity > Severity.NOTE]
+    wrong = {one.file for one in told if one.code == "offset-not-increasing" and not one.position}
+    ranges: list[tuple[int, int]] = []
+    for number, segment in enumerate(segments):
+        if segment.is_remote and segment.path in wrong:
+            end = segments[number + 1].base_offset if number + 1 < len(segments) else audit.log_end_offset
+            ranges.append((segment.base_offset, end - 1))
+            yield _absent(directory, segment.path, *ranges[-1], "the remote object has the bytes of another segment")
+    for finding in told:
+        if finding.code in _MISSING and not any(first <= (finding.offset or 0) <= last for first, last in ranges):
+            yield finding
+    for gap in audit.gaps.chosen(audit.gaps.of_cause("unreadable-bytes")):
+        if not any(gap.first_offset <= last and first <= gap.last_offset for first, last in ranges):
+            yield _absent(directory, gap.file, gap.first_offset, gap.last_offset, "bytes are damaged")
+
+
+def _absent(directory: PartitionDirectory, file: str, first: int, last: int, why: str) -> Finding:
+    message = f"{offset_range(first, last).capitalize()} can't be read: {why}"
+    return located(Finding.of("offset-gap-lost", file, message, offset=first, last_offset=last), directory)
 
 
 # A transaction's marker, compared with the data that it ends and the producer's markers before it.

@@ -26,9 +26,9 @@ from kafkalog.folds import fold
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.kernel import buffers
 from kafkalog.kernel import records as kernel_records
-from kafkalog.kernel.slots import secret_bits
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import ROOM, RecordBlock
+from kafkalog.segments.newest_offsets import NewestOffsets
 from kafkalog.segments.segment import possible_chunks
 
 if TYPE_CHECKING:
@@ -223,8 +223,6 @@ def _packed_size(codec: int, raw: bytes) -> int:
 
 _EMPTY_BATCH: Final = buffers.BATCH_OVERHEAD
 
-_FIRST_SLOTS: Final = 1 << 12
-
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -295,30 +293,6 @@ class _Transactions:
         return dropped
 
 
-class _OffsetMap:
-    """Hashes of keys with the newest offset of each."""
-
-    def __init__(self, most: int, dirty_from: int) -> None:
-        self.hashes = array("q", bytes(8 * _FIRST_SLOTS))
-        self.newest = array("q", bytes(8 * _FIRST_SLOTS))
-        self.secret = secret_bits(61) * 2 + 1
-        self.state = array("q", [0, most, self.secret, dirty_from])  # by MAP_…
-
-    def put(self, block: RecordBlock) -> int | None:
-        """Put a block's keys into the map; the number of the first record without room, None if all have it."""
-        recs, at = block.recs, 0
-        while True:
-            at = kernel_records.put(block.buf, recs.cells, at, recs.count, self.hashes, self.newest, self.state)
-            if at >= recs.count:
-                return None
-            if self.state[buffers.MAP_ENTRIES] >= self.state[buffers.MAP_MOST]:
-                return at
-            size = 2 * len(self.hashes)
-            hashes, newest = array("q", bytes(8 * size)), array("q", bytes(8 * size))
-            kernel_records.move(self.hashes, self.newest, hashes, newest)
-            self.hashes, self.newest = hashes, newest
-
-
 def run_pass(
     segments: Sequence[Segment], facts: PartitionAudit, wanted: Pass, limits: Limits, oldest_producer_ms: int
 ) -> Left:  # fmt: skip
@@ -335,7 +309,7 @@ def run_pass(
     """
     about = _Transactions(facts, oldest_producer_ms, aborts_open=wanted.aborts_open)
     left = Left(until=wanted.until)
-    offsets = _OffsetMap(wanted.map_entries, wanted.dirty_from)
+    offsets = NewestOffsets(wanted.map_entries, wanted.dirty_from)
     ends = [segment.base_offset for segment in segments[1:]] + [wanted.until]
     for segment, end in zip(segments, ends, strict=True):
         if end <= wanted.dirty_from or left.is_full or segment.base_offset >= wanted.until:
@@ -351,7 +325,7 @@ def run_pass(
 
 
 def _map(
-    segment: Segment, offsets: _OffsetMap, about: _Transactions, wanted: Pass, limits: Limits, left: Left
+    segment: Segment, offsets: NewestOffsets, about: _Transactions, wanted: Pass, limits: Limits, left: Left
 ) -> None:  # fmt: skip
     """Put the keys of a dirty segment into the map, until it is full."""
     for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
@@ -374,7 +348,7 @@ class _Filter:
     """The batches of a segment as the cleaner writes them."""
 
     def __init__(
-        self, offsets: _OffsetMap, about: _Transactions, wanted: Pass, limits: Limits, left: Left
+        self, offsets: NewestOffsets, about: _Transactions, wanted: Pass, limits: Limits, left: Left
     ) -> None:  # fmt: skip
         self.offsets = offsets
         self.about = about

@@ -7,7 +7,7 @@ says of open transactions and of lost records, where groups stand, and what the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, 
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.topics import NOT_GIVEN, group_rows
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
-from kafkalog.catalogue import codes_with
+from kafkalog.catalogue import codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
@@ -71,7 +71,7 @@ class CanGoOn(Enum):
     """The answer to whether brokers can go on."""
 
     YES = "YES"
-    BUT = "YES, BUT"  # read_committed consumers stop where a transaction hangs
+    BUT = "YES, BUT"  # read_committed consumers stop where a transaction hangs, or it matters which replica leads
     NO = "NO"
     INCOMPLETE = "INCOMPLETE"
 
@@ -117,6 +117,7 @@ def judge_restorable(
         one.log for one in findings
         if one.log is not None and one.code in _CUT and one.severity is Severity.NOTE and not is_proved(one.certainty)
     }  # fmt: skip
+    foreseen.unlike = list(dict.fromkeys(_by_leader(audited.findings())))
     for cluster in audited.clusters:
         _OfCluster(cluster, findings, limits, release, foreseen).tell()
     _losses(audited, incidents, foreseen)
@@ -138,6 +139,7 @@ class _Foreseen:
     forgetful: set[str] = field(default_factory=set)  # logs whose producers' states the broker takes to be none
     between: int = 0  # open transactions of which another file knows more
     not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
+    unlike: list[str] = field(default_factory=list)  # what replicas give otherwise than others, if they lead
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -176,6 +178,7 @@ class _Foreseen:
         kept = sum(counts["partition", what] for what in ("loads", "recovers")) - len(self.ends_open)
         may_lack = many(len(self.ends_open), "log")
         parts = [
+            *self.unlike[:_REASONS],
             *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
@@ -183,11 +186,21 @@ class _Foreseen:
             *[f"{may_lack} may lack the newest: other files know more"] * bool(self.ends_open),
         ]
         parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
-        return AnswerWithReasons(CanGoOn.BUT if hanging else CanGoOn.YES, "; ".join(parts))
+        return AnswerWithReasons(CanGoOn.BUT if hanging or self.unlike else CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
         return f"{many(number, key[0])} {_SAID[key][number > 1]}" if number else ""
+
+
+def _by_leader(findings: Iterable[Finding]) -> Iterator[str]:
+    """Say of which partitions it matters which replica leads, and what each of them gives."""
+    for finding in findings:
+        if finding.code in _BY_LEADER:
+            yield f"in {finding.topic}-{finding.partition} it matters who leads: {finding.message.removesuffix('.')}"
+
+
+_BY_LEADER: Final = frozenset(codes_of_story("surviving records"))
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:

@@ -16,8 +16,15 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit_result import Audit, ClusterAudit, Reused, narrowed
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
-from kafkalog.auditing.transactions.judging import Judgement, LogAudit, judge_replicas, with_own_epoch
+from kafkalog.auditing.transactions.judging import (
+    Judgement,
+    LogAudit,
+    judge_replicas,
+    outcomes_of_replicas,
+    with_own_epoch,
+)
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS
+from kafkalog.auditing.transactions.newest_records import are_alike
 from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
@@ -71,6 +78,7 @@ __all__ = [
     "Summary",
     "Surroundings",
     "across_partitions",
+    "are_alike",
     "audit_batches",
     "audit_columns",
     "audit_rows",
@@ -89,6 +97,7 @@ __all__ = [
     "narrowed",
     "notable_columns",
     "notable_rows",
+    "outcomes_of_replicas",
     "own_epoch_keys",
     "partition_row",
     "transaction_columns",

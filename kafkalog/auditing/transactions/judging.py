@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -40,6 +40,7 @@ from kafkalog.auditing.topics import (
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.auditing.transactions.replica_outcomes import replica_outcomes
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdict_facts import Context, opened_at
@@ -52,6 +53,7 @@ from kafkalog.files.directories import exists
 from kafkalog.files.limits import OVER_BUDGET, Limits
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.findings import Finding
+from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
@@ -64,7 +66,15 @@ from kafkalog.segments.repeated_findings import counted
 from kafkalog.settle import Reason, lowered
 from kafkalog.unread import is_not_read, not_read
 
-__all__ = ["Judgement", "LogAudit", "judge_replicas", "pending_offsets", "say_once", "with_own_epoch"]
+__all__ = [
+    "Judgement",
+    "LogAudit",
+    "judge_replicas",
+    "outcomes_of_replicas",
+    "pending_offsets",
+    "say_once",
+    "with_own_epoch",
+]
 
 
 # Offset commits in transactions: which groups wait for which transaction, and which commits were discarded.
@@ -237,7 +247,26 @@ def judge_replicas(
         every = list(say_once(partitions, [log.findings for log in logs], speaker))
         for log, findings in zip(logs, every, strict=True):
             log.findings = findings
-    return Judgement(logs, list(replica_forks(partitions, speaker)) if share.of_log else [])
+    findings = list(replica_forks(partitions, speaker)) if share.of_log else []
+    if len(logs) > 1 and share.is_all and around.options.compare_keys:
+        told = replica_outcomes(
+            replicas, speaker, lambda: around.coordinator, around.metadata, around.options.limits
+        )  # fmt: skip
+        for finding in told:
+            findings.append(finding)
+            if finding.producer_id is not None and finding.offset is not None:
+                log = next(log for log in logs if log.partition.directory.log == finding.log)
+                log.verdicts.doubt(finding.producer_id, finding.offset)
+    return Judgement(logs, findings)
+
+
+def outcomes_of_replicas(
+    replicas: Sequence[tuple[LogDirectory, PartitionAudit]], coordinator: Callable[[], Coordinator],
+    metadata: Metadata | None, limits: Limits,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield what replicas give consumers that they should give alike, where no audit judges them."""
+    own = [(node, with_own_epoch(node, partition, metadata)) for node, partition in replicas]
+    return replica_outcomes(own, speaker_of(own, metadata), coordinator, metadata, limits)
 
 
 def _judge(

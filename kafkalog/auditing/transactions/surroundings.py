@@ -31,7 +31,7 @@ class AuditOptions:
 
     `snapshot` says that the inputs are of one moment, `again` that they are read for the second time, so that all that
     was written before the first time is there. An open transaction is overdue by the time `now`, by default the newest
-    time that a broker wrote.
+    time that a broker wrote. With `compare_keys` the records of compacted logs' replicas are read where they differ.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -42,6 +42,7 @@ class AuditOptions:
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
     again: bool = False
+    compare_keys: bool = True
 
 
 class StateLog(NamedTuple):

@@ -183,7 +183,9 @@ def _each(
         )  # fmt: skip
         at = bisect_right(bases, one.first) - 1
         file = directory.segments[at].path if at >= 0 else directory.log
-        message = _message(one, audit, coordinator) + one.kept_by
+        elected = _elected(one, audit)
+        told = "" if elected is None else f" {elected}, where the marker was: an unclean election lost it."
+        message = _message(one, audit, coordinator) + told + one.kept_by
         remedy, instead = None, ""
         if is_read and one.code == "transaction-hanging" and is_proved(verdict.certainty):
             remedy, instead = _remedy(one, audit)
@@ -191,8 +193,22 @@ def _each(
             one.code, file, message + instead, position=None if row["position"] == NONE else row["position"],
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
+            found=elected,
         )  # fmt: skip
         yield lowered(found, report.weaker)
+
+
+def _elected(one: _Reported, audit: PartitionAudit) -> str | None:
+    """Say which leader epoch begins right after the data of a transaction whose marker is missing.
+
+    The coordinator completed it, so its leader had the marker there: the next leader did not.
+    """
+    if one.code != "transaction-hanging" or one.verdict.cause != "marker-missing":
+        return None
+    after = one.row["last_offset"] + 1
+    epochs = (*audit.epochs, *audit.directory.leader_epochs)
+    epoch = next((epoch for epoch, first in epochs if first == after and epoch > 0), None)
+    return None if epoch is None else f"Leader epoch {epoch} begins at offset {after}"
 
 
 def _remedy(one: _Reported, audit: PartitionAudit) -> tuple[str | None, str]:

@@ -2,7 +2,8 @@
 
 A segment belongs to another partition where its batches are, byte for byte, those of a segment there, or fill a gap
 there from end to end; but only where something in its own partition shows that it does not fit: two partitions may have
-been written alike.
+been written alike. Producers with ids may write the same to many partitions, in one transaction: then it must be the
+producers, sequences, offsets or epochs that cannot be this log's, not an index that is wrong by itself.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ __all__ = ["Content", "Log", "tell_foreign"]
 _FOLLOWS: Final = followers_of("segment-foreign")
 # What makes a segment a suspect: a file in the root may be wrong by itself.
 _DOUBTS: Final = _FOLLOWS - codes_with(Trait.OF_ROOT) | {"segment-foreign"}
+# What batches themselves, the producers' states or the log's end show. One other thing may be wrong by itself.
+_OF_BATCHES: Final = frozenset({
+    "leader-epoch-decreasing", "log-cut-short", "offset-gap-lost", "offset-gap-unexplained", "offset-not-increasing",
+    "offset-outside-segment", "segment-foreign", "sequence-broken", "snapshot-mismatch",
+})  # fmt: skip
 _OF_GAP: Final = codes_with(Trait.GAP)
 
 
@@ -45,6 +51,11 @@ class Content:
     first_offset: int | None
     last_offset: int | None
     producers: NDArray[np.int64]
+
+    @property
+    def may_be_broadcast(self) -> bool:
+        """Say whether all batches are of producers with ids, which may have written the same to many partitions."""
+        return len(self.producers) > 0 and int(self.producers[0]) >= 0
 
 
 @dataclass(slots=True)
@@ -66,8 +77,10 @@ def tell_foreign(logs: Sequence[Log]) -> None:
     for log in logs:
         log.findings = WrongFields(log.findings, log.partition.directory).without_followers(log.findings)
     homes = _Homes(logs)
-    for log, content in _suspects(logs):
-        home = homes.of(log, content)
+    unlike = {content.file for _, content in _suspects(logs, _OF_BATCHES)}
+    unlike |= {content.file for log, content in _suspects(logs, _DOUBTS) if _is_odd_twice(log)}
+    for log, content in _suspects(logs, _DOUBTS):
+        home = homes.of(log, content, by_bytes=not content.may_be_broadcast or content.file in unlike)
         if home is None:
             continue
         directory = log.partition.directory
@@ -106,7 +119,8 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
             f"its {content.batches} batches are also in {other.file}, and no available file shows where they belong"
         )
         finding = Finding.of("segments-alike", content.file, message, offset=content.first_offset)
-        if _written_alike(log, content) and _written_alike(other_log, other) and log.name[1] == other_log.name[1]:
+        may_be = content.may_be_broadcast or log.name[1] == other_log.name[1]
+        if may_be and _written_alike(log, content) and _written_alike(other_log, other):
             finding = lowered(finding, Reason.LEFT_BY_BROKERS)
         found.append((log, located(finding, log.partition.directory)))
     return found
@@ -115,8 +129,9 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
 def _written_alike(log: Log, content: Content) -> bool:
     """Say whether a segment has the side files of a broker that wrote it, in a log without anything odd.
 
-    A Streams application writes the same records at the same time to partitions of one number in several topics. Where
-    a log has no index at all, they were left out of the copy: then its other files tell.
+    A Streams application writes the same records at the same time to partitions of one number in several topics, a
+    transaction the same record to all partitions of a topic. Where a log has no index at all, they were left out of
+    the copy: then its other files tell.
     """
     stem, names = _stem(content.file), set(log.partition.directory.files)
     own = {f"{stem}.index", f"{stem}.timeindex"} <= names
@@ -125,14 +140,19 @@ def _written_alike(log: Log, content: Content) -> bool:
     return own and not any(finding.severity > Severity.NOTE for finding in log.findings)
 
 
+def _is_odd_twice(log: Log) -> bool:
+    """Say whether different things are wrong with a log."""
+    return len({finding.code for finding in log.findings if finding.severity > Severity.NOTE}) > 1
+
+
 def _stem(file: str) -> str:
     return os.path.basename(file).partition(".")[0]
 
 
-def _suspects(logs: Iterable[Log]) -> Iterator[tuple[Log, Content]]:
-    """Yield the segments with batches, of logs in which something does not fit."""
+def _suspects(logs: Iterable[Log], doubts: Container[str]) -> Iterator[tuple[Log, Content]]:
+    """Yield the segments with batches, of logs in which something does not fit: a finding of one of these codes."""
     for log in logs:
-        odd = [finding for finding in log.findings if finding.severity > Severity.NOTE and finding.code in _DOUBTS]
+        odd = [finding for finding in log.findings if finding.severity > Severity.NOTE and finding.code in doubts]
         own = {_stem(content.file) for content in log.contents}
         bears_on_all = any(_of_log(finding, own) for finding in odd)
         stems = {_stem(finding.file) for finding in odd}
@@ -189,8 +209,8 @@ class _Homes:
             for gap in set(zip(gaps.first.tolist(), gaps.last.tolist(), strict=True)) & ranges:
                 self._gaps.setdefault(gap, []).append(number)
 
-    def of(self, log: Log, content: Content) -> str | None:
-        """Say where a segment belongs, None where no other partition has a place for it."""
+    def of(self, log: Log, content: Content, *, by_bytes: bool = True) -> str | None:
+        """Say where a segment belongs, None where no other partition has a place for it, or, `by_bytes`, the same."""
         same = self._same[content.fingerprint, content.batches]
         copies = ((number, file) for name, (number, file) in same.items() if name != log.name)
         number, file = min(copies, default=(len(self._logs), ""))
@@ -200,7 +220,7 @@ class _Homes:
             if self._logs[gap].name != log.name and self._writes(content, gap):
                 missing = offset_range(content.first_offset or 0, content.last_offset or 0)
                 return f"its batches fill the gap of {self._name(gap)} at {missing}, and its producers write there"
-        if not file:
+        if not file or not by_bytes:
             return None
         return f"its {content.batches} batches are those of {self._name(number)}: {file} has the same batches"
 

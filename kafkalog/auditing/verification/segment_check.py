@@ -46,7 +46,8 @@ class VerifyOptions:
     """How far a verification goes.
 
     `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any; `replicas` says whether the partitions
-    that several directories have in common are compared, which reads them once more.
+    that several directories have in common are compared, which reads them once more. With `compare_keys` the records
+    of compacted logs' replicas are read where they differ.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -54,6 +55,7 @@ class VerifyOptions:
     hashed: str | None = None
     jobs: int | None = None
     replicas: bool = False
+    compare_keys: bool = True
 
 
 @dataclass(slots=True)

@@ -20,12 +20,14 @@ from kafkalog.auditing.partition import (
     located,
     log_findings,
     marker_findings,
+    read_log,
     steady_findings,
     unreadable_while_moving,
     with_note,
 )
 from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, lower_copied
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies, settle_misfits
+from kafkalog.auditing.transactions import AuditOptions, StateLog, Surroundings, outcomes_of_replicas
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.foreign import tell_foreign
 from kafkalog.auditing.verification.outputs import is_output, verify_output
@@ -41,14 +43,16 @@ from kafkalog.auditing.verification.segment_check import (
     segment_tasks,
 )
 from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.few_of_many import grouped
 from kafkalog.files.directories import exists, is_directory
-from kafkalog.files.names import NAMED_BY_OFFSET, SEGMENTS, FileKind, is_remote, local_path, parse_name
+from kafkalog.files.names import NAMED_BY_OFFSET, SEGMENTS, STATE_TOPIC, FileKind, is_remote, local_path, parse_name
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
 from kafkalog.files.recognition import partition_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
+from kafkalog.folds.coordinator import Coordinator
 from kafkalog.log_dirs.clusters import Cluster, copies, open_clusters
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment, open_log_directory
@@ -131,6 +135,8 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
         known = len(result.logs)
         for node in cluster.nodes:
             _node(node, metadata, options, result)
+        if options.compare_keys and len(cluster.nodes) > 1:
+            _outcomes(result.logs[known:], metadata, options, result)
         newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
         result.tell(compare_cluster(cluster.nodes, metadata, newest))
     nodes = [node for cluster in clusters for node in cluster.nodes]
@@ -139,6 +145,27 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     for finding in lost_directories(nodes):
         result.tell([finding])
     return result
+
+
+def _outcomes(
+    logs: Sequence[LogFacts], metadata: Metadata | None, options: VerifyOptions, result: Verification
+) -> None:  # fmt: skip
+    """Compare what the replicas of each partition of a cluster give consumers."""
+
+    @cache
+    def coordinator() -> Coordinator:
+        states = [(log.node, log.partition.directory) for log in logs if log.partition.directory.topic == STATE_TOPIC]
+        read = ((node, read_log(directory, (), options.limits)) for node, directory in states)  # again: few ask
+        of_each = [StateLog.of(node, one.partition, one.scans) for node, one in read]
+        nodes = list({log.node.path: log.node for log in logs}.values())
+        return Surroundings.of(nodes, metadata, of_each, -1, -1, AuditOptions(options.limits)).coordinator
+
+    for replicas in grouped(logs, lambda log: log.name).values():
+        if len(replicas) > 1:
+            pairs = [(log.node, log.partition) for log in replicas]
+            for finding in outcomes_of_replicas(pairs, coordinator, metadata, options.limits):
+                node = next(log.node.node_id for log in replicas if log.partition.directory.log == finding.log)
+                result.tell([finding], node)
 
 
 def _refuse_copies(clusters: Sequence[Cluster]) -> None:

@@ -574,6 +574,23 @@ def test_the_table_of_verdicts(tmp_path: Path, rows: list[bytes | None], expecte
     assert states(audit([tmp_path], AuditOptions(snapshot=True))) == [expected]
 
 
+@pytest.mark.parametrize(("first", "is_told"), [(1, True), (2, False)])
+def test_a_leader_epoch_that_begins_where_the_marker_was_tells_what_lost_it(
+    tmp_path: Path, first: int, *, is_told: bool
+) -> None:  # fmt: skip
+    """The coordinator completed the transaction, so the leader before had the marker; later epochs tell nothing."""
+    between = [Batch(0, 1, 1, "plain")][: first - 1]
+    data = Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T + 500)
+    plain.write_segments(tmp_path / "t-0", [data, *between, Batch(0, first, first, "plain", leader_epoch=1)])
+    done = [value(2, partitions=[("t", [0])]), value(4, partitions=[])]
+    write_state(tmp_path, *(("tx-1", row) for row in done))
+    [row] = [one for one in table(audit([tmp_path], AuditOptions(snapshot=True)), "findings") if one["code"] == HANGING]
+
+    assert ("Leader epoch 1 begins at offset 1, where the marker was" in row["message"]) == is_told
+
+
+HANGING = "transaction-hanging"
+
 # An administrator's abort.
 
 

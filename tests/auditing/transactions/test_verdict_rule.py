@@ -68,7 +68,11 @@ OF_CAUSE: Final[dict[str, tuple[OpenFacts | EndedFacts, str]]] = {
 }
 
 
-@pytest.mark.parametrize("cause", sorted(set(table("cause")) - {NOT_JUDGED.cause}))
+# What replicas tell that are compared afterwards: tests/auditing/transactions/test_replica_outcomes.py.
+OF_REPLICAS: Final = ("marker-cleaned", "contradicted")
+
+
+@pytest.mark.parametrize("cause", sorted(set(table("cause")) - {NOT_JUDGED.cause, *OF_REPLICAS}))
 def test_a_row_of_the_causes_is_what_the_rule_says(cause: str) -> None:
     """The facts that the row names give its cause, and the state that its words begin with."""
     facts, state = OF_CAUSE[cause]
@@ -85,8 +89,8 @@ def test_a_row_of_the_causes_is_what_the_rule_says(cause: str) -> None:
 def test_the_docs_have_every_word() -> None:
     """States, causes and certainties: those of the docs, of the rule and of the table's columns."""
     assert set(table("state")) == set(STATES) == {one.state for one in every()}
-    assert set(table("cause")) == set(CAUSES) == {one.cause for one in every()} - {None}
-    assert set(table("certainty")) == set(CERTAINTIES) == {one.certainty for one in every()}
+    assert set(table("cause")) == set(CAUSES) == {OF_REPLICAS[0], *(one.cause for one in every())} - {None}
+    assert set(table("certainty")) == set(CERTAINTIES) == {OF_REPLICAS[1], *(one.certainty for one in every())}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 import build
 from kafkalog.auditing.verification import verify
 from kafkalog.findings import Finding, Severity
@@ -70,3 +72,39 @@ def test_an_empty_segment_that_its_index_knows_more_of_is_called_empty(tmp_path:
 
     assert any(message.startswith("the segment is empty, but its .") for message in messages)
     assert not any("-1" in message for message in messages)
+
+
+def broadcast(root: Path) -> None:
+    """Two partitions to which a transaction wrote the same, with all that a broker keeps beside them."""
+    fields = {"producer_id": 4, "producer_epoch": 0}
+    data = build.batch(build.record(b"x"), attributes=build.TRANSACTIONAL, base_sequence=0, **fields)
+    for name in ("big-4", "big-10"):
+        home = root / name
+        home.mkdir()
+        (home / f"{0:020}.log").write_bytes(data + build.marker(base_offset=1, **fields))
+        (home / f"{0:020}.index").touch()
+        (home / f"{0:020}.timeindex").touch()
+        (home / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+
+
+def test_a_transaction_that_wrote_the_same_to_many_partitions_is_a_note(tmp_path: Path) -> None:
+    """Its producer's batches and markers are equal in all of them, at equal offsets."""
+    broadcast(tmp_path)
+    (only,) = alike(tmp_path)
+
+    assert only.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize("beside", ["index", "snapshot"])
+def test_equal_segments_are_foreign_where_their_producers_do_not_fit(tmp_path: Path, beside: str) -> None:
+    """An index may be wrong by itself; the producers' state beside the log tells that other batches were there."""
+    broadcast(tmp_path)
+    if beside == "index":
+        (tmp_path / "big-10" / f"{0:020}.index").write_bytes(bytes([0, 0, 0, 1, 0, 0, 0, 7]))
+    else:
+        other = build.snapshot((99, 0, 5, 1, 1, build.TIME, -1, -1))
+        (tmp_path / "big-10" / f"{2:020}.snapshot").write_bytes(other)
+    codes = {one.code for one in verify([tmp_path]).findings() if one.severity > Severity.NOTE}
+
+    assert ("segment-foreign" in codes) == (beside == "snapshot")
+    assert "index-mismatch" in codes or beside == "snapshot"

@@ -1,0 +1,249 @@
+"""The newest record of each key in replicas of a compacted log: which replicas give it, and which may lack it legally.
+
+Each replica is cleaned on its own: a record that one of them has no more is legal where another record of its key is
+newer, or where its transaction was aborted. Then the other replica has the newer record or the marker, too, unless it
+ends before it. Where it does not, the two give different records for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.columns.sorted_rows import Spans, among, any_between, distinct, place_of
+from kafkalog.columns.table import NONE
+from kafkalog.errors import UnreadableError
+from kafkalog.folds import fold
+from kafkalog.kafka.batch import CONTROL, TRANSACTIONAL
+from kafkalog.kernel import buffers
+from kafkalog.segments.newest_offsets import NewestOffsets, key_secret
+from kafkalog.segments.segment import possible_chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.files.limits import Limits
+    from kafkalog.segments.decoded import RecordBlock
+
+    _Offsets = NDArray[np.int64]
+    _Mask = NDArray[np.bool_]
+
+__all__ = [
+    "DELETED",
+    "GIVEN",
+    "NOT_JUDGED",
+    "OLDER",
+    "KeyGroup",
+    "KeyRecord",
+    "are_alike",
+    "compare_keys",
+    "may_differ",
+    "record_at",
+]
+
+MOST_KEYS: Final = 1 << 23  # of a replica: 256 MiB; logs with more are not compared
+
+GIVEN, DELETED, OLDER, NOT_JUDGED = range(4)  # what a replica has of a key whose newest record another one gives
+
+
+def may_differ(replicas: Sequence[PartitionAudit]) -> bool:
+    """Say whether the cleaner was in one of some replicas, and their scans do not count the same: nothing is read."""
+    return max(one.cleaned_to for one in replicas) >= 0 and not are_alike(replicas)
+
+
+def are_alike(replicas: Sequence[PartitionAudit]) -> bool:
+    """Say whether the scans of some replicas count the same batches, records, gaps and bytes."""
+    return len(set(map(_counted, replicas))) == 1
+
+
+def _counted(replica: PartitionAudit) -> tuple[object, ...]:
+    gaps, sizes = replica.gaps, tuple(one.size for one in replica.directory.segments[:-1])
+    numbers = replica.batches, replica.records, replica.log_start_offset, replica.log_end_offset, sizes
+    return (*numbers, gaps.first.tobytes(), gaps.last.tobytes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest offset of each key's hash, in order, among what was not aborted.
+
+    `tombstones` are offsets of records without a value, `unsettled` those of records in open transactions.
+    """
+
+    hashes: _Offsets
+    offsets: _Offsets
+    tombstones: _Offsets
+    unsettled: _Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroup:
+    """Keys of which each replica has the same: the offsets of their newest records, which `holder` gives.
+
+    `has` says what each replica has: GIVEN, DELETED, OLDER or NOT_JUDGED. `deleted_at` is the offset of a tombstone
+    that one of those that DELETED still has, -1 where all are cleaned.
+    """
+
+    holder: int
+    has: tuple[int, ...]
+    offsets: _Offsets
+    deleted_at: int
+
+
+class KeyRecord(NamedTuple):
+    """A record by its place: its key, who wrote it and when (ms)."""
+
+    offset: int
+    key: bytes
+    producer_id: int
+    timestamp: int
+    is_transactional: bool
+
+
+def compare_keys(replicas: Sequence[PartitionAudit], limits: Limits) -> Iterator[KeyGroup] | None:
+    """Yield the keys whose newest record some replicas give and others do not, and may not lack; None for too many.
+
+    Costs a reading of all records of each replica, and 32 bytes for each key.
+
+    What the cleaner removes is the rule of Kafka's Cleaner (KIP-58, KIP-534), as in `cleaner_pass`.
+    """
+    secret = key_secret()
+    found = [_newest(one, limits, secret) for one in replicas]
+    if any(one is None for one in found):
+        return None
+    return _groups(replicas, [one for one in found if one is not None])
+
+
+def _newest(replica: PartitionAudit, limits: Limits, secret: int) -> _Newest | None:
+    keys = NewestOffsets(MOST_KEYS, 0, secret)
+    opened = _written_by(replica, fold.OPEN)
+    tombstones, unsettled = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for block in _blocks(replica, limits, _written_by(replica, fold.ABORT)):
+        if keys.put(block) is not None:
+            return None
+        recs = block.recs.numpy()
+        is_tombstone = (recs[buffers.VALUE_SIZE] < 0) & (recs[buffers.KEY_SIZE] >= 0)
+        tombstones.append(recs[buffers.OFFSET][is_tombstone])
+        if len(opened):
+            is_open = np.zeros(block.heads.numpy().shape[1], np.bool_)
+            is_open[_batches_of(block.heads.numpy(), opened)] = True
+            unsettled.append(recs[buffers.OFFSET][is_open[recs[buffers.BATCH]]])
+    return _Newest(*keys.entries(), np.sort(np.concatenate(tombstones)), np.sort(np.concatenate(unsettled)))
+
+
+def _written_by(replica: PartitionAudit, marker_type: int) -> Spans:
+    """Return what transactions wrote that ended so, or are open, by producer and offset."""
+    parts: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
+    for rows in replica.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
+        wanted = (rows["batches"] > 0) & (rows["marker_type"] == marker_type)
+        parts.append(np.stack([rows["producer_id"], rows["first_offset"], fold.ends(rows) - 1])[:, wanted])
+    return Spans(*np.concatenate(parts, axis=1))
+
+
+def _batches_of(heads: NDArray[np.int64], written: Spans) -> NDArray[np.intp]:
+    """Return the rows of the batches that some transactions wrote."""
+    is_data = heads[buffers.ATTRIBUTES] & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
+    rows = np.flatnonzero(is_data & (heads[buffers.MAGIC] >= 2))
+    of = written.find_rows(heads[buffers.PRODUCER_ID][rows], heads[buffers.LAST_OFFSET][rows])
+    return rows[of >= 0]
+
+
+def _blocks(
+    replica: PartitionAudit, limits: Limits, hidden: Spans | None = None, only: _Offsets | None = None
+) -> Iterator[RecordBlock]:  # fmt: skip
+    """Yield the blocks of data records that are not `hidden`, of batches that have one of some offsets in order."""
+    for segment in replica.directory.segments:
+        try:
+            for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
+                heads = chunk.heads.numpy()
+                if not heads.shape[1]:
+                    continue
+                unwanted = (heads[buffers.MAGIC] >= 2) & (heads[buffers.ATTRIBUTES] & CONTROL != 0)
+                unwanted |= heads[buffers.VALID] == 0
+                if hidden is not None and len(hidden):
+                    unwanted[_batches_of(heads, hidden)] = True
+                if only is not None:
+                    has_one = any_between(only, heads[buffers.BASE_OFFSET], heads[buffers.LAST_OFFSET] + 1)
+                    unwanted |= ~has_one & (heads[buffers.MAGIC] >= 2)
+                heads[buffers.SECTION_START][unwanted] = -1
+                yield from chunk.records()
+        except UnreadableError:  # it is reported where the segment is scanned
+            continue
+
+
+def _groups(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> Iterator[KeyGroup]:
+    hashes = distinct(np.concatenate([one.hashes for one in found]))
+    newest = np.full((len(found), len(hashes)), NONE, np.int64)
+    for row, one in zip(newest, found, strict=True):
+        row[place_of(hashes, one.hashes)] = one.offsets
+    is_deleted = np.stack([among(row, one.tombstones) for row, one in zip(newest, found, strict=True)])
+    is_settled = ~np.stack([among(row, one.unsettled) for row, one in zip(newest, found, strict=True)]).any(axis=0)
+    gives = np.where(is_deleted, NONE, newest)
+    top = gives.max(axis=0, initial=NONE)
+    differs = np.flatnonzero(is_settled & (top != NONE) & (gives != top).any(axis=0))
+    if not len(differs):
+        return
+    newest, gives, top = newest[:, differs], gives[:, differs], top[differs]
+    ends = np.array([one.log_end_offset for one in replicas])[:, np.newaxis]
+    holder = np.where(gives == top, ends, -1).argmax(axis=0)
+    has = np.full(newest.shape, NOT_JUDGED, np.int64)
+    for number, replica in enumerate(replicas):
+        mine = has[number]
+        mine[gives[number] == top] = GIVEN
+        for which in np.unique(holder[mine == NOT_JUDGED]).tolist():
+            rows = np.flatnonzero((mine == NOT_JUDGED) & (holder == which))
+            wrong = rows[_disagree(replica, replicas[which], top[rows], newest[number][rows])]
+            mine[wrong] = np.where(gives[number][wrong] == NONE, DELETED, OLDER)
+    told = np.flatnonzero(((has == DELETED) | (has == OLDER)).any(axis=0))
+    kinds, of = np.unique(np.concatenate([has[:, told], holder[np.newaxis, told]]), axis=1, return_inverse=True)
+    for number in range(kinds.shape[1]):
+        rows = told[of.reshape(-1) == number]
+        *states, which = kinds[:, number].tolist()
+        order = np.argsort(top[rows])
+        deleted = newest[:, rows[order[:1]]][np.array(states) == DELETED]
+        yield KeyGroup(which, tuple(states), top[rows[order]], int(deleted.max(initial=NONE)))
+
+
+def _disagree(lacking: PartitionAudit, holder: PartitionAudit, given: _Offsets, newest: _Offsets) -> _Mask:
+    """Say where a replica does not give a record that another one gives, and no end, start or damage explains it.
+
+    `newest` are the newest offsets that it has of the keys, NONE for none: a later one is a tombstone.
+    """
+    is_deleted = newest > given
+    # A tombstone that the holder should have: it goes on past it, and its cleaner was there.
+    has_tombstone = is_deleted & (newest < holder.cleaned_to)
+    in_reach = (given >= lacking.log_start_offset) & (given < lacking.cleaned_to)
+    # What made it go is before the holder's end: the cleaner does not look at the active segment.
+    was_removed = ~is_deleted & in_reach & (lacking.cleaned_to_active().cleaned_to <= holder.log_end_offset)
+    return (has_tombstone | was_removed) & ~_may_be_lost(lacking, given) & (given > _last_lost(holder))
+
+
+def _may_be_lost(replica: PartitionAudit, offsets: _Offsets) -> _Mask:
+    """Say which offsets are in or before what a replica has lost: other findings are about that."""
+    lost = replica.gaps.chosen(~replica.gaps.of_kind("legal"))
+    found = np.zeros(len(offsets), np.bool_)
+    for first, last in zip(lost.first.tolist(), lost.last.tolist(), strict=True):
+        found |= (offsets >= first) & (offsets <= last)
+    return found
+
+
+def _last_lost(replica: PartitionAudit) -> int:
+    """Return the last offset that a replica has lost, -1 for none: a newer record of any key may have been there."""
+    lost = replica.gaps.chosen(~replica.gaps.of_kind("legal"))
+    return int(lost.last.max(initial=-1)) if len(lost) else -1
+
+
+def record_at(replica: PartitionAudit, offsets: _Offsets, limits: Limits) -> Iterator[KeyRecord]:
+    """Yield the records of a replica at some offsets, which are in order."""
+    for block in _blocks(replica, limits, only=offsets):
+        heads, recs = block.heads.numpy(), block.recs.numpy()
+        for row in np.flatnonzero(among(recs[buffers.OFFSET], offsets)).tolist():
+            of = recs[buffers.BATCH][row]
+            is_transactional = bool(heads[buffers.ATTRIBUTES][of] & TRANSACTIONAL)
+            yield KeyRecord(
+                int(recs[buffers.OFFSET][row]), block.key(row) or b"", int(heads[buffers.PRODUCER_ID][of]),
+                int(recs[buffers.TIMESTAMP][row]), is_transactional,
+            )  # fmt: skip

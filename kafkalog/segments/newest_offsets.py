@@ -1,0 +1,56 @@
+"""The newest offset of each key, by a hash of the key: what a pass of the cleaner keeps, and what replicas give."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
+from kafkalog.kernel.slots import secret_bits
+from kafkalog.segments.decoded import RecordBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["NewestOffsets", "key_secret"]
+
+_FIRST_SLOTS: Final = 1 << 12
+
+
+def key_secret() -> int:
+    """Return a secret for the hashes of keys: maps with the same one can be compared."""
+    return secret_bits(61) * 2 + 1
+
+
+class NewestOffsets:
+    """Hashes of keys with the newest offset of each, at most so many keys, of records from an offset on."""
+
+    def __init__(self, most: int, first_offset: int, secret: int | None = None) -> None:
+        self.hashes = array("q", bytes(8 * _FIRST_SLOTS))
+        self.newest = array("q", bytes(8 * _FIRST_SLOTS))
+        self.secret = key_secret() if secret is None else secret
+        self.state = array("q", [0, most, self.secret, first_offset])  # by MAP_…
+
+    def put(self, block: RecordBlock) -> int | None:
+        """Put a block's keys into the map; the number of the first record without room, None if all have it."""
+        recs, at = block.recs, 0
+        while True:
+            at = kernel_records.put(block.buf, recs.cells, at, recs.count, self.hashes, self.newest, self.state)
+            if at >= recs.count:
+                return None
+            if self.state[buffers.MAP_ENTRIES] >= self.state[buffers.MAP_MOST]:
+                return at
+            size = 2 * len(self.hashes)
+            hashes, newest = array("q", bytes(8 * size)), array("q", bytes(8 * size))
+            kernel_records.move(self.hashes, self.newest, hashes, newest)
+            self.hashes, self.newest = hashes, newest
+
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the hashes in order, and the newest offset of each."""
+        hashes = np.frombuffer(self.hashes, np.int64)
+        used = np.flatnonzero(hashes)
+        used = used[np.argsort(hashes[used])]
+        return hashes[used], np.frombuffer(self.newest, np.int64)[used]
