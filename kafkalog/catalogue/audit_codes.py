@@ -92,6 +92,25 @@ AUDITS: Final[dict[str, Code]] = {
         follows=("base-offset-wrong", "segment-foreign"),
         lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
     ),
+    "sequence-begins-late": Code(
+        WARNING,
+        "An idempotent producer's first batch in a log that begins at offset 0 has a sequence above 0: what it sent"
+        " before, one record for each sequence from 0 on, is not there.",
+        "Certain that the log has no such records, and that nothing was deleted or cleaned. If the topic was made again"
+        " under its name while the producer went on, or another replica became leader without these records, they had"
+        " been written: the metadata log says when the topic was created.",
+        "A leader that knows nothing of a producer accepts any sequence, so batches that were refused before, as by a"
+        " leader that was not known yet, leave a hole that nobody notices.",
+        "Compare the producer's own log, from its start on, with the first offsets: write again what is missing. Look"
+        " for NOT_LEADER_OR_FOLLOWER and expired batches there, and for a second creation of the topic in the metadata"
+        " log.",
+        kind="records-lost",
+        cause="never-arrived",
+        story="losses",
+        traits=Trait.OF_PRODUCER | Trait.OF_LOG | Trait.MAY_BE_HEALTHY,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.NO_CONSUMER_READS,),
+    ),
     "offset-gap-lost": Code(
         ERROR,
         "Offsets are missing and nothing legal explains it: a segment is lost, or bytes are damaged.",

@@ -107,6 +107,7 @@ INCIDENT_CAUSES: Final = {
     "log-cut-short": "The end of the log is gone: other files know a later end.",
     "log-missing": "The directory has no segment at all, but other files know offsets of the log.",
     "missing-offsets": "Offsets are missing inside the log.",
+    "never-arrived": "A producer's first sequences are not in a log that is whole from offset 0 on.",
     "records-differ": "A mirror does not have the records of its source in their order.",
     "offset-syncs": "An offset sync of MirrorMaker names another record than the one that was copied.",
     "history-changed": "The log has other batches than in an older copy, or lacks some of them.",

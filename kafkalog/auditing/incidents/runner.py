@@ -84,7 +84,9 @@ def _copied_first(incident: Incident) -> None:
 
     What the inputs lack comes before that.
     """
-    if is_proved(incident.certainty) or incident.kind in INFORMATIVE or incident.cause == "state-partition-missing":
+    if is_proved(incident.certainty) or incident.kind in INFORMATIVE:
+        return
+    if incident.cause in ("state-partition-missing", "never-arrived"):  # another copy has no more of it
         return
     incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
 

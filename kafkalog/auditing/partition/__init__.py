@@ -13,6 +13,7 @@ from kafkalog.auditing.partition.joined import join, open_at_start, open_offsets
 from kafkalog.auditing.partition.log_rules import (
     covered,
     file_of,
+    late_beginnings,
     located,
     log_findings,
     marker_findings,
@@ -65,6 +66,7 @@ __all__ = [
     "kept_about",
     "kept_bytes",
     "kept_scan",
+    "late_beginnings",
     "located",
     "log_findings",
     "marker_findings",

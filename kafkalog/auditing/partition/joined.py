@@ -12,7 +12,7 @@ import numpy as np
 from kafkalog.auditing.partition.cleaning import cleaned_to_of
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
-from kafkalog.auditing.partition.log_rules import broken_sequences
+from kafkalog.auditing.partition.log_rules import broken_sequences, late_beginnings
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
 from kafkalog.columns.table import NONE, Columns
@@ -202,7 +202,8 @@ def join(
         txn_entries=entries,
         others=Columns.concat([scan.folded.others for scan in scans], MARKER_COLUMNS),
     )
-    return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
+    of_producers = (*(broken_sequences(facts) if facts.breaks else ()), *late_beginnings(facts))
+    return facts._replace(of_producers=tuple(counted(of_producers))) if of_producers else facts
 
 
 def open_offsets(
