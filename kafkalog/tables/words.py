@@ -128,6 +128,7 @@ INCIDENT_CAUSES: Final = {
     "cleaner-stopped": "What could be cleaned in several partitions of a broker was not: its cleaner's thread ended.",
     "partition-uncleanable": "The cleaner can't read a batch of the partition.",
     "future-timestamp": "Records have timestamps in the future, and retention.ms counts from these.",
+    "past-timestamp": "Records are newer than their timestamps, and retention.ms counts from these.",
     "open-transaction": "The cleaner does not pass an open transaction.",
     "objects-missing": "The remote store lacks objects that the metadata says are there.",
     "copies-fail": "Copies of local segments to the remote store fail.",
@@ -189,6 +190,8 @@ SPACE_CAUSES: Final = {
     "active-segment": "The active segment is never cleaned, and retention.bytes never takes it.",
     "future-timestamp": "A record's timestamp is after now: retention.ms counts from a segment's largest timestamp,"
     " and stops there.",
+    "past-timestamp": "Timestamps are seconds or 0, which is 1970 to a broker: retention.ms deletes the segments at its next"
+    " run, however new they are.",
     "retention-unlimited": "retention.ms=-1 and retention.bytes=-1.",
     "delete-horizon": "Tombstones and markers stay for delete.retention.ms after they were cleaned first.",
     "leftovers": "Files with .deleted, .cleaned, .swap; directories with -delete, -stray, -future. No broker ever"

@@ -67,6 +67,13 @@ def _kept(later: int) -> Maker:
     return make
 
 
+def _stamped(time: int) -> Maker:
+    """Write two segments of one record each with such a timestamp."""
+    return lambda folder: plain.write_segments(
+        folder / "data/t-0", *([Batch(0, at, at, "plain", timestamp=time)] for at in range(2))
+    )
+
+
 def _nulls(records: int) -> Maker:
     """Write values that an array of nulls makes large."""
     fields = [{"name": "p", "type": "bytes"}, {"name": "a", "type": {"type": "array", "items": "null"}}]
@@ -136,6 +143,13 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
     "metadata-snapshot-incomplete": case_of(
         "a snapshot without its footer", copied("k4-m-metadata-groups-44", cut_snapshot), "one with it",
         copied("k4-m-metadata-groups-44"), "metadata", "data",
+    ),
+    "timestamps-too-old": case_of(
+        "timestamps in seconds", _stamped(T // 1000), "an old date in milliseconds", _stamped(T - 10**12), "txn-audit", "data",
+    ),
+    "timestamps-too-new": case_of(
+        "timestamps in microseconds", _stamped(T * 1000), "a date of the next century in milliseconds", _stamped(T + 10**13),
+        "txn-audit", "data",
     ),
     "space-held": case_of(
         "a record of the future in a log that retention would shorten", _kept(10**12), "one of its time", _kept(0),

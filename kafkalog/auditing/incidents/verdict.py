@@ -274,6 +274,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "side-files-wrong": "indexes or checkpoints are not those of the log",
         "copy-skewed": "files are of different moments, or changed since",
         "clusters-mixed": "files are of several clusters",
+        "clocks-wrong": "timestamps are no milliseconds",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
 

@@ -44,6 +44,7 @@ from kafkalog.auditing.partition.steady_log import (
     unreadable_while_moving,
     with_note,
 )
+from kafkalog.auditing.partition.timestamp_units import made_of, misread, segments_of
 from kafkalog.auditing.partition.visible import visible_batches, visible_records
 
 __all__ = [
@@ -69,9 +70,11 @@ __all__ = [
     "late_beginnings",
     "located",
     "log_findings",
+    "made_of",
     "marker_findings",
     "may_be_compacted",
     "may_be_kept",
+    "misread",
     "moving_finding",
     "of_one_moment",
     "open_at_start",
@@ -84,6 +87,7 @@ __all__ = [
     "scan_messages",
     "scan_segment",
     "segment_row",
+    "segments_of",
     "state_differences",
     "steady_findings",
     "unreadable_while_moving",
