@@ -113,24 +113,25 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "timestamps-too-old": Code(
         WARNING,
-        "A segment's largest timestamp is in seconds, or 0: a broker, for which it is milliseconds, reads a time of 1970.",
+        "A segment's largest timestamp is in seconds, or 0: a broker, for which it is milliseconds, reads a time of"
+        " 1970.",
         "Almost certain of seconds: as seconds the number is a time between 2010 and 2040. 0 is what clients send that"
         " set no time.",
-        "retention.ms counts from a segment's largest timestamp: where cleanup.policy has delete, the segments go at its"
-        " next run (log.retention.check.interval.ms), the active one too. Time indexes have the times of 1970.",
-        "Set retention.ms=-1 on the topic at once, correct the client, and set message.timestamp.before.max.ms, by which"
-        " brokers refuse such records, or message.timestamp.type=LogAppendTime. Copy what must be kept.",
+        "retention.ms counts from a segment's largest timestamp: where cleanup.policy has delete, the segments go at"
+        " its next run (log.retention.check.interval.ms), the active one too. Time indexes have the times of 1970.",
+        "Set retention.ms=-1 on the topic at once, correct the client, and set message.timestamp.before.max.ms, by"
+        " which brokers refuse such records, or message.timestamp.type=LogAppendTime. Copy what must be kept.",
         kind="clocks-wrong",
         cause="past-timestamp",
         traits=Trait.OF_LOG,
     ),
     "timestamps-too-new": Code(
         WARNING,
-        "A segment's largest timestamp is in microseconds or nanoseconds: a broker, for which it is milliseconds, reads a"
-        " time thousands of years ahead.",
+        "A segment's largest timestamp is in microseconds or nanoseconds: a broker, for which it is milliseconds, reads"
+        " a time thousands of years ahead.",
         "Almost certain: in the other unit the number is a time between 2010 and 2040.",
-        "retention.ms counts from a segment's largest timestamp, and stops at the first segment that it does not delete:"
-        " these and all after them stay. retention.bytes deletes them all the same. Time indexes take no later time.",
+        "retention.ms counts from a segment's largest timestamp, and stops at the first segment that it does not"
+        " delete: these and all after them stay. retention.bytes deletes them all the same. Time indexes take no later time.",
         "Correct the client, and set message.timestamp.after.max.ms, by which brokers refuse such records. Set"
         " retention.bytes for a while, or delete up to the last such offset with kafka-delete-records.",
         kind="clocks-wrong",

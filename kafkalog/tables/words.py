@@ -190,8 +190,8 @@ SPACE_CAUSES: Final = {
     "active-segment": "The active segment is never cleaned, and retention.bytes never takes it.",
     "future-timestamp": "A record's timestamp is after now: retention.ms counts from a segment's largest timestamp,"
     " and stops there.",
-    "past-timestamp": "Timestamps are seconds or 0, which is 1970 to a broker: retention.ms deletes the segments at its next"
-    " run, however new they are.",
+    "past-timestamp": "Timestamps are seconds or 0, which is 1970 to a broker: retention.ms deletes the segments at its"
+    " next run, however new they are.",
     "retention-unlimited": "retention.ms=-1 and retention.bytes=-1.",
     "delete-horizon": "Tombstones and markers stay for delete.retention.ms after they were cleaned first.",
     "leftovers": "Files with .deleted, .cleaned, .swap; directories with -delete, -stray, -future. No broker ever"

@@ -171,18 +171,36 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     codes, of_kind, message = {row["code"] for row in rows}, INCIDENT_KINDS[kind], _message(tables, worst)
-    if len(codes) > 1:
+    above = [row for row in rows if row["code"] == _ABOVE]  # what else is odd there follows from it
+    told = above or rows
+    if above and all((row["needed"] or "").isdecimal() for row in above):  # else they are only counted
+        what = _given_again(above)
+    elif len(codes) > 1:
         what = f": {message.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     else:
         what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
     if cause == "odd-batches":
-        consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
+        consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in told))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
     words = Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
-    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
+    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in told)]
     return incident
+
+
+_ABOVE: Final = "records-count-above-offsets"
+
+
+def _given_again(rows: list[Row]) -> str:
+    """Say how many records share offsets, and how many of them a consumer is given that reads them in order."""
+    counts = [(row["offset"], int(row["found"]), int(row["needed"])) for row in rows]
+    records, offsets, position, given = sum(one[1] for one in counts), sum(one[2] for one in counts), 0, 0
+    for first, number, _ in sorted(counts):
+        given += max(0, first + number - max(first, position))
+        position = max(position, first + number)
+    said = f"{many(records, 'record')} in {many(len(counts), 'batch', 'batches')} have {many(offsets, 'offset')}"
+    return f": {said}; a consumer that begins before them is given {given} of them, and no error."
 
 
 def _message(tables: ClusterTables, row: Row) -> str:
