@@ -131,7 +131,8 @@ AUDITS: Final[dict[str, Code]] = {
         " a time thousands of years ahead.",
         "Almost certain: in the other unit the number is a time between 2010 and 2040.",
         "retention.ms counts from a segment's largest timestamp, and stops at the first segment that it does not"
-        " delete: these and all after them stay. retention.bytes deletes them all the same. Time indexes take no later time.",
+        " delete: these and all after them stay. retention.bytes deletes them all the same. Time indexes take no later"
+        " time.",
         "Correct the client, and set message.timestamp.after.max.ms, by which brokers refuse such records. Set"
         " retention.bytes for a while, or delete up to the last such offset with kafka-delete-records.",
         kind="clocks-wrong",
