@@ -125,8 +125,9 @@ RECORDS: Final[dict[str, Code]] = {
             "A batch counts more records than it has offsets: the offsets of its last records are given again to the"
             " records that follow.",
             "A consumer goes through all records of the batch and is given those whose offset is not below its"
-            " position: of several with one offset the first that it meets, without an error. After a fetch it goes on after"
-            " the batch's last offset, so that it may get records twice. Newer brokers refuse such a batch from clients.",
+            " position: of several with one offset the first that it meets, without an error. After a fetch it goes on"
+            " after the batch's last offset, so that it may get records twice. Newer brokers refuse such a batch from"
+            " clients.",
         ),
         next="Print all records with kafkalog dump --table records, and write those again that consumers skipped;"
         " correct the client, which writes a wrong lastOffsetDelta.",

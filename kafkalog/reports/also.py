@@ -194,7 +194,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     if ends is not None and ends >= since:
         parts.append(f"{age(ends - since)} old where the files end")
     if one.timeout_ms == NO_TIMEOUT:
-        parts.append("it has no timeout")
+        parts.append("of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it")
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
         parts.append(f"timeout {age(one.timeout_ms)}{within}")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kafkalog.auditing.incidents import Verdict, answered, may_wait, verdict_of
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.quantities import by_number, iso, number_of
 from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
@@ -80,13 +81,19 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
-    behind += [
-        f"{number_of(len(partitions), 'log')}, {number_of(batches, 'batch', 'batches')}, {number_of(records, 'record')}"
-    ]
+    read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
+    behind += [", ".join(read) + _markers(partitions)]
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm)
+
+
+def _markers(partitions: Sequence[Row]) -> str:
+    """Say how many offsets are no records': who counts records by their offsets finds these missing."""
+    number = sum(row["control_records"] for row in partitions if row["topic"] != METADATA_TOPIC)
+    takes = "takes an offset" if number == 1 else "take offsets"
+    return f", and {number_of(number, 'marker')}, which {takes}, too" if number else ""
 
 
 def screen_of(source: AuditSource) -> FirstScreen:
