@@ -318,11 +318,14 @@ FILES: Final[dict[str, Code]] = {
     ),
     "files-cleaned": Code(
         NOTE,
-        "Files with the suffix .cleaned: the cleaner was interrupted, or is still running.",
-        "By their names, which are what the broker uses.",
-        "A starting broker deletes them; the segments that they were made from are in place.",
-        "If the broker neither stopped nor crashed, look in log-cleaner.log for the partition: a cleaner that failed"
-        " leaves them forever, and cleans no more. Otherwise nothing is to do; they can be dumped.",
+        "Files with the suffix .cleaned: the cleaner was interrupted, is still running, or failed.",
+        "By their names, which are what the broker uses. After a stop in order it had failed: who interrupts a cleaning"
+        " deletes them, a failure does not.",
+        "A starting broker deletes them; the segments that they were made from are in place. A partition in which the"
+        " cleaner failed is not cleaned until the broker starts again, and fails again if the cause stays.",
+        "If the broker neither stopped nor crashed, or the message says that it failed, look in log-cleaner.log for the"
+        " partition. An index that is full needs a higher segment.index.bytes or a lower segment.bytes. Otherwise"
+        " nothing is to do; they can be dumped.",
         line="cleaning",
     ),
     "files-swap": Code(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from kafkalog.auditing.incidents import Verdict, answered, may_wait, verdict_of
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import by_number, iso, number_of
 from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
@@ -165,7 +166,9 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line]) -> list[
     if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
-        parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
+        failed = sum(line.label == "cleaning" and FAILED in line.text for line in lines)
+        did = "failed" if failed == number else "did not finish"
+        parts.append(f"a cleaning that {did} in {number_of(number, 'partition')}")
     parts += may_wait(incidents)
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")

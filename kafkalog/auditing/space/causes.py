@@ -15,6 +15,7 @@ from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.log_dirs.left_over import FAILED, left_over
 from kafkalog.quantities import iso
 
 __all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
@@ -479,7 +480,11 @@ def _left_over(log: LogSpace) -> SpaceCause | None:
         return None
     kinds = sorted({os.path.splitext(name)[1] for name in names})
     text = f"{len(names)} files with {', '.join(kinds)}: the broker removes them after a delay, or when it starts"
-    return SpaceCause("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
+    step = "Wait for file.delete.delay.ms, or start the broker."
+    for finding in left_over(log.directory):
+        if FAILED in finding.message:
+            text, step = finding.message, "Mend what it failed at, then start the broker: waiting removes nothing."
+    return SpaceCause("leftovers", sum(sizes), text, step)
 
 
 def _merged(log: LogSpace) -> int:
