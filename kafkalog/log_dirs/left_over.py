@@ -115,9 +115,8 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
     """
     if not where.clean_shutdown:
         return "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start"
-    full = [
-        (name, size) for name, parsed in cleaned if (size := _full_size(os.path.join(where.log, name), parsed.kind))
-    ]
+    sizes = ((name, _full_size(os.path.join(where.log, name), parsed.kind)) for name, parsed in cleaned)
+    full = [(name, size) for name, size in sizes if size]
     why = "".join(
         f" ({name} is full with {size} bytes: raise segment.index.bytes, or lower segment.bytes)"
         for name, size in full[:1]
@@ -128,7 +127,8 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
     )
 
 
-_ENTRIES: Final = {FileKind.OFFSET_INDEX: OFFSET_INDEX_ENTRY.size, FileKind.TIME_INDEX: TIME_INDEX_ENTRY.size}
+# The size of an index's entry, and how many at its end it keeps free: TimeIndex.isFull.
+_ENTRIES: Final = {FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY.size, 0), FileKind.TIME_INDEX: (TIME_INDEX_ENTRY.size, 1)}
 
 
 def _full_size(path: str, kind: FileKind) -> int:
@@ -136,13 +136,13 @@ def _full_size(path: str, kind: FileKind) -> int:
 
     An index is made as large as it may get, of zeros, and cut when its segment is closed.
     """
-    entry = _ENTRIES.get(kind)
-    if entry is None:
+    if kind not in _ENTRIES:
         return 0
+    entry, free = _ENTRIES[kind]
     try:
         with closing(open_source(path)) as source:
-            is_full = source.size >= entry and any(source.read_bytes(source.size - entry, entry))
-            return source.size if is_full else 0
+            last = source.size - entry * (1 + free)
+            return source.size if last >= 0 and any(source.read_bytes(last, entry)) else 0
     except UnreadableError:
         return 0
 
