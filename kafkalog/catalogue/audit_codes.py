@@ -407,10 +407,27 @@ AUDITS: Final[dict[str, Code]] = {
         " is a note.",
         "Beyond the end a consumer is moved to where auto.offset.reset says, often past records. In another history it"
         " goes on in the middle of records that it never got, unless it checks the leader epoch.",
-        "Find out what the log lost with kafkalog txn-audit; it has the line that sets each group back.",
+        "Set each group back to where its history ends before its consumers start again: auto.offset.reset would move"
+        " them to an end of the log. kafkalog txn-audit has the line for each.",
         kind="records-lost",
         cause="log-cut-short",
         lowered_by=(Reason.MAY_BE_THERE,),
+    ),
+    "offset-went-back": Code(
+        NOTE,
+        "A group committed a lower offset than the one before for the same partition.",
+        "Certain for the records that are here; compaction may have removed steps between.",
+        "The group's consumers go on at the lower offset, and get the records from there on again.",
+        "Normal after kafka-consumer-groups --reset-offsets. Otherwise look for a member that committed late, after a"
+        " rebalance gave its partition to another one.",
+    ),
+    "offset-deleted": Code(
+        NOTE,
+        "What a group had committed for a partition was deleted: a tombstone follows the commit.",
+        "Certain; the records do not show whether it expired, or who deleted it.",
+        "The group starts there where auto.offset.reset says: at the end, past all that is there, or at the start.",
+        "Compare its time with offsets.retention.minutes after the group became empty; set the group back to the offset"
+        " that is named if it should go on there.",
     ),
     "offset-before-start": Code(
         NOTE,

@@ -164,6 +164,15 @@ COMMITTED: Final = Table(
         Column("pending_producer_id", "int64", "the producer of that transaction; otherwise null"),
         Column("aborted", "int64", "how many commits were discarded with their transactions"),
         Column(
+            "went_back_by",
+            "int64",
+            "by how many offsets the last commit went back that was below the one before: these are read twice; null:"
+            " none was",
+        ),
+        Column("went_back_ms", "int64", "when that was, by the coordinator's record", "ms"),
+        Column("deleted_offset", "int64", "what was committed before the last deletion; null: none of these is here"),
+        Column("deleted_ms", "int64", "when that was deleted, by the tombstone", "ms"),
+        Column(
             "partition_log",
             "string",
             "the directory of the partition's log that this is compared with; null: it is not among the inputs, or the"

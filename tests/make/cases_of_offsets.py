@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,10 @@ def _groups(*offsets: int) -> Maker:
 
 def _commits(*written_: Write | Marker) -> Maker:
     return lambda folder: write_offsets(folder / "data", *written_)
+
+
+def _committed(*offsets: int | None) -> Iterator[Write]:
+    return (Write(commit_key("g"), None if offset is None else commit_value(offset)) for offset in offsets)
 
 
 COMMIT: Final = Write(commit_key("g"), commit_value(3), producer=7)
@@ -102,6 +107,13 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
     ),
     "offset-beyond-end": case_of("a commit after the log's end", _groups(9), "one at its end", _groups(8), *OFFSETS),
     "offset-before-start": case_of("a commit before the log's start", _groups(4), "one at its start", _groups(5), *OFFSETS),
+    "offset-went-back": case_of(
+        "a commit below the one before", _commits(*_committed(40, 10)), "one above it", _commits(*_committed(10, 40)), *OFFSETS,
+    ),
+    "offset-deleted": case_of(
+        "a tombstone behind a commit", _commits(*_committed(33, None)), "a commit behind it", _commits(*_committed(33, None, 33)),
+        *OFFSETS,
+    ),
     "offsets-pending": case_of(
         "a commit in an open transaction", _commits(COMMIT), "one in a transaction that was committed",
         _commits(COMMIT, Marker(7, commit=True)), "txn-audit", "data",

@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
+from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
@@ -175,6 +176,8 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     told = above or rows
     if above and all((row["needed"] or "").isdecimal() for row in above):  # else they are only counted
         what = _given_again(above)
+    elif codes == {_STRANDED}:
+        what = f": {'; '.join(dict.fromkeys(_message(tables, row) for row in rows))}"
     elif len(codes) > 1:
         what = f": {message.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     else:
@@ -186,7 +189,20 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     words = Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in told)]
+    if codes == {_STRANDED}:
+        incident.steps += _set_back(tables, rows)
     return incident
+
+
+_STRANDED: Final = "offset-beyond-end"
+
+
+def _set_back(tables: ClusterTables, rows: list[Row]) -> Iterator[Step]:
+    """Yield how groups go on in each partition that does not have what they had read any more."""
+    for place, some in grouped(rows, TopicPartition.of).items():
+        first = min(int(row["needed"]) for row in some)
+        ends = [tables.logs[row["log"]]["log_end_offset"] for row in some if row["log"] in tables.logs]
+        yield from after_fork(tables, place, first, None, max(ends, default=None))
 
 
 _ABOVE: Final = "records-count-above-offsets"

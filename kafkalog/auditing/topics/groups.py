@@ -36,7 +36,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
-from kafkalog.auditing.topics.lag import LagColumns, lags_of, no_lag
+from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, no_lag
 from kafkalog.auditing.topics.topic_logs import (
     TopicLog,
     clusters_of,
@@ -62,12 +62,15 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment
+from kafkalog.segments.repeated_findings import counted
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kafkalog.auditing.partition import PartitionAudit
 
 __all__ = [
     "GROUP_TABLES",
@@ -78,6 +81,7 @@ __all__ = [
     "group_of",
     "group_rows",
     "offsets_rows",
+    "stranded_groups",
 ]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
@@ -210,6 +214,7 @@ class GroupLog:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
+            yield from counted(self._committed.told(log))
 
 
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
@@ -411,6 +416,27 @@ def _share_log(
     if SHARE_OFFSETS.name in chosen.tables:
         for row in offsets.rows(topics, directory.log):
             yield SHARE_OFFSETS, row
+
+
+_READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
+
+
+def stranded_groups(
+    nodes: Sequence[LogDirectory], logs: Collection[PartitionAudit], limits: Limits
+) -> list[Finding]:  # fmt: skip
+    """Return which groups have committed offsets that the logs of an audit do not have any more.
+
+    Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+    """
+    if not any(len(facts.epochs) > 1 for facts in logs):
+        return []
+    size = sum(one.size for node in nodes for one in node.partitions if one.topic == OFFSETS_TOPIC and not one.suffix)
+    if not 0 < size <= _READ_UNASKED:
+        return []
+    found = topic_logs([Cluster(None, list(nodes))], OFFSETS_TOPIC, limits, lambda _: None, optional=True)
+    chosen = ChosenGroups(Moment(), (), ())
+    commits = [read_groups(log, chosen, limits)[0].in_force() for log in found]
+    return list(beyond_log(commits, logs, limits))
 
 
 class GroupAt(NamedTuple):
