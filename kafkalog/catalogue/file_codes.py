@@ -445,6 +445,20 @@ FILES: Final[dict[str, Code]] = {
         follows=("base-offset-wrong", "leader-epoch-wrong", "segment-foreign", "leader-epoch-decreasing"),
         lowered_by=(Reason.COPY_EXPLAINS,),
     ),
+    "remote-epochs-missing": Code(
+        ERROR,
+        "leader-epoch-checkpoint begins after the start of a log in two tiers: the broker has no leader epoch for"
+        " offsets whose records are in remote segments alone.",
+        "Certain for the files of a stopped broker; the remote segments themselves are whole.",
+        "Consumers and followers that read there get OFFSET_OUT_OF_RANGE, and auto.offset.reset moves them past the"
+        " records: a broker looks a remote segment up by the leader epoch. The expiration task takes segments whose"
+        " epochs are not in the checkpoint for unreferenced, and deletes them.",
+        "Stop the broker, and restore the entries of leader-epoch-checkpoint: the .leader_epoch_checkpoint of the"
+        " newest remote segment, or another replica, has them. Copy the remote segments before.",
+        kind="records-unreadable",
+        cause="epochs-missing",
+        traits=Trait.OF_LOG,
+    ),
     "copy-skewed": Code(
         WARNING,
         "Files of a partition are of different moments: they were copied one after the other while the broker ran.",

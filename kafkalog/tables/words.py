@@ -115,6 +115,7 @@ INCIDENT_CAUSES: Final = {
     "damaged-bytes": "The bytes are no whole batch, or their CRC does not match.",
     "malformed-batches": "Batches with a matching CRC break a rule of Kafka's format.",
     "odd-batches": "Batches with a matching CRC are not as Kafka writes them, and are read all the same.",
+    "epochs-missing": "A broker has no leader epochs for offsets in the remote store, and finds no segment there.",
     "foreign-segment": "A segment of another partition is in the place of the partition's own.",
     "replicas-differ": "Replicas hold different batches at the same offsets.",
     "partition-twice": "One broker has a partition in two of its log directories; their batches may be the same.",

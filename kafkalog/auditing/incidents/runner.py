@@ -183,7 +183,7 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     else:
         what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
-    if cause == "odd-batches":
+    if cause in ("odd-batches", "epochs-missing"):
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in told))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
     words = Words(begins[0], "{consumers}", doubtful=begins[-1])
@@ -240,5 +240,6 @@ _OF_CAUSE: Final = {
     "partition-twice": "One broker has two directories of",
     "history-changed": "The log is not what it was in",
     "odd-batches": "Batches are not as Kafka writes them in",
+    "epochs-missing": "Brokers find no remote segment of a part of",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."

@@ -269,6 +269,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "partition-twice": "one broker has two directories of the same partition",
         "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
+        "epochs-missing": "brokers do not find remote segments",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -279,7 +280,8 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
     }
 
     def key(row: Row) -> str:
-        return str(row["cause"] if row["cause"] in ("partition-twice", "odd-batches") else row["kind"])
+        own = ("partition-twice", "odd-batches", "epochs-missing")
+        return str(row["cause"] if row["cause"] in own else row["kind"])
 
     kinds = list(dict.fromkeys(map(key, rows)))
     parts = []
