@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeVar
 
 import click
 
@@ -14,9 +14,6 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import jobs_option, remote_options
 from kafkalog_cli.output import say
 from kafkalog_cli.views import ViewOutput, view_options
-
-if TYPE_CHECKING:
-    from kafkalog.auditing.topics.groups import Item
 
 __all__ = ["groups"]
 
@@ -51,7 +48,10 @@ def groups(view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: i
 _STEPS: Final = ("offset-went-back", "offset-deleted")
 
 
-def _told(rows: Iterable[Item]) -> Iterator[Item]:
+_Item = TypeVar("_Item")
+
+
+def _told(rows: Iterable[_Item]) -> Iterator[_Item]:
     """Tell people which groups went back, and which lost their offsets, though these are notes."""
     for item in rows:
         if isinstance(item, Finding) and item.code in _STEPS:
