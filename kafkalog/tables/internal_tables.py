@@ -230,8 +230,13 @@ SHARE_OFFSETS: Final = Table(
         Column("state_epoch", "int32", "the state epoch of the share partition; null if no snapshot is left"),
         Column("leader_epoch", "int32", "the epoch of the partition leader that wrote it"),
         Column(
-            "in_flight", "json", "the batches after the start offset, as Kafka writes them; from the newest record only"
+            "in_flight",
+            "json",
+            "the batches from the start offset on, as Kafka writes them: of the newest snapshot and the updates after"
+            " it; deliveryState is 0 for available, 2 for acknowledged, 4 for archived, which is given up",
         ),
+        Column("acknowledged", "int64", "how many records of these batches consumers have acknowledged"),
+        Column("given_up", "int64", "how many of them are given up: rejected, or delivered too often"),
         Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
         Column("offset", "int64", "the offset of its newest record"),
         Column("deleted", "bool", "whether it was deleted"),
